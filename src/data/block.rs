@@ -1,0 +1,83 @@
+use ndarray::ArrayView2;
+
+/// Some rows of a data set, row after row in one allocation that is reused from block to block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl Block {
+    /// An empty block for rows of `columns` numbers.
+    ///
+    /// # Panics
+    /// If `columns` is zero.
+    pub fn new(columns: usize) -> Self {
+        assert!(columns > 0, "a block needs at least one column");
+        Block { columns, values: Vec::new() }
+    }
+
+    /// A block that owns `values`, row after row.
+    ///
+    /// # Panics
+    /// If `values` does not hold a whole number of rows.
+    pub fn from_values(columns: usize, values: Vec<f64>) -> Self {
+        assert!(columns > 0 && values.len() % columns == 0, "values must be whole rows");
+        Block { columns, values }
+    }
+
+    /// How many numbers a row has.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// How many rows are in the block.
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.columns
+    }
+
+    /// Whether the block has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.columns..(i + 1) * self.columns]
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.values.chunks_exact(self.columns)
+    }
+
+    /// All numbers, row after row.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Forgets the rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.values.clear();
+    }
+
+    /// Appends one row.
+    ///
+    /// # Panics
+    /// If `row` has another number of columns.
+    pub fn push(&mut self, row: &[f64]) {
+        assert_eq!(row.len(), self.columns, "a row must have the block's columns");
+        self.values.extend_from_slice(row);
+    }
+
+    /// Keeps the first `rows` rows only.
+    pub fn truncate(&mut self, rows: usize) {
+        self.values.truncate(rows * self.columns);
+    }
+
+    /// The rows as a matrix, one row each.
+    pub fn view(&self) -> ArrayView2<'_, f64> {
+        ArrayView2::from_shape((self.rows(), self.columns), &self.values)
+            .expect("a block holds whole rows")
+    }
+}

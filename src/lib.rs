@@ -1,0 +1,4 @@
+//! Gaussian mixtures learned online and distributed, by Bayesian Moment Matching.
+#![warn(missing_docs)]
+
+pub mod data;
