@@ -2,3 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod data;
+pub mod dist;
+pub mod learn;
+pub mod linalg;
+pub mod special;

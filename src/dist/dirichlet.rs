@@ -1,0 +1,75 @@
+use libm::lgamma;
+use rand::Rng;
+use rand_distr::{Distribution, Gamma};
+use serde::{Deserialize, Serialize};
+
+use super::{DistError, check_positive};
+
+/// `Dir(w | a) ∝ ∏ w_j^(a_j − 1)`: the distribution of the mixture's weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
+pub struct Dirichlet {
+    a: Vec<f64>,
+}
+
+impl TryFrom<Vec<f64>> for Dirichlet {
+    type Error = DistError;
+
+    fn try_from(a: Vec<f64>) -> Result<Self, DistError> {
+        Dirichlet::new(a)
+    }
+}
+
+impl From<Dirichlet> for Vec<f64> {
+    fn from(dirichlet: Dirichlet) -> Self {
+        dirichlet.a
+    }
+}
+
+impl Dirichlet {
+    /// From its concentrations `a_j > 0`.
+    pub fn new(a: Vec<f64>) -> Result<Self, DistError> {
+        if a.is_empty() {
+            return Err(DistError::Shape { what: "a", found: 0, expected: 1 });
+        }
+        a.iter().try_for_each(|&value| check_positive("a", value))?;
+        Ok(Dirichlet { a })
+    }
+
+    /// The concentrations `a`.
+    pub fn concentrations(&self) -> &[f64] {
+        &self.a
+    }
+
+    /// `A = Σ a_j`.
+    pub fn total(&self) -> f64 {
+        self.a.iter().sum()
+    }
+
+    /// `E[w_j] = a_j/A`.
+    pub fn mean(&self) -> Vec<f64> {
+        let total = self.total();
+        self.a.iter().map(|a| a / total).collect()
+    }
+
+    /// `Var[w_j] = a_j (A − a_j) / (A² (A + 1))`.
+    pub fn variance(&self) -> Vec<f64> {
+        let total = self.total();
+        self.a.iter().map(|a| a * (total - a) / (total * total * (total + 1.0))).collect()
+    }
+
+    /// Log-density at the weights `w` (positive, summing to one).
+    pub fn log_density(&self, w: &[f64]) -> f64 {
+        let powers: f64 = self.a.iter().zip(w).map(|(a, w)| (a - 1.0) * w.ln() - lgamma(*a)).sum();
+        lgamma(self.total()) + powers
+    }
+
+    /// Draws weights.
+    pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
+        let gamma = |&a: &f64| Gamma::new(a, 1.0).expect("a is positive").sample(rng);
+        let mut weights: Vec<f64> = self.a.iter().map(gamma).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|weight| *weight /= total);
+        weights
+    }
+}

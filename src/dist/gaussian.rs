@@ -1,0 +1,79 @@
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Density, DistError, check_finite, check_length, fill_standard_normal};
+use crate::linalg::Factor;
+use crate::special::LN_2PI;
+
+/// A normal distribution with mean `μ` and full covariance `Σ`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "GaussianRecord")]
+pub struct Gaussian {
+    mean: Vec<f64>,
+    covariance: Factor,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GaussianRecord {
+    mean: Vec<f64>,
+    covariance: Factor,
+}
+
+impl TryFrom<GaussianRecord> for Gaussian {
+    type Error = DistError;
+
+    fn try_from(record: GaussianRecord) -> Result<Self, DistError> {
+        Gaussian::new(record.mean, record.covariance)
+    }
+}
+
+impl Gaussian {
+    /// From mean and covariance.
+    pub fn new(mean: Vec<f64>, covariance: Factor) -> Result<Self, DistError> {
+        check_length("mean", mean.len(), covariance.dim())?;
+        check_finite("mean", &mean)?;
+        Ok(Gaussian { mean, covariance })
+    }
+
+    /// `μ`.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// `Σ`.
+    pub fn covariance(&self) -> &Factor {
+        &self.covariance
+    }
+
+    /// `ln N` from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
+    pub fn log_density_of(quadratic_form: f64, log_det: f64, dim: usize) -> f64 {
+        -0.5 * (dim as f64 * LN_2PI + log_det + quadratic_form)
+    }
+}
+
+impl Density for Gaussian {
+    fn dim(&self) -> usize {
+        self.mean.len()
+    }
+
+    fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64 {
+        subtract(x, &self.mean, deviation);
+        let q = self.covariance.quadratic_form(deviation, whitened);
+        Gaussian::log_density_of(q, self.covariance.log_det(), self.dim())
+    }
+
+    fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {
+        let mut z = vec![0.0; self.dim()];
+        fill_standard_normal(rng, &mut z);
+        self.covariance.multiply_lower(&z, out);
+        out.iter_mut().zip(&self.mean).for_each(|(value, mean)| *value += mean);
+    }
+}
+
+/// `out = x − m`.
+pub(crate) fn subtract(x: &[f64], m: &[f64], out: &mut [f64]) {
+    for ((out, x), m) in out.iter_mut().zip(x).zip(m) {
+        *out = x - m;
+    }
+}

@@ -1,0 +1,146 @@
+use ndarray::{Array2, ArrayView2};
+use rand::Rng;
+use rand_distr::{ChiSquared, Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use super::{DistError, Gaussian, StudentT, check_finite, check_length, check_positive, fill_standard_normal};
+use crate::linalg::{Factor, FactorError, cholesky};
+use crate::special::LN_2PI;
+
+/// `NW(μ, Λ | m, κ, W, ν) = N(μ | m, (κΛ)⁻¹) · Wishart(Λ | W, ν)`, kept by `Ψ = W⁻¹`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "NormalWishartRecord")]
+pub struct NormalWishart {
+    m: Vec<f64>,
+    kappa: f64,
+    nu: f64,
+    psi: Factor,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NormalWishartRecord {
+    m: Vec<f64>,
+    kappa: f64,
+    nu: f64,
+    psi: Factor,
+}
+
+impl TryFrom<NormalWishartRecord> for NormalWishart {
+    type Error = DistError;
+
+    fn try_from(record: NormalWishartRecord) -> Result<Self, DistError> {
+        NormalWishart::new(record.m, record.kappa, record.nu, record.psi)
+    }
+}
+
+impl NormalWishart {
+    /// From `m`, `κ > 0`, `ν > d − 1` and `Ψ`.
+    pub fn new(m: Vec<f64>, kappa: f64, nu: f64, psi: Factor) -> Result<Self, DistError> {
+        check_length("m", m.len(), psi.dim())?;
+        check_finite("m", &m)?;
+        check_positive("kappa", kappa)?;
+        if !(nu > m.len() as f64 - 1.0 && nu.is_finite()) {
+            return Err(DistError::OutOfRange { name: "nu", must: "above d − 1 and finite", value: nu });
+        }
+        Ok(NormalWishart { m, kappa, nu, psi })
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.m.len()
+    }
+
+    /// `m = E[μ]`.
+    pub fn mean(&self) -> &[f64] {
+        &self.m
+    }
+
+    /// `κ`: how many rows the mean is worth.
+    pub fn kappa(&self) -> f64 {
+        self.kappa
+    }
+
+    /// `ν`: the degrees of freedom of the precision.
+    pub fn nu(&self) -> f64 {
+        self.nu
+    }
+
+    /// `Ψ = W⁻¹`.
+    pub fn psi(&self) -> &Factor {
+        &self.psi
+    }
+
+    /// `E[Λ] = νW`.
+    pub fn mean_precision(&self) -> Array2<f64> {
+        self.nu * self.psi.inverse()
+    }
+
+    /// The point estimate: the Gaussian with mean `E[μ]` and precision `E[Λ]`, so covariance `Ψ/ν`.
+    pub fn point_estimate(&self) -> Gaussian {
+        let mut covariance = self.psi.clone();
+        covariance.scale_by(1.0 / self.nu);
+        Gaussian::new(self.m.clone(), covariance).expect("checked when the Normal-Wishart was made")
+    }
+
+    /// The posterior predictive of one row: Student-t with `ν − d + 1` degrees of freedom.
+    pub fn predictive(&self) -> StudentT {
+        let freedom = self.nu - self.dim() as f64 + 1.0;
+        let mut scale = self.psi.clone();
+        scale.scale_by((self.kappa + 1.0) / (self.kappa * freedom));
+        StudentT::new(self.m.clone(), scale, freedom).expect("checked when the Normal-Wishart was made")
+    }
+
+    /// Log-density at mean `μ` and precision `Λ`.
+    pub fn log_density(&self, mu: &[f64], lambda: ArrayView2<f64>) -> Result<f64, FactorError> {
+        let d = self.dim() as f64;
+        let root = cholesky(lambda)?;
+        let log_det_lambda = 2.0 * root.diag().iter().map(|value| value.ln()).sum::<f64>();
+        let deviation = ndarray::Array1::from_iter(mu.iter().zip(&self.m).map(|(mu, m)| mu - m));
+        let spread = root.t().dot(&deviation);
+        let normal =
+            0.5 * (d * (self.kappa.ln() - LN_2PI) + log_det_lambda - self.kappa * spread.dot(&spread));
+        // tr(ΨΛ) = |LᵀR|² with Ψ = LLᵀ, Λ = RRᵀ
+        let trace: f64 = self.psi.lower_matrix().t().dot(&root).iter().map(|value| value * value).sum();
+        let wishart = 0.5 * ((self.nu - d - 1.0) * log_det_lambda - trace + self.nu * self.psi.log_det())
+            - 0.5 * self.nu * d * std::f64::consts::LN_2
+            - log_multigamma(self.nu / 2.0, self.dim());
+        Ok(normal + wishart)
+    }
+
+    /// Draws a mean `μ` and a precision `Λ` (Bartlett's decomposition).
+    pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> (Vec<f64>, Array2<f64>) {
+        let dim = self.dim();
+        let mut bartlett = Array2::<f64>::zeros((dim, dim));
+        for i in 0..dim {
+            let chi = ChiSquared::new(self.nu - i as f64).expect("nu > d − 1");
+            bartlett[(i, i)] = chi.sample(rng).sqrt();
+            for j in 0..i {
+                bartlett[(i, j)] = StandardNormal.sample(rng);
+            }
+        }
+        // Λ = BBᵀ with B = L⁻ᵀA; μ = m + κ^−½ B⁻ᵀz = m + κ^−½ L A⁻ᵀz.
+        let mut root = bartlett.clone();
+        for mut column in root.columns_mut() {
+            let mut values = column.to_vec();
+            self.psi.solve_upper(&mut values);
+            column.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        }
+        let factor = Factor::from_lower_matrix(bartlett.view()).expect("the diagonal is positive");
+        let mut z = vec![0.0; dim];
+        fill_standard_normal(rng, &mut z);
+        factor.solve_upper(&mut z);
+        let mut mu = vec![0.0; dim];
+        self.psi.multiply_lower(&z, &mut mu);
+        let shrink = self.kappa.sqrt().recip();
+        mu.iter_mut().zip(&self.m).for_each(|(value, m)| *value = m + shrink * *value);
+        (mu, root.dot(&root.t()))
+    }
+}
+
+/// `ln Γ_d(x)`, the multivariate gamma function.
+fn log_multigamma(x: f64, dim: usize) -> f64 {
+    let d = dim as f64;
+    let gammas: f64 = (0..dim).map(|i| libm::lgamma(x - i as f64 / 2.0)).sum();
+    d * (d - 1.0) / 4.0 * crate::special::LN_PI + gammas
+}

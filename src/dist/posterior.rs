@@ -1,0 +1,68 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, StudentMixture, check_length};
+
+/// What is known about a mixture: `Dir(w | a) · ∏_j NW(μ_j, Λ_j | m_j, κ_j, W_j, ν_j)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "PosteriorRecord")]
+pub struct Posterior {
+    a: Dirichlet,
+    components: Vec<NormalWishart>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PosteriorRecord {
+    a: Dirichlet,
+    components: Vec<NormalWishart>,
+}
+
+impl TryFrom<PosteriorRecord> for Posterior {
+    type Error = DistError;
+
+    fn try_from(record: PosteriorRecord) -> Result<Self, DistError> {
+        Posterior::new(record.a, record.components)
+    }
+}
+
+impl Posterior {
+    /// From the Dirichlet of the weights and one Normal-Wishart for each component.
+    pub fn new(a: Dirichlet, components: Vec<NormalWishart>) -> Result<Self, DistError> {
+        check_length("components", components.len(), a.concentrations().len())?;
+        let dim = components[0].dim();
+        components.iter().try_for_each(|c| check_length("a component's m", c.dim(), dim))?;
+        Ok(Posterior { a, components })
+    }
+
+    /// The Dirichlet of the weights.
+    pub fn weights(&self) -> &Dirichlet {
+        &self.a
+    }
+
+    /// The Normal-Wishart of each component.
+    pub fn components(&self) -> &[NormalWishart] {
+        &self.components
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.components.len()
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.components[0].dim()
+    }
+
+    /// The paper's `Θ̂ = E[Θ]`: expected weights, means and precisions.
+    pub fn point_estimate(&self) -> GaussianMixture {
+        let components = self.components.iter().map(NormalWishart::point_estimate).collect();
+        Mixture::new(self.a.mean(), components).expect("a posterior has a mixture's shape")
+    }
+
+    /// The posterior predictive of the next row: a mixture of Student-t.
+    pub fn predictive(&self) -> StudentMixture {
+        let components = self.components.iter().map(NormalWishart::predictive).collect();
+        Mixture::new(self.a.mean(), components).expect("a posterior has a mixture's shape")
+    }
+}

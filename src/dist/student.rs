@@ -1,0 +1,67 @@
+use rand::Rng;
+use rand_distr::{ChiSquared, Distribution};
+
+use super::gaussian::subtract;
+use super::{Density, DistError, check_finite, check_length, check_positive, fill_standard_normal};
+use crate::linalg::Factor;
+use crate::special::{LN_PI, log_gamma_ratio};
+
+/// A multivariate Student-t: location, scale matrix `S`, degrees of freedom `f`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StudentT {
+    location: Vec<f64>,
+    scale: Factor,
+    degrees_of_freedom: f64,
+    log_constant: f64,
+}
+
+impl StudentT {
+    /// From location, scale matrix and degrees of freedom `f > 0`.
+    pub fn new(location: Vec<f64>, scale: Factor, degrees_of_freedom: f64) -> Result<Self, DistError> {
+        check_length("location", location.len(), scale.dim())?;
+        check_finite("location", &location)?;
+        check_positive("degrees of freedom", degrees_of_freedom)?;
+        let dim = location.len();
+        let log_constant = log_gamma_ratio(degrees_of_freedom / 2.0, dim)
+            - 0.5 * (dim as f64 * (LN_PI + degrees_of_freedom.ln()) + scale.log_det());
+        Ok(StudentT { location, scale, degrees_of_freedom, log_constant })
+    }
+
+    /// Where it is centred.
+    pub fn location(&self) -> &[f64] {
+        &self.location
+    }
+
+    /// The scale matrix `S` (the covariance is `f/(f−2) S` for `f > 2`).
+    pub fn scale(&self) -> &Factor {
+        &self.scale
+    }
+
+    /// `f`.
+    pub fn degrees_of_freedom(&self) -> f64 {
+        self.degrees_of_freedom
+    }
+}
+
+impl Density for StudentT {
+    fn dim(&self) -> usize {
+        self.location.len()
+    }
+
+    /// `ln Γ((f+d)/2) − ln Γ(f/2) − ½ ln|πfS| − (f+d)/2 · ln(1 + q/f)`.
+    fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64 {
+        subtract(x, &self.location, deviation);
+        let q = self.scale.quadratic_form(deviation, whitened);
+        let f = self.degrees_of_freedom;
+        self.log_constant - 0.5 * (f + self.dim() as f64) * (q / f).ln_1p()
+    }
+
+    fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {
+        let mut z = vec![0.0; self.dim()];
+        fill_standard_normal(rng, &mut z);
+        let chi = ChiSquared::new(self.degrees_of_freedom).expect("f is positive").sample(rng);
+        let stretch = (self.degrees_of_freedom / chi).sqrt();
+        self.scale.multiply_lower(&z, out);
+        out.iter_mut().zip(&self.location).for_each(|(value, m)| *value = m + stretch * *value);
+    }
+}

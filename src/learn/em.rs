@@ -1,0 +1,272 @@
+//! Batch EM: the level that one pass has to reach, and the fit of the first rows.
+//!
+//! One sweep over the rows does the E-step and gathers the M-step's sums about the old means, in blocks that turn
+//! both into matrix products.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::LearnError;
+use super::kmeans::kmeans;
+use super::summary::ColumnSummary;
+use crate::dist::{Gaussian, GaussianMixture, Mixture};
+use crate::linalg::{Factor, lower_inverse};
+use crate::special::{LN_2PI, normalise_log_weights};
+
+/// Settings of batch EM.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmSettings {
+    /// At most so many iterations from each start.
+    pub iterations: usize,
+    /// Stop when the mean log-likelihood gains less than this.
+    pub tolerance: f64,
+    /// Added to each covariance's diagonal, in units of the column's variance.
+    pub ridge: f64,
+    /// Independent starts; the best is kept.
+    pub restarts: usize,
+    /// Rounds of k-means before EM.
+    pub kmeans_rounds: usize,
+}
+
+impl Default for EmSettings {
+    fn default() -> Self {
+        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 5, kmeans_rounds: 10 }
+    }
+}
+
+/// The outcome of batch EM.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmFit {
+    /// The fitted mixture.
+    pub mixture: GaussianMixture,
+    /// Its mean log-likelihood on the rows it was fitted to.
+    pub mean_log_likelihood: f64,
+    /// Iterations done.
+    pub iterations: usize,
+    /// Whether the gain fell below the tolerance.
+    pub converged: bool,
+}
+
+/// EM from `settings.restarts` k-means++ starts, the best by likelihood. Columns are scaled first, so units do
+/// not matter, and values are held within ±1e100 standard deviations, so that no square overflows.
+pub fn fit_em(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    let n = rows.nrows();
+    if k == 0 || n == 0 {
+        return Err(LearnError::TooFewRows { k, rows: n as u64 });
+    }
+    let columns = ColumnSummary::of_rows(rows);
+    let scaled = scale_columns(rows, &columns);
+    let ridge = vec![settings.ridge; rows.ncols()];
+    let from_start = |restart: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(restart as u64);
+        let labels = kmeans(scaled.view(), k, settings.kmeans_rounds, &mut rng);
+        let start = mixture_of_labels(scaled.view(), &labels, k, &ridge);
+        expectation_maximisation(scaled.view(), &start, &ridge, settings)
+    };
+    let fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(from_start).collect();
+    let better = |a: EmFit, b: EmFit| if b.mean_log_likelihood > a.mean_log_likelihood { b } else { a };
+    let best = fits.into_iter().reduce(better).expect("there is at least one start");
+    Ok(unscale(best, &columns))
+}
+
+/// EM from a given start; `ridge` is added to the diagonal of each covariance.
+pub fn expectation_maximisation(
+    rows: ArrayView2<f64>,
+    start: &GaussianMixture,
+    ridge: &[f64],
+    settings: &EmSettings,
+) -> EmFit {
+    let mut mixture = start.clone();
+    let mut before = f64::NEG_INFINITY;
+    for iteration in 0..settings.iterations {
+        let sums = sweep(rows, &mixture, true);
+        let now = sums.mean_log_likelihood;
+        if now - before < settings.tolerance {
+            return EmFit { mixture, mean_log_likelihood: now, iterations: iteration, converged: true };
+        }
+        before = now;
+        mixture = maximise(sums, &mixture, ridge);
+    }
+    let mean_log_likelihood = sweep(rows, &mixture, false).mean_log_likelihood;
+    EmFit { mixture, mean_log_likelihood, iterations: settings.iterations, converged: false }
+}
+
+/// Rows in one block of a sweep: enough for fast products, few enough to stay in cache.
+const BLOCK: usize = 256;
+
+/// The M-step's sums, about the old means.
+struct Sums {
+    mean_log_likelihood: f64,
+    rows: f64,
+    counts: Vec<f64>,
+    first: Vec<Array1<f64>>,
+    second: Vec<Array2<f64>>,
+}
+
+/// A component as the sweep wants it: deviations times `whiten` are whitened.
+struct Whitener<'a> {
+    mean: ArrayView1<'a, f64>,
+    whiten: Array2<f64>,
+    log_constant: f64,
+}
+
+impl<'a> Whitener<'a> {
+    fn new(gaussian: &'a Gaussian, weight: f64) -> Self {
+        let covariance = gaussian.covariance();
+        let dim = covariance.dim() as f64;
+        Whitener {
+            mean: ArrayView1::from(gaussian.mean()),
+            whiten: lower_inverse(covariance.lower_matrix().view()).reversed_axes(),
+            log_constant: weight.ln() - 0.5 * (dim * LN_2PI + covariance.log_det()),
+        }
+    }
+}
+
+fn sweep(rows: ArrayView2<f64>, mixture: &GaussianMixture, gather: bool) -> Sums {
+    let (k, dim) = (mixture.k(), mixture.dim());
+    let parts = mixture.components().iter().zip(mixture.weights());
+    let whiteners: Vec<Whitener> = parts.map(|(c, &weight)| Whitener::new(c, weight)).collect();
+    let mut sums = Sums {
+        mean_log_likelihood: 0.0,
+        rows: rows.nrows() as f64,
+        counts: vec![0.0; k],
+        first: vec![Array1::zeros(dim); k],
+        second: vec![Array2::zeros((dim, dim)); k],
+    };
+    for block in rows.axis_chunks_iter(Axis(0), BLOCK) {
+        let deviations: Vec<Array2<f64>> = whiteners.iter().map(|w| &block - &w.mean).collect();
+        let mut shares = Array2::zeros((block.nrows(), k));
+        for (j, (whitener, deviation)) in whiteners.iter().zip(&deviations).enumerate() {
+            let whitened = deviation.dot(&whitener.whiten);
+            for (share, row) in shares.column_mut(j).iter_mut().zip(whitened.outer_iter()) {
+                *share = whitener.log_constant - 0.5 * row.dot(&row);
+            }
+        }
+        for mut row in shares.outer_iter_mut() {
+            let log_density = normalise_log_weights(row.as_slice_mut().expect("rows are contiguous"));
+            sums.mean_log_likelihood += log_density;
+        }
+        if gather {
+            for (j, deviation) in deviations.into_iter().enumerate() {
+                sums.gather(j, shares.column(j), deviation);
+            }
+        }
+    }
+    sums.mean_log_likelihood /= sums.rows;
+    sums
+}
+
+impl Sums {
+    fn gather(&mut self, j: usize, shares: ArrayView1<f64>, deviation: Array2<f64>) {
+        self.counts[j] += shares.sum();
+        self.first[j] += &deviation.t().dot(&shares);
+        let mut weighted = deviation.clone();
+        Zip::from(weighted.rows_mut()).and(&shares).for_each(|mut row, &share| row *= share);
+        self.second[j] += &weighted.t().dot(&deviation);
+    }
+}
+
+fn maximise(sums: Sums, old: &GaussianMixture, ridge: &[f64]) -> GaussianMixture {
+    let mut components = Vec::with_capacity(old.k());
+    for (j, gaussian) in old.components().iter().enumerate() {
+        let count = sums.counts[j];
+        if count < EMPTY {
+            components.push(gaussian.clone());
+            continue;
+        }
+        let shift = &sums.first[j] / count;
+        let mut covariance = &sums.second[j] / count;
+        for ((i, l), value) in covariance.indexed_iter_mut() {
+            *value -= shift[i] * shift[l];
+        }
+        let mean = gaussian.mean().iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
+        components.push(gaussian_with_ridge(mean, covariance, ridge));
+    }
+    // An empty component keeps a trace of weight, so that its logarithm stays finite.
+    let floored: Vec<f64> = sums.counts.iter().map(|count| count.max(EMPTY)).collect();
+    let total: f64 = floored.iter().sum();
+    let weights = floored.iter().map(|count| count / total).collect();
+    Mixture::new(weights, components).expect("one weight for each component")
+}
+
+/// A component with fewer rows than this keeps its place and shape.
+const EMPTY: f64 = 1e-10;
+
+/// A Gaussian whose covariance may be singular until the ridge is on; rounding may ask for more of it.
+fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, ridge: &[f64]) -> Gaussian {
+    let mut add = 1.0;
+    loop {
+        for (value, ridge) in covariance.diag_mut().iter_mut().zip(ridge) {
+            *value += add * ridge;
+        }
+        if let Ok(factor) = Factor::from_matrix(covariance.view()) {
+            return Gaussian::new(mean, factor).expect("finite rows have finite means");
+        }
+        // Far outliers make entries so large that the ridge drowns in their rounding: raise the diagonal with
+        // them, and in the end keep the diagonal alone.
+        let trace = covariance.diag().sum();
+        add = if add == 1.0 { trace.max(1.0) * 1e-10 / ridge[0].max(f64::MIN_POSITIVE) } else { add * 100.0 };
+        if !(add < 1e250) {
+            let deviations: Vec<f64> = covariance.diag().iter().map(|v| v.clamp(1e-200, 1e200).sqrt()).collect();
+            let factor = Factor::from_standard_deviations(&deviations).expect("clamped above zero");
+            return Gaussian::new(mean, factor).expect("finite rows have finite means");
+        }
+    }
+}
+
+/// Means and covariances of the rows with each label. A label without rows gets the covariance of all rows.
+fn mixture_of_labels(rows: ArrayView2<f64>, labels: &[usize], k: usize, ridge: &[f64]) -> GaussianMixture {
+    let everything: Vec<usize> = (0..rows.nrows()).collect();
+    let mut components = Vec::with_capacity(k);
+    let mut counts = Vec::with_capacity(k);
+    for j in 0..k {
+        let members: Vec<usize> = everything.iter().copied().filter(|&i| labels[i] == j).collect();
+        counts.push(members.len() as f64 + 1.0 / k as f64);
+        let members = if members.is_empty() { &everything } else { &members };
+        let group = rows.select(Axis(0), members);
+        let mean = group.mean_axis(Axis(0)).expect("a group has rows");
+        let deviation = &group - &mean;
+        let covariance = deviation.t().dot(&deviation) / members.len() as f64;
+        components.push(gaussian_with_ridge(mean.to_vec(), covariance, ridge));
+    }
+    let total: f64 = counts.iter().sum();
+    let weights = counts.iter().map(|count| count / total).collect();
+    Mixture::new(weights, components).expect("one weight for each component")
+}
+
+fn scale_columns(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {
+    let mut scaled = rows.to_owned();
+    for (j, column) in columns.iter().enumerate() {
+        let (centre, unit) = (column.centre(), column.unit());
+        scaled.slice_mut(s![.., j]).mapv_inplace(|value| ((value - centre) / unit).clamp(-1e100, 1e100));
+    }
+    scaled
+}
+
+/// Back to the data's own units; log-densities change by the sum of the units' logarithms.
+fn unscale(fit: EmFit, columns: &[ColumnSummary]) -> EmFit {
+    let units: Vec<f64> = columns.iter().map(ColumnSummary::unit).collect();
+    let unscaled = |gaussian: &Gaussian| {
+        let mut covariance = gaussian.covariance().clone();
+        covariance.change_units(&units);
+        let mean = gaussian.mean().iter().zip(columns).map(|(m, c)| c.centre() + c.unit() * m).collect();
+        Gaussian::new(mean, covariance).expect("means are within 1e100 units of the centre")
+    };
+    let components = fit.mixture.components().iter().map(unscaled).collect();
+    let jacobian: f64 = units.iter().map(|unit| unit.ln()).sum();
+    EmFit {
+        mixture: Mixture::new(fit.mixture.weights().to_vec(), components).expect("same shape as before"),
+        mean_log_likelihood: fit.mean_log_likelihood - jacobian,
+        ..fit
+    }
+}

@@ -1,0 +1,38 @@
+//! The start of every online learner: a mixture fitted to the first rows. The paper does not say how it starts,
+//! and it decides everything.
+
+use ndarray::ArrayView2;
+
+use super::em::{EmSettings, fit_em};
+use super::summary::ColumnSummary;
+use super::LearnError;
+use crate::dist::GaussianMixture;
+
+/// Least variance of a column given the columns before it, in units of the column's variance: every learner's
+/// guard against columns that are discrete, constant or functions of others.
+pub const RELATIVE_FLOOR: f64 = 1e-6;
+
+/// A mixture fitted to the first rows, from which every online learner begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// The fit.
+    pub mixture: GaussianMixture,
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    /// Rows it was fitted to.
+    pub rows: u64,
+}
+
+/// How many first rows the start is fitted to: `max(1000, 10·K·d)`.
+pub fn default_init_rows(k: usize, dim: usize) -> usize {
+    (10 * k * dim).max(1000)
+}
+
+/// k-means++ and batch EM with a strong ridge on the first rows, the best of several seeds: one unlucky start
+/// costs more than anything that comes after it.
+pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
+    let settings = EmSettings { iterations: 40, tolerance: 1e-3, ridge: 1e-3, restarts: 5, kmeans_rounds: 10 };
+    let fit = fit_em(rows, k, seed, &settings)?;
+    let floor = ColumnSummary::of_rows(rows).iter().map(|c| RELATIVE_FLOOR * c.unit() * c.unit()).collect();
+    Ok(Start { mixture: fit.mixture, floor, rows: rows.nrows() as u64 })
+}

@@ -1,0 +1,106 @@
+//! k-means++ and a few rounds of Lloyd's algorithm: where the start of a mixture begins.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use rand::{Rng, RngExt};
+
+/// Which centre each row belongs to, after at most `rounds` rounds.
+pub(super) fn kmeans<R: Rng>(rows: ArrayView2<f64>, k: usize, rounds: usize, rng: &mut R) -> Vec<usize> {
+    let mut centres = plus_plus(rows, k, rng);
+    let mut labels = vec![usize::MAX; rows.nrows()];
+    for _ in 0..rounds.max(1) {
+        let mut moved = false;
+        for (label, row) in labels.iter_mut().zip(rows.outer_iter()) {
+            let nearest = nearest_centre(row, &centres).0;
+            moved |= *label != nearest;
+            *label = nearest;
+        }
+        if !moved {
+            break;
+        }
+        move_centres(rows, &labels, &mut centres);
+    }
+    labels
+}
+
+/// The first centre anywhere, each further one with probability proportional to its squared distance.
+fn plus_plus<R: Rng>(rows: ArrayView2<f64>, k: usize, rng: &mut R) -> Array2<f64> {
+    let n = rows.nrows();
+    let mut centres = Array2::zeros((k, rows.ncols()));
+    let mut distances = vec![f64::INFINITY; n];
+    let mut chosen = rng.random_range(0..n);
+    for j in 0..k {
+        centres.row_mut(j).assign(&rows.row(chosen));
+        for (distance, row) in distances.iter_mut().zip(rows.outer_iter()) {
+            *distance = distance.min(square_distance(row, rows.row(chosen)));
+        }
+        chosen = draw_proportionally(&distances, rng).unwrap_or_else(|| rng.random_range(0..n));
+    }
+    centres
+}
+
+/// `None` where all weights are zero: every row sits on a centre already.
+fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return None;
+    }
+    // Relative to the largest, so that far outliers do not overflow the sum.
+    let total: f64 = weights.iter().map(|weight| weight / largest).sum();
+    let mut left = rng.random::<f64>() * total;
+    let drawn = weights.iter().position(|weight| {
+        left -= weight / largest;
+        left < 0.0
+    });
+    drawn.or_else(|| weights.iter().position(|&weight| weight == largest))
+}
+
+fn nearest_centre(row: ArrayView1<f64>, centres: &Array2<f64>) -> (usize, f64) {
+    let mut best = (0, f64::INFINITY);
+    for (j, centre) in centres.outer_iter().enumerate() {
+        let distance = square_distance(row, centre);
+        if distance < best.1 {
+            best = (j, distance);
+        }
+    }
+    best
+}
+
+fn move_centres(rows: ArrayView2<f64>, labels: &[usize], centres: &mut Array2<f64>) {
+    let mut counts = vec![0.0; centres.nrows()];
+    let mut sums = Array2::<f64>::zeros(centres.dim());
+    for (&label, row) in labels.iter().zip(rows.outer_iter()) {
+        counts[label] += 1.0;
+        sums.row_mut(label).scaled_add(1.0, &row);
+    }
+    for (j, &count) in counts.iter().enumerate() {
+        // A centre that lost all its rows stays where it is.
+        if count > 0.0 {
+            centres.row_mut(j).assign(&(&sums.row(j) / count));
+        }
+    }
+}
+
+fn square_distance(a: ArrayView1<f64>, b: ArrayView1<f64>) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn separated_groups_are_found() {
+        let rows = Array2::from_shape_fn((90, 2), |(i, j)| (i % 3 * 100) as f64 + ((i * 7 + j) % 5) as f64);
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        let labels = kmeans(rows.view(), 3, 10, &mut rng);
+        assert!((0..90).all(|i| labels[i] == labels[i % 3]));
+        assert!(labels[0] != labels[1] && labels[1] != labels[2] && labels[0] != labels[2]);
+    }
+
+    #[test]
+    fn more_centres_than_distinct_rows_is_no_trouble() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        assert_eq!(kmeans(Array2::zeros((2, 3)).view(), 5, 10, &mut rng), [0, 0]);
+    }
+}

@@ -1,0 +1,292 @@
+//! One pass over a stream: buffer the first rows, start from them, learn every row once, for one K or for several
+//! side by side.
+
+use ndarray::ArrayView2;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
+use super::{Algorithm, Health, LearnError, LearnerState, OnlineLearner, default_init_rows, fit_start};
+
+/// Settings of one pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitSettings {
+    /// Which algorithm.
+    pub algorithm: Algorithm,
+    /// The numbers of components to learn side by side.
+    pub ks: Vec<usize>,
+    /// Seed of the start.
+    pub seed: u64,
+    /// Rows to buffer for the start; by default [`default_init_rows`] of the largest K.
+    pub init_rows: Option<usize>,
+}
+
+impl FitSettings {
+    fn check(&self) -> Result<(), LearnError> {
+        self.algorithm.check()?;
+        if self.ks.is_empty() || self.ks.contains(&0) {
+            return Err(LearnError::Setting { name: "K", must: "at least 1", value: 0.0 });
+        }
+        if self.init_rows == Some(0) {
+            return Err(LearnError::Setting { name: "init-rows", must: "at least 1", value: 0.0 });
+        }
+        Ok(())
+    }
+
+    fn init_rows(&self, dim: usize) -> usize {
+        let largest = self.ks.iter().copied().max().unwrap_or(1);
+        self.init_rows.unwrap_or_else(|| default_init_rows(largest, dim))
+    }
+
+    /// The start of each K from the first rows, with those rows learned once each.
+    fn start(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
+        let rows = as_rows(buffer, dim);
+        let begin = |&k: &usize| {
+            let start = fit_start(rows, k, self.seed)?;
+            let state = self.algorithm.begin(&start);
+            let mut learner = self.algorithm.learner(state, start.floor.clone(), Health::default())?;
+            buffer.chunks_exact(dim).for_each(|row| {
+                learner.observe(row);
+            });
+            Ok((start.floor, Candidate { learner, prequential: Prequential::default() }))
+        };
+        let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
+        let floor = started[0].0.clone();
+        Ok(Learning { floor, candidates: started.into_iter().map(|(_, candidate)| candidate).collect() })
+    }
+}
+
+/// Sum of the log-densities that rows got just before they were learned: an online estimate of the log marginal
+/// likelihood. Rows that the start was fitted to do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prequential {
+    /// Rows in the sum.
+    pub rows: u64,
+    /// The sum.
+    pub log_likelihood: f64,
+}
+
+impl Prequential {
+    /// Mean over the rows, `None` if there were none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
+    }
+
+    fn add(&mut self, evidence: Option<f64>) {
+        if let Some(evidence) = evidence {
+            self.rows += 1;
+            self.log_likelihood += evidence;
+        }
+    }
+}
+
+/// One K of a pass, as it can be saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateState {
+    /// What it has learned.
+    pub learned: LearnerState,
+    /// Its prequential score.
+    pub prequential: Prequential,
+    /// What had to be guarded.
+    pub health: Health,
+}
+
+/// A pass, as it can be saved and gone on with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitState {
+    /// Rows seen.
+    pub rows: u64,
+    /// A summary of each column.
+    pub columns: Vec<ColumnSummary>,
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    /// The rows themselves while there are too few for the start; then the candidates are provisional.
+    pub pending: Option<Vec<f64>>,
+    /// One for each K.
+    pub candidates: Vec<CandidateState>,
+}
+
+impl FitState {
+    /// The index of the K with the best prequential score (the smallest K where there is none).
+    pub fn best(&self) -> usize {
+        let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
+        (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
+    }
+}
+
+/// One pass under way.
+pub struct OnlineFit {
+    settings: FitSettings,
+    dim: usize,
+    rows: u64,
+    columns: Vec<ColumnSummary>,
+    faults: Vec<ColumnFault>,
+    stage: Stage,
+}
+
+enum Stage {
+    Buffering(Vec<f64>),
+    Learning(Learning),
+}
+
+struct Learning {
+    floor: Vec<f64>,
+    candidates: Vec<Candidate>,
+}
+
+struct Candidate {
+    learner: Box<dyn OnlineLearner>,
+    prequential: Prequential,
+}
+
+impl Candidate {
+    fn state(&self) -> CandidateState {
+        CandidateState {
+            learned: self.learner.state(),
+            prequential: self.prequential,
+            health: *self.learner.health(),
+        }
+    }
+}
+
+impl OnlineFit {
+    /// A pass over rows of `dim` numbers.
+    pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
+        settings.check()?;
+        let columns = vec![ColumnSummary::default(); dim];
+        Ok(OnlineFit { settings, dim, rows: 0, columns, faults: Vec::new(), stage: Stage::Buffering(Vec::new()) })
+    }
+
+    /// Goes on from a saved state.
+    pub fn restore(settings: FitSettings, state: FitState) -> Result<Self, LearnError> {
+        settings.check()?;
+        let dim = state.columns.len();
+        let stage = match state.pending {
+            Some(values) if dim > 0 && values.len() % dim == 0 => Stage::Buffering(values),
+            Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
+            None => {
+                let restore = |saved: CandidateState| {
+                    let learner =
+                        settings.algorithm.learner(saved.learned, state.floor.clone(), saved.health)?;
+                    Ok(Candidate { learner, prequential: saved.prequential })
+                };
+                let candidates =
+                    state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
+                Stage::Learning(Learning { floor: state.floor, candidates })
+            }
+        };
+        Ok(OnlineFit { settings, dim, rows: state.rows, columns: state.columns, faults: Vec::new(), stage })
+    }
+
+    /// Rows seen so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Whether the start has been made.
+    pub fn has_started(&self) -> bool {
+        matches!(self.stage, Stage::Learning(_))
+    }
+
+    /// Learns some rows.
+    ///
+    /// # Panics
+    /// If the rows do not have [`OnlineFit::dim`] columns.
+    pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
+        assert_eq!(rows.ncols(), self.dim, "rows must have the columns that the pass began with");
+        let rows = rows.as_standard_layout();
+        let mut values = rows.as_slice().expect("standard layout is contiguous");
+        for row in values.chunks_exact(self.dim) {
+            self.columns.iter_mut().zip(row).for_each(|(column, &value)| column.push(value));
+        }
+        self.rows += rows.nrows() as u64;
+        if let Stage::Buffering(buffer) = &mut self.stage {
+            let room = self.settings.init_rows(self.dim) * self.dim - buffer.len();
+            let (first, rest) = values.split_at(room.min(values.len()));
+            buffer.extend_from_slice(first);
+            if first.len() < room {
+                return Ok(());
+            }
+            self.faults = find_column_faults(as_rows(buffer, self.dim));
+            let learning = self.settings.start(buffer, self.dim)?;
+            self.stage = Stage::Learning(learning);
+            values = rest;
+        }
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.learn(values, self.dim);
+        }
+        Ok(())
+    }
+
+    /// All there is to know to go on later; also the result of the pass.
+    pub fn state(&self) -> Result<FitState, LearnError> {
+        if self.rows == 0 {
+            return Err(LearnError::TooFewRows { k: self.settings.ks[0], rows: 0 });
+        }
+        let (learning, pending) = match &self.stage {
+            Stage::Learning(learning) => return Ok(self.state_of(learning, None)),
+            Stage::Buffering(buffer) => (self.settings.start(buffer, self.dim)?, buffer),
+        };
+        let mut state = self.state_of(&learning, Some(pending.clone()));
+        for (candidate, score) in state.candidates.iter_mut().zip(self.scores_by_halves(pending)?) {
+            candidate.prequential = score;
+        }
+        Ok(state)
+    }
+
+    fn state_of(&self, learning: &Learning, pending: Option<Vec<f64>>) -> FitState {
+        FitState {
+            rows: self.rows,
+            columns: self.columns.clone(),
+            floor: learning.floor.clone(),
+            pending,
+            candidates: learning.candidates.iter().map(Candidate::state).collect(),
+        }
+    }
+
+    /// Prequential scores where all rows went into the start: each K learns the first half, and is scored on the
+    /// second.
+    fn scores_by_halves(&self, buffer: &[f64]) -> Result<Vec<Prequential>, LearnError> {
+        let half = buffer.len() / self.dim / 2 * self.dim;
+        if half == 0 {
+            return Ok(vec![Prequential::default(); self.settings.ks.len()]);
+        }
+        let (first, second) = buffer.split_at(half);
+        let mut learning = self.settings.start(first, self.dim)?;
+        learning.learn(second, self.dim);
+        Ok(learning.candidates.iter().map(|candidate| candidate.prequential).collect())
+    }
+
+    /// Constant and collinear columns among the rows that the start is made from.
+    pub fn column_faults(&self) -> Vec<ColumnFault> {
+        match &self.stage {
+            Stage::Buffering(buffer) if !buffer.is_empty() => find_column_faults(as_rows(buffer, self.dim)),
+            _ => self.faults.clone(),
+        }
+    }
+}
+
+impl Learning {
+    fn learn(&mut self, values: &[f64], dim: usize) {
+        let learn = |candidate: &mut Candidate| {
+            for row in values.chunks_exact(dim) {
+                candidate.prequential.add(candidate.learner.observe(row));
+            }
+        };
+        match self.candidates.as_mut_slice() {
+            [only] => learn(only),
+            several => several.par_iter_mut().for_each(learn),
+        }
+    }
+}
+
+fn as_rows(values: &[f64], dim: usize) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((values.len() / dim, dim), values).expect("the buffer holds whole rows")
+}

@@ -1,0 +1,216 @@
+//! Projecting the exact posterior after one row back on one Dirichlet and one Normal-Wishart per component.
+//!
+//! Component `j` has the exact marginal `(1−r)·NW(old) + r·NW(updated by x)`. In the frame where `W = I` and
+//! the first axis lies along `v = x − m` everything is diagonal, so each projection needs only
+//! `q = vᵀWv` and costs O(1); what it says about `Ψ` is one scaled rank-one update.
+
+/// The scalars of one Normal-Wishart before a row, with the row's quadratic form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scalars {
+    /// Numbers in a row.
+    pub dim: usize,
+    /// `κ`.
+    pub kappa: f64,
+    /// `ν`.
+    pub nu: f64,
+    /// `q = vᵀWv`.
+    pub q: f64,
+    /// The component's responsibility for the row.
+    pub r: f64,
+}
+
+/// What the projection asks for: `κ'`, `ν'`, `m' = m + step·v` and `Ψ' = stretch·(Ψ + τ v vᵀ)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Projected {
+    /// `κ'`.
+    pub kappa: f64,
+    /// `ν'`.
+    pub nu: f64,
+    /// How far the mean moves along `v`.
+    pub step: f64,
+    /// Weight of `v vᵀ`.
+    pub tau: f64,
+    /// Factor on the whole matrix.
+    pub stretch: f64,
+}
+
+/// Eigenvalues, in the frame of [`Scalars`], that every projection is made of.
+struct Frame {
+    b: f64,
+    p: f64,
+    /// `E[Λ]` along `v`.
+    along: f64,
+    /// `E[Λ]` across `v`.
+    across: f64,
+}
+
+impl Scalars {
+    fn frame(&self) -> Frame {
+        let Scalars { kappa, nu, q, r, .. } = *self;
+        let b = kappa / (kappa + 1.0);
+        let p = 1.0 / (1.0 + b * q);
+        Frame { b, p, along: (1.0 - r) * nu + r * (nu + 1.0) * p, across: nu + r }
+    }
+
+    /// The weight of `v vᵀ` that makes `E[Λ]` match, whatever `ν'`.
+    fn tau(&self, frame: &Frame) -> f64 {
+        self.r * (self.nu + 1.0) * frame.b * frame.p / frame.along
+    }
+
+    /// The projection in the whitened frame: `E[μ]`, `E[Λ]`, `E[(μ−m')ᵀΛ(μ−m')]` and the total variance of the
+    /// whitened `Λ` are those of the exact mixture. Equivariant under affine maps of the data, and sums of
+    /// positive terms only.
+    pub fn whitened(&self) -> Projected {
+        let Scalars { dim, kappa, nu, q, r } = *self;
+        let d = dim as f64;
+        let frame = self.frame();
+        let scatter = q / ((kappa + 1.0) * (kappa + 1.0));
+        let spread = (1.0 - r) * (d / kappa + nu * r * r * scatter)
+            + r * (d / (kappa + 1.0) + (nu + 1.0) * (1.0 - r) * (1.0 - r) * scatter * frame.p);
+        let across = 1.0 / frame.across;
+        let term = |weight: f64, n: f64, along: f64| {
+            let trace = along + (d - 1.0) * across;
+            let off_mean = (n * along - 1.0).powi(2) + (d - 1.0) * (n * across - 1.0).powi(2);
+            weight * (off_mean + n * (along * along + (d - 1.0) * across * across + trace * trace))
+        };
+        let variance = term(1.0 - r, nu, 1.0 / frame.along) + term(r, nu + 1.0, frame.p / frame.along);
+        let nu_new = (d * (d + 1.0) / variance).max(least_nu(dim));
+        Projected {
+            kappa: d / spread,
+            nu: nu_new,
+            step: r / (kappa + 1.0),
+            tau: self.tau(&frame),
+            stretch: nu_new / frame.across,
+        }
+    }
+
+    /// The paper's printed equations, as far as they can be followed: `ν` from the element variances of the
+    /// raw `Λ`, summed; `κ` from its equation for `E[μ²λ]` (one column) or from
+    /// `E[(μ−m)(μ−m)ᵀ] = (κ+1)/(κ(ν−d−1)) W⁻¹` (more). `None` where they have no admissible solution.
+    pub fn literal(&self, precision: &RawPrecision) -> Option<Projected> {
+        let Scalars { dim, kappa, nu, q, r } = *self;
+        let d = dim as f64;
+        let frame = self.frame();
+        let nu_new = precision.degrees_of_freedom(self, &frame);
+        let inverse_kappa = if dim == 1 {
+            // 1/κ' = E[μ²λ] − E[μ]²E[λ], each moment the mixture's
+            let mean = precision.mean + r * precision.deviation / (kappa + 1.0);
+            let moved = precision.mean + precision.deviation / (kappa + 1.0);
+            let w = precision.trace;
+            let old = 1.0 / kappa + precision.mean.powi(2) * nu * w;
+            let new = 1.0 / (kappa + 1.0) + moved.powi(2) * (nu + 1.0) * w * frame.p;
+            (1.0 - r) * old + r * new - mean * mean * w * frame.along
+        } else {
+            // tr(W'C)(ν'−d−1)/d = (κ'+1)/κ', with C the mixture of the printed covariances and of the means
+            let printed = |kappa: f64, nu: f64| (kappa + 1.0) / (kappa * (nu - d - 1.0));
+            let (old, new) = (printed(kappa, nu), printed(kappa + 1.0, nu + 1.0));
+            let between = r * (1.0 - r) * q / ((kappa + 1.0) * (kappa + 1.0));
+            let along = (1.0 - r) * old + r * new / frame.p + between;
+            let across = (1.0 - r) * old + r * new;
+            let trace = (along * frame.along + (d - 1.0) * across * frame.across) / nu_new;
+            trace * (nu_new - d - 1.0) / d - 1.0
+        };
+        let kappa_new = 1.0 / inverse_kappa;
+        let admissible = kappa_new > 0.0 && kappa_new.is_finite() && nu_new > d + 1.0 && nu_new.is_finite();
+        admissible.then(|| Projected {
+            kappa: kappa_new,
+            nu: nu_new,
+            step: r / (kappa + 1.0),
+            tau: self.tau(&frame),
+            stretch: nu_new / frame.across,
+        })
+    }
+}
+
+/// What the literal variant needs to know of the raw precision `W` of a component and of a row, beyond `q`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RawPrecision {
+    /// `m` and `v` of the only column (used with one column alone).
+    pub mean: f64,
+    /// See [`RawPrecision::mean`].
+    pub deviation: f64,
+    /// `tr W`.
+    pub trace: f64,
+    /// `Σ W_ij²`.
+    pub squares: f64,
+    /// `|u|²`, `u = Wv`.
+    pub u_square: f64,
+    /// `uᵀWu`.
+    pub u_form: f64,
+}
+
+impl RawPrecision {
+    /// `ν' = Σ_ij (M_ij² + M_ii M_jj) / Σ_ij Var[Λ_ij]`, `M = E[Λ]`: `Var[Λ_ij] = (M_ij² + M_ii M_jj)/ν` solved
+    /// for all elements together.
+    fn degrees_of_freedom(&self, scalars: &Scalars, frame: &Frame) -> f64 {
+        let Scalars { nu, r, .. } = *scalars;
+        // W − g u uᵀ is the updated W; both means below are of that form, times a count.
+        let g = frame.b * frame.p;
+        let old = nu * self.squares_and_trace(0.0);
+        let new = (nu + 1.0) * self.squares_and_trace(g);
+        // M = (ν + r)W − r(ν+1)g u uᵀ
+        let mean_count = nu + r;
+        let mean = mean_count * mean_count * self.squares_and_trace(r * (nu + 1.0) * g / mean_count);
+        // E[Λ|new] − E[Λ|old] = W − (ν+1) g u uᵀ
+        let apart = self.sum_of_squares((nu + 1.0) * g);
+        mean / ((1.0 - r) * old + r * new + r * (1.0 - r) * apart)
+    }
+
+    /// `Σ X_ij²` of `X = W − g u uᵀ`.
+    fn sum_of_squares(&self, g: f64) -> f64 {
+        self.squares - 2.0 * g * self.u_form + (g * self.u_square).powi(2)
+    }
+
+    /// `Σ_ij (X_ij² + X_ii X_jj)` of `X = W − g u uᵀ`.
+    fn squares_and_trace(&self, g: f64) -> f64 {
+        self.sum_of_squares(g) + (self.trace - g * self.u_square).powi(2)
+    }
+}
+
+/// The least `ν` that a projection may ask for: a wildly split mixture can ask for less than a Wishart has.
+pub fn least_nu(dim: usize) -> f64 {
+    dim as f64 + 0.01
+}
+
+/// Projects `Σ_j r_j Dir(a + e_j)` on one Dirichlet: means exactly, and the one total `A'` that fits all second
+/// moments together. Returns `A'`.
+pub fn project_dirichlet(a: &mut [f64], r: &[f64]) -> f64 {
+    let total: f64 = a.iter().sum();
+    let (mut spare, mut variances) = (0.0, 0.0);
+    for (&a, &r) in a.iter().zip(r) {
+        let mean = (a + r) / (total + 1.0);
+        let variance = dirichlet_variance(a, r, total);
+        spare += mean - mean * mean - variance;
+        variances += variance;
+    }
+    let total_new = if variances > 0.0 { spare / variances } else { total + 1.0 };
+    let share = total_new / (total + 1.0);
+    a.iter_mut().zip(r).for_each(|(a, r)| *a = (*a + r) * share);
+    total_new
+}
+
+/// The paper's Dirichlet equations: every `a_j` solved alone from its own two moments. Returns the new total and
+/// how many had no admissible solution and kept the exact mean's share.
+pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> (f64, u64) {
+    let total: f64 = a.iter().sum();
+    let mut kept = 0;
+    for (a, &r) in a.iter_mut().zip(r) {
+        let mean = (*a + r) / (total + 1.0);
+        let variance = dirichlet_variance(*a, r, total);
+        let solved = mean * (mean - mean * mean - variance) / variance;
+        if solved > 0.0 && solved.is_finite() {
+            *a = solved;
+        } else {
+            *a += r;
+            kept += 1;
+        }
+    }
+    (a.iter().sum(), kept)
+}
+
+/// Variance of one weight under `r·Dir(a + e_j) + (1−r)·Dir(a + e_other)`: within plus between.
+fn dirichlet_variance(a: f64, r: f64, total: f64) -> f64 {
+    let next = (total + 1.0) * (total + 1.0);
+    let within = (1.0 - r) * a * (total + 1.0 - a) + r * (a + 1.0) * (total - a);
+    within / (next * (total + 2.0)) + r * (1.0 - r) / next
+}

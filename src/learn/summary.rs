@@ -1,0 +1,166 @@
+//! What is known of each column before any mixture: location, unit, and whether a density can be bounded there.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use crate::linalg::lower_inverse;
+
+/// Count, mean and spread of one column, gathered row by row (Welford).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnSummary {
+    /// Rows seen.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Sum of squared deviations from the mean.
+    pub squares: f64,
+}
+
+impl ColumnSummary {
+    /// Adds one value. Squares that would overflow stay at the largest number there is.
+    pub fn push(&mut self, value: f64) {
+        self.count += 1;
+        let deviation = value - self.mean;
+        self.mean += deviation / self.count as f64;
+        self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
+    }
+
+    /// Standard deviation (by `n`, as scikit-learn's scaler has it).
+    pub fn standard_deviation(&self) -> f64 {
+        (self.squares / self.count.max(1) as f64).sqrt()
+    }
+
+    /// Where the column sits.
+    pub fn centre(&self) -> f64 {
+        self.mean
+    }
+
+    /// A positive length to measure the column by: its standard deviation, or its size where it is constant.
+    pub fn unit(&self) -> f64 {
+        let deviation = self.standard_deviation();
+        if !self.is_constant() {
+            deviation
+        } else if self.mean == 0.0 {
+            1.0
+        } else {
+            self.mean.abs()
+        }
+    }
+
+    /// Whether the column does not vary beyond rounding.
+    pub fn is_constant(&self) -> bool {
+        !(self.standard_deviation() > 1e-13 * self.mean.abs())
+    }
+
+    /// Summaries of the columns of `rows`, without values so far out (a thousand times the middle half's width
+    /// from the median) that they alone would set the unit.
+    pub fn of_rows(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
+        rows.columns().into_iter().map(summary_without_wild_values).collect()
+    }
+}
+
+fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
+    let mut sorted = column.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let quantile = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+    let (low, middle, high) = (quantile(0.25), quantile(0.5), quantile(0.75));
+    let reach = 1000.0 * (high - low);
+    let tame = |value: &&f64| !(reach > 0.0) || (**value - middle).abs() <= reach;
+    let mut summary = ColumnSummary::default();
+    column.iter().filter(tame).for_each(|&value| summary.push(value));
+    summary
+}
+
+/// A column that leaves any density unbounded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnFault {
+    /// All rows have one value.
+    Constant {
+        /// Which column, from 0.
+        column: usize,
+    },
+    /// A linear function of earlier columns.
+    Collinear {
+        /// Which column, from 0.
+        column: usize,
+        /// The columns that determine it.
+        on: Vec<usize>,
+    },
+}
+
+/// Constant and collinear columns among `rows`.
+///
+/// The correlation matrix is factored column by column; a column whose variance, given those before it, is
+/// nothing but rounding depends on them, and its regression coefficients say on which.
+pub fn find_column_faults(rows: ArrayView2<f64>) -> Vec<ColumnFault> {
+    let columns = ColumnSummary::of_rows(rows);
+    let correlations = correlations(rows, &columns);
+    let mut faults = Vec::new();
+    let mut kept: Vec<usize> = Vec::new();
+    let mut lower = Array2::<f64>::zeros((columns.len(), columns.len()));
+    for (j, column) in columns.iter().enumerate() {
+        if column.is_constant() {
+            faults.push(ColumnFault::Constant { column: j });
+            continue;
+        }
+        let size = kept.len();
+        for (i, &other) in kept.iter().enumerate() {
+            let dot: f64 = (0..i).map(|l| lower[(size, l)] * lower[(i, l)]).sum();
+            lower[(size, i)] = (correlations[(j, other)] - dot) / lower[(i, i)];
+        }
+        let explained: f64 = (0..size).map(|l| lower[(size, l)].powi(2)).sum();
+        let unexplained = correlations[(j, j)] - explained;
+        if unexplained > COLLINEAR {
+            lower[(size, size)] = unexplained.sqrt();
+            kept.push(j);
+        } else {
+            let inverse = lower_inverse(lower.slice(ndarray::s![..size, ..size]));
+            let coefficients = lower.slice(ndarray::s![size, ..size]).dot(&inverse);
+            let counts = |(_, c): &(&usize, &f64)| c.abs() > 1e-3;
+            let on = kept.iter().zip(&coefficients).filter(counts).map(|(&column, _)| column).collect();
+            faults.push(ColumnFault::Collinear { column: j, on });
+        }
+    }
+    faults
+}
+
+/// Below this share of its variance a column counts as determined by the others.
+const COLLINEAR: f64 = 1e-9;
+
+fn correlations(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {
+    let mut scaled = rows.to_owned();
+    for (mut values, column) in scaled.columns_mut().into_iter().zip(columns) {
+        values.mapv_inplace(|value| ((value - column.centre()) / column.unit()).clamp(-1e3, 1e3));
+    }
+    scaled.t().dot(&scaled) / rows.nrows() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicated_and_a_constant_column_are_named() {
+        let wave = |i: usize, f: f64| (i as f64 * f).sin();
+        let rows = Array2::from_shape_fn((200, 5), |(i, j)| match j {
+            0 => wave(i, 1.3),
+            1 => 7.5,
+            2 => 250.0 * wave(i, 1.3) + 3.0,
+            3 => wave(i, 0.7),
+            _ => wave(i, 1.3) - 2.0 * wave(i, 0.7),
+        });
+        let expected = [
+            ColumnFault::Constant { column: 1 },
+            ColumnFault::Collinear { column: 2, on: vec![0] },
+            ColumnFault::Collinear { column: 4, on: vec![0, 3] },
+        ];
+        assert_eq!(find_column_faults(rows.view()), expected);
+    }
+
+    #[test]
+    fn one_wild_value_does_not_set_the_unit() {
+        let rows = Array2::from_shape_fn((100, 1), |(i, _)| if i == 50 { 1e150 } else { (i % 7) as f64 });
+        assert!(ColumnSummary::of_rows(rows.view())[0].unit() < 3.0);
+    }
+}

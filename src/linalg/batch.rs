@@ -1,0 +1,86 @@
+//! Whole-matrix steps of the batch algorithms. With the cargo feature `openblas` they go through LAPACK and
+//! BLAS; without it through ndarray's own product and the few lines here. Both give the same results to
+//! rounding.
+
+use ndarray::{Array2, ArrayView2};
+
+use super::FactorError;
+
+/// The lower Cholesky factor of a symmetric positive definite matrix.
+pub fn cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
+    let (rows, columns) = matrix.dim();
+    if rows != columns || rows == 0 {
+        return Err(FactorError::Shape { rows, columns });
+    }
+    factorise(matrix)
+}
+
+#[cfg(not(feature = "openblas"))]
+fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
+    plain_cholesky(matrix)
+}
+
+/// LAPACK says only that it failed; the plain factorisation then finds the pivot for the message.
+#[cfg(feature = "openblas")]
+fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
+    use ndarray_linalg::{Cholesky, UPLO};
+    match matrix.cholesky(UPLO::Lower) {
+        Ok(lower) => Ok(lower),
+        Err(_) => plain_cholesky(matrix),
+    }
+}
+
+fn plain_cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
+    let dim = matrix.nrows();
+    let mut lower = Array2::zeros((dim, dim));
+    for i in 0..dim {
+        for j in 0..=i {
+            let dot: f64 = (0..j).map(|k| lower[(i, k)] * lower[(j, k)]).sum();
+            let rest = matrix[(i, j)] - dot;
+            if i != j {
+                lower[(i, j)] = rest / lower[(j, j)];
+            } else if rest > 0.0 && rest.is_finite() {
+                lower[(i, i)] = rest.sqrt();
+            } else {
+                return Err(FactorError::NotPositiveDefinite { pivot: i, value: rest });
+            }
+        }
+    }
+    Ok(lower)
+}
+
+/// The inverse of a lower triangular matrix with a positive diagonal.
+pub fn lower_inverse(lower: ArrayView2<f64>) -> Array2<f64> {
+    let dim = lower.nrows();
+    let mut inverse = Array2::zeros((dim, dim));
+    for j in 0..dim {
+        inverse[(j, j)] = 1.0 / lower[(j, j)];
+        for i in j + 1..dim {
+            let dot: f64 = (j..i).map(|k| lower[(i, k)] * inverse[(k, j)]).sum();
+            inverse[(i, j)] = -dot / lower[(i, i)];
+        }
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn inverse_of_the_factor_inverts_it() {
+        let matrix = array![[4.0, 2.0, 0.6], [2.0, 5.0, 1.5], [0.6, 1.5, 3.8]];
+        let lower = cholesky(matrix.view()).unwrap();
+        let one = lower.dot(&lower_inverse(lower.view()));
+        for ((i, j), value) in one.indexed_iter() {
+            assert!((value - f64::from(u8::from(i == j))).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn an_indefinite_matrix_names_its_pivot() {
+        let result = cholesky(array![[1.0, 2.0], [2.0, 1.0]].view());
+        assert_eq!(result, Err(FactorError::NotPositiveDefinite { pivot: 1, value: -3.0 }));
+    }
+}

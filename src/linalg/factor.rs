@@ -1,0 +1,406 @@
+//! A symmetric positive definite matrix held as `Ψ = c·LLᵀ`, with `L` lower triangular.
+//!
+//! Scaling touches `c` alone, and adding `τ v vᵀ` with `τ ≥ 0` multiplies `L` by the Cholesky factor of
+//! `I + (τ/c) y yᵀ`, `y = L⁻¹v`, which is positive definite whatever the conditioning of `Ψ`.
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::batch::{cholesky, lower_inverse};
+
+/// Why numbers do not make a positive definite matrix.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FactorError {
+    /// The matrix is not square, or has no rows.
+    #[error("a covariance must be square and not empty, this one is {rows} × {columns}")]
+    Shape {
+        /// Rows found.
+        rows: usize,
+        /// Columns found.
+        columns: usize,
+    },
+    /// A pivot of the factorisation was not positive.
+    #[error("the matrix is not positive definite: pivot {pivot} is {value}")]
+    NotPositiveDefinite {
+        /// Which pivot, from 0.
+        pivot: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// The scale was not a positive number.
+    #[error("the scale of a factor must be positive and finite, this one is {0}")]
+    Scale(f64),
+}
+
+/// A symmetric positive definite matrix `c·LLᵀ`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "FactorRecord", into = "FactorRecord")]
+pub struct Factor {
+    dim: usize,
+    scale: f64,
+    /// Lower triangle by columns: column `j` holds rows `j..d`.
+    lower: Vec<f64>,
+    /// `ln |LLᵀ|`, always a function of `lower` alone, so that a factor read back from a file is the same.
+    log_det_lower: f64,
+}
+
+/// How a factor is written in a file: rows of the lower triangle.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FactorRecord {
+    scale: f64,
+    lower: Vec<Vec<f64>>,
+}
+
+impl From<Factor> for FactorRecord {
+    fn from(factor: Factor) -> Self {
+        let row = |i: usize| (0..=i).map(|j| factor.lower[factor.column_start(j) + i - j]).collect();
+        FactorRecord { scale: factor.scale, lower: (0..factor.dim).map(row).collect() }
+    }
+}
+
+impl TryFrom<FactorRecord> for Factor {
+    type Error = FactorError;
+
+    fn try_from(record: FactorRecord) -> Result<Self, FactorError> {
+        let dim = record.lower.len();
+        for (i, row) in record.lower.iter().enumerate() {
+            if row.len() != i + 1 {
+                return Err(FactorError::Shape { rows: dim, columns: row.len() });
+            }
+        }
+        let lower = (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j)));
+        Factor::from_lower(dim, record.scale, lower.map(|(i, j)| record.lower[i][j]).collect())
+    }
+}
+
+impl Factor {
+    /// The identity matrix.
+    pub fn identity(dim: usize) -> Self {
+        Factor::from_standard_deviations(&vec![1.0; dim]).expect("ones are positive")
+    }
+
+    /// A diagonal matrix with these standard deviations (square roots of its diagonal).
+    pub fn from_standard_deviations(deviations: &[f64]) -> Result<Self, FactorError> {
+        let dim = deviations.len();
+        let mut lower = vec![0.0; dim * (dim + 1) / 2];
+        for (j, &deviation) in deviations.iter().enumerate() {
+            lower[column_start(dim, j)] = deviation;
+        }
+        Factor::from_lower(dim, 1.0, lower)
+    }
+
+    /// Factors a symmetric matrix (its lower triangle is read).
+    pub fn from_matrix(matrix: ArrayView2<f64>) -> Result<Self, FactorError> {
+        Factor::from_lower_matrix(cholesky(matrix)?.view())
+    }
+
+    /// Takes a lower triangular matrix `L` as the factor of `LLᵀ`.
+    pub fn from_lower_matrix(lower: ArrayView2<f64>) -> Result<Self, FactorError> {
+        let dim = lower.nrows();
+        if lower.ncols() != dim {
+            return Err(FactorError::Shape { rows: dim, columns: lower.ncols() });
+        }
+        let packed = (0..dim).flat_map(|j| (j..dim).map(move |i| lower[(i, j)])).collect();
+        Factor::from_lower(dim, 1.0, packed)
+    }
+
+    /// Takes `c` and the columns of `L`, packed one after the other.
+    fn from_lower(dim: usize, scale: f64, lower: Vec<f64>) -> Result<Self, FactorError> {
+        if dim == 0 {
+            return Err(FactorError::Shape { rows: 0, columns: 0 });
+        }
+        if !(scale > 0.0 && scale.is_finite()) {
+            return Err(FactorError::Scale(scale));
+        }
+        let mut factor = Factor { dim, scale, lower, log_det_lower: 0.0 };
+        for pivot in 0..dim {
+            let value = factor.lower[factor.column_start(pivot)];
+            if !(value > 0.0) {
+                return Err(FactorError::NotPositiveDefinite { pivot, value });
+            }
+        }
+        if let Some(&value) = factor.lower.iter().find(|value| !value.is_finite()) {
+            return Err(FactorError::NotPositiveDefinite { pivot: 0, value });
+        }
+        factor.refresh_log_det();
+        Ok(factor)
+    }
+
+    fn column_start(&self, j: usize) -> usize {
+        column_start(self.dim, j)
+    }
+
+    /// Rows (and columns) of the matrix.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// `ln |Ψ|`.
+    pub fn log_det(&self) -> f64 {
+        self.log_det_lower + self.dim as f64 * self.scale.ln()
+    }
+
+    /// `y = L⁻¹v`. Returns `q = vᵀΨ⁻¹v = |y|²/c`.
+    pub fn quadratic_form(&self, v: &[f64], y: &mut [f64]) -> f64 {
+        y.copy_from_slice(v);
+        let mut columns = self.lower.as_slice();
+        let mut sum = 0.0;
+        for j in 0..self.dim {
+            let (column, rest) = columns.split_at(self.dim - j);
+            columns = rest;
+            let (head, below) = y[j..].split_first_mut().expect("j < dim");
+            *head /= column[0];
+            let pivot = *head;
+            sum += pivot * pivot;
+            for (value, l) in below.iter_mut().zip(&column[1..]) {
+                *value -= pivot * l;
+            }
+        }
+        sum / self.scale
+    }
+
+    /// `Ψ ← Ψ + τ v vᵀ` for `τ ≥ 0`, given `y = L⁻¹v` from [`Factor::quadratic_form`]; `work` is scratch.
+    ///
+    /// With `δ_j = 1 + t Σ_{i≤j} y_i²`, `t = τ/c`, column `j` of the new factor is
+    /// `√(δ_j/δ_{j−1}) L_j + t y_j/√(δ_j δ_{j−1}) Σ_{i>j} y_i L_i`.
+    pub fn rank_one(&mut self, tau: f64, y: &[f64], work: &mut [f64]) {
+        let t = tau / self.scale;
+        // work[j] = δ_j on the way down; on the way back up it is overwritten by the sums, behind the reader.
+        let mut total = 1.0;
+        for (delta, value) in work.iter_mut().zip(y) {
+            total += (t * value) * value;
+            *delta = total;
+        }
+        let mut root = total.sqrt();
+        let mut end = self.lower.len();
+        for j in (0..self.dim).rev() {
+            let root_before = if j == 0 { 1.0 } else { work[j - 1].sqrt() };
+            let grow = root / root_before;
+            let mix = t * y[j] / (root * root_before);
+            root = root_before;
+            let column = &mut self.lower[end - (self.dim - j)..end];
+            end -= self.dim - j;
+            let (pivot, below) = column.split_first_mut().expect("columns hold their pivot");
+            let (sum_here, sums) = work[j..self.dim].split_first_mut().expect("work has dim places");
+            *sum_here = y[j] * *pivot;
+            *pivot *= grow;
+            for (l, sum) in below.iter_mut().zip(sums) {
+                let old = *l;
+                *l = grow * old + mix * *sum;
+                *sum += y[j] * old;
+            }
+        }
+        self.refresh_log_det();
+    }
+
+    /// `Ψ ← cΨ` for `c > 0`.
+    pub fn scale_by(&mut self, c: f64) {
+        self.scale *= c;
+        if !(RENORMALISE_BELOW..1.0 / RENORMALISE_BELOW).contains(&self.scale) {
+            self.fold_scale();
+        }
+    }
+
+    /// Moves the powers of four in `c` into `L`, where they are exact.
+    fn fold_scale(&mut self) {
+        let (_, exponent) = libm::frexp(self.scale);
+        let half = exponent.div_euclid(2);
+        let power = libm::ldexp(1.0, half);
+        self.scale = libm::ldexp(self.scale, -2 * half);
+        self.lower.iter_mut().for_each(|value| *value *= power);
+        self.refresh_log_det();
+    }
+
+    /// `Ψ ← DΨD` for a positive diagonal `D`: a change of the columns' units.
+    pub fn change_units(&mut self, units: &[f64]) {
+        for j in 0..self.dim {
+            let start = self.column_start(j);
+            for (value, unit) in self.lower[start..].iter_mut().zip(&units[j..]) {
+                *value *= unit;
+            }
+        }
+        self.refresh_log_det();
+    }
+
+    /// Raises every pivot (the variance of column `j` given the columns before it) to at least
+    /// `times · floor[j]`.
+    /// Only the diagonal of `L` is touched: the variances of the other columns stay what they were, and no
+    /// density with this covariance exceeds `∏ (2π floor_j)^−½`. Returns how many were raised.
+    pub fn raise_pivots(&mut self, floor: &[f64], times: f64) -> usize {
+        let mut raised = 0;
+        let mut index = 0;
+        for (j, least) in floor.iter().map(|floor| times * floor).enumerate() {
+            let pivot = self.lower[index];
+            if self.scale * pivot * pivot < least {
+                self.lower[index] = (least / self.scale).sqrt();
+                raised += 1;
+            }
+            index += self.dim - j;
+        }
+        if raised > 0 {
+            self.refresh_log_det();
+        }
+        raised
+    }
+
+    /// `out = √c L z`: a draw with covariance `Ψ` from independent standard normal `z`.
+    pub fn multiply_lower(&self, z: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (j, &value) in z.iter().enumerate() {
+            let start = self.column_start(j);
+            for (sum, l) in out[j..].iter_mut().zip(&self.lower[start..]) {
+                *sum += l * value;
+            }
+        }
+        let root = self.scale.sqrt();
+        out.iter_mut().for_each(|value| *value *= root);
+    }
+
+    /// Solves `√c Lᵀ out = z` in place.
+    pub fn solve_upper(&self, z: &mut [f64]) {
+        for j in (0..self.dim).rev() {
+            let start = self.column_start(j);
+            let column = &self.lower[start..start + self.dim - j];
+            let (head, below) = z[j..].split_first_mut().expect("j < dim");
+            let sum: f64 = below.iter().zip(&column[1..]).map(|(value, l)| value * l).sum();
+            *head = (*head - sum) / column[0];
+        }
+        let root = self.scale.sqrt();
+        z.iter_mut().for_each(|value| *value /= root);
+    }
+
+    /// The lower triangular `√c L`, so that `Ψ = √c L (√c L)ᵀ`.
+    pub fn lower_matrix(&self) -> Array2<f64> {
+        let root = self.scale.sqrt();
+        Array2::from_shape_fn((self.dim, self.dim), |(i, j)| {
+            if j > i { 0.0 } else { root * self.lower[self.column_start(j) + i - j] }
+        })
+    }
+
+    /// The whole matrix `Ψ`.
+    pub fn matrix(&self) -> Array2<f64> {
+        let lower = self.lower_matrix();
+        lower.dot(&lower.t())
+    }
+
+    /// `Ψ⁻¹`.
+    pub fn inverse(&self) -> Array2<f64> {
+        let inverse = lower_inverse(self.lower_matrix().view());
+        inverse.t().dot(&inverse)
+    }
+
+    /// The diagonal of `Ψ`.
+    pub fn diagonal(&self) -> Vec<f64> {
+        let mut diagonal = vec![0.0; self.dim];
+        for j in 0..self.dim {
+            let start = self.column_start(j);
+            for (sum, l) in diagonal[j..].iter_mut().zip(&self.lower[start..]) {
+                *sum += self.scale * l * l;
+            }
+        }
+        diagonal
+    }
+
+    /// Ratio of the largest to the smallest pivot of `L`, squared, in units where the diagonal of `Ψ` is one:
+    /// a cheap lower bound of the condition number of the correlation matrix.
+    pub fn condition_estimate(&self) -> f64 {
+        let diagonal = self.diagonal();
+        let relative = (0..self.dim).map(|j| {
+            let pivot = self.lower[self.column_start(j)];
+            self.scale * pivot * pivot / diagonal[j]
+        });
+        let (least, most) =
+            relative.fold((f64::INFINITY, 0.0f64), |(least, most), v| (least.min(v), most.max(v)));
+        most / least
+    }
+
+    /// One logarithm for all pivots: they are multiplied, with powers of two set aside.
+    fn refresh_log_det(&mut self) {
+        let mut product = 1.0f64;
+        let mut exponent = 0i64;
+        let mut index = 0;
+        for j in 0..self.dim {
+            product *= self.lower[index];
+            index += self.dim - j;
+            if !(1e-140..1e140).contains(&product) {
+                let (mantissa, power) = libm::frexp(product);
+                product = mantissa;
+                exponent += i64::from(power);
+            }
+        }
+        self.log_det_lower = 2.0 * (product.ln() + exponent as f64 * std::f64::consts::LN_2);
+    }
+}
+
+/// Where column `j` starts in the packed lower triangle.
+fn column_start(dim: usize, j: usize) -> usize {
+    j * (2 * dim + 1 - j) / 2
+}
+
+/// A scale below this (or above its inverse) is folded into `L` before it can underflow.
+const RENORMALISE_BELOW: f64 = 1e-12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn example() -> Array2<f64> {
+        array![[4.0, 2.0, 0.6], [2.0, 5.0, 1.5], [0.6, 1.5, 3.8]]
+    }
+
+    #[track_caller]
+    fn assert_close(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
+        for (x, y) in a.iter().zip(b) {
+            assert!((x - y).abs() <= tolerance * (1.0 + y.abs()), "{a}\nagainst\n{b}");
+        }
+    }
+
+    #[test]
+    fn factor_gives_back_its_matrix_and_determinant() {
+        let factor = Factor::from_matrix(example().view()).unwrap();
+        assert_close(&factor.matrix(), &example(), 1e-14);
+        let det: f64 =
+            4.0 * (5.0 * 3.8 - 1.5 * 1.5) - 2.0 * (2.0 * 3.8 - 1.5 * 0.6) + 0.6 * (2.0 * 1.5 - 5.0 * 0.6);
+        assert!((factor.log_det() - det.ln()).abs() < 1e-13);
+    }
+
+    #[test]
+    fn rank_one_adds_the_outer_product_at_any_scale() {
+        for scale in [1.0, 1e-9, 3e20] {
+            let mut factor = Factor::from_matrix(example().view()).unwrap();
+            factor.scale_by(scale);
+            let v = [1.0, -2.0, 0.5];
+            let (mut y, mut work) = ([0.0; 3], [0.0; 3]);
+            let q = factor.quadratic_form(&v, &mut y);
+            factor.rank_one(0.7 * scale, &y, &mut work);
+            let outer = Array2::from_shape_fn((3, 3), |(i, j)| 0.7 * v[i] * v[j]);
+            assert_close(&(factor.matrix() / scale), &(example() + outer), 1e-13);
+            let lemma = (1.0 + 0.7 * scale * q).ln();
+            let before = Factor::from_matrix(example().view()).unwrap().log_det() + 3.0 * scale.ln();
+            assert!((factor.log_det() - before - lemma).abs() < 1e-11 * before.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn raising_a_pivot_leaves_the_other_variances_alone() {
+        let mut factor = Factor::from_matrix(array![[1.0, 1.0], [1.0, 1.0 + 1e-9]].view()).unwrap();
+        assert_eq!(factor.raise_pivots(&[1e-4, 1e-4], 1.0), 1);
+        assert_close(&factor.matrix(), &array![[1.0, 1.0], [1.0, 1.0001]], 1e-12);
+        assert_eq!(factor.raise_pivots(&[1e-5, 1e-5], 2.0), 0);
+    }
+
+    #[test]
+    fn file_form_is_exact_and_checked() {
+        let mut factor = Factor::from_matrix(example().view()).unwrap();
+        factor.scale_by(0.1);
+        let text = serde_json::to_string(&factor).unwrap();
+        let back: Factor = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.lower, factor.lower);
+        assert_eq!(back.scale, factor.scale);
+        assert!(serde_json::from_str::<Factor>(r#"{"scale":1,"lower":[[1],[2,-3]]}"#).is_err());
+        assert!(serde_json::from_str::<Factor>(r#"{"scale":0,"lower":[[1]]}"#).is_err());
+        assert!(serde_json::from_str::<Factor>(r#"{"scale":1,"lower":[[1],[2]]}"#).is_err());
+    }
+}

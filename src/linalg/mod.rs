@@ -1,0 +1,9 @@
+//! Small dense linear algebra: the scaled Cholesky factor of a component's matrix, and batch helpers.
+
+mod batch;
+mod component;
+mod factor;
+
+pub use batch::{cholesky, lower_inverse};
+pub use component::ComponentMatrix;
+pub use factor::{Factor, FactorError};
