@@ -1,0 +1,51 @@
+"""Reading datasets/catalogue.json, the one list of the data sets and what is known about them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Optional
+
+FORMAT = "gmm-bmm catalogue"
+VERSION = 1
+
+# Rows of the source that stand for "no measurement" and are left out of the clean file.
+ROWS_LEFT_OUT = {"miniboone": 468}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set. `rows` counts the source's rows, `columns` are those the paper uses."""
+
+    name: str
+    title: str
+    rows: int
+    columns: List[str]
+    dimensions: Optional[int]
+    file: str
+    bundled: bool
+    sha256: Optional[str]
+    licence: str
+    citation: str
+    sources: List[dict]
+    notes: str
+    units: str
+    discrete: bool
+    paper: dict
+
+    @property
+    def clean_rows(self) -> int:
+        return self.rows - ROWS_LEFT_OUT.get(self.name, 0)
+
+
+def load(path: Path) -> List[Entry]:
+    """The catalogue's entries in order; ValueError if the file is not a catalogue of this version."""
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    found = (document.get("format"), document.get("version"))
+    if found != (FORMAT, VERSION):
+        raise ValueError(f"{path}: expected {FORMAT!r} version {VERSION}, found {found[0]!r} version {found[1]!r}")
+    try:
+        return [Entry(**one) for one in document["sets"]]
+    except TypeError as error:
+        raise ValueError(f"{path}: an entry has missing or unknown fields: {error}") from error
