@@ -1,1 +1,7 @@
-fn main() {}
+//! The `gmm-bmm` command. All it does is in the library; see `gmm_bmm::cli`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gmm_bmm::cli::main()
+}

@@ -83,7 +83,10 @@ mod tests {
         for x in [0.25, 1.0, 3.5, 15.9, 16.0, 1e3, 1e9] {
             let exact = (x * (x + 1.0) * (x + 2.0) * (x + 3.0f64)).ln();
             let value = log_gamma_ratio(x, 8);
-            assert!((value - exact).abs() <= 1e-13 * exact.abs().max(1.0), "x = {x}: {value} against {exact}");
+            assert!(
+                (value - exact).abs() <= 1e-13 * exact.abs().max(1.0),
+                "x = {x}: {value} against {exact}"
+            );
         }
     }
 

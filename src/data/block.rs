@@ -22,7 +22,7 @@ impl Block {
     /// # Panics
     /// If `values` does not hold a whole number of rows.
     pub fn from_values(columns: usize, values: Vec<f64>) -> Self {
-        assert!(columns > 0 && values.len() % columns == 0, "values must be whole rows");
+        assert!(columns > 0 && values.len().is_multiple_of(columns), "values must be whole rows");
         Block { columns, values }
     }
 
@@ -77,7 +77,6 @@ impl Block {
 
     /// The rows as a matrix, one row each.
     pub fn view(&self) -> ArrayView2<'_, f64> {
-        ArrayView2::from_shape((self.rows(), self.columns), &self.values)
-            .expect("a block holds whole rows")
+        ArrayView2::from_shape((self.rows(), self.columns), &self.values).expect("a block holds whole rows")
     }
 }

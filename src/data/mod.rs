@@ -1,5 +1,26 @@
 //! Where rows come from: streaming CSV, the catalogue of data sets, synthetic draws.
+//!
+//! [`CsvStream`] reads delimited text block by block, [`MemoryRows`] serves rows that are in memory, and
+//! [`ShuffleBuffer`] mixes the order of either. All are a [`RowSource`].
 
 mod block;
+mod catalogue;
+mod cell;
+mod columns;
+mod detect;
+mod error;
+mod input;
+mod records;
+mod shuffle;
+mod source;
+mod stream;
+mod table;
+mod text;
 
 pub use block::Block;
+pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use error::{BadCell, BadRow, DataError, RowProblem};
+pub use input::Input;
+pub use shuffle::ShuffleBuffer;
+pub use source::{MemoryRows, RowSource};
+pub use stream::{BadRows, CsvOptions, CsvStream, ExpectedColumns};

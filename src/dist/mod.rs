@@ -77,5 +77,6 @@ fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(),
 }
 
 fn fill_standard_normal<R: Rng + ?Sized>(rng: &mut R, out: &mut [f64]) {
-    out.iter_mut().for_each(|value| *value = rand_distr::Distribution::sample(&rand_distr::StandardNormal, rng));
+    out.iter_mut()
+        .for_each(|value| *value = rand_distr::Distribution::sample(&rand_distr::StandardNormal, rng));
 }

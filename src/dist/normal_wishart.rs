@@ -3,7 +3,9 @@ use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{DistError, Gaussian, StudentT, check_finite, check_length, check_positive, fill_standard_normal};
+use super::{
+    DistError, Gaussian, StudentT, check_finite, check_length, check_positive, fill_standard_normal,
+};
 use crate::linalg::{Factor, FactorError, cholesky};
 use crate::special::LN_2PI;
 

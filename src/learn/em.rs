@@ -26,15 +26,24 @@ pub struct EmSettings {
     pub tolerance: f64,
     /// Added to each covariance's diagonal, in units of the column's variance.
     pub ridge: f64,
-    /// Independent starts; the best is kept.
+    /// Independent starts, each given a few iterations.
     pub restarts: usize,
+    /// How many of them, the best by likelihood, go on to the end; the best of those is kept.
+    pub finalists: usize,
     /// Rounds of k-means before EM.
     pub kmeans_rounds: usize,
 }
 
 impl Default for EmSettings {
     fn default() -> Self {
-        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 5, kmeans_rounds: 10 }
+        EmSettings {
+            iterations: 200,
+            tolerance: 1e-5,
+            ridge: 1e-6,
+            restarts: 10,
+            finalists: 10,
+            kmeans_rounds: 10,
+        }
     }
 }
 
@@ -66,18 +75,33 @@ pub fn fit_em(
     let columns = ColumnSummary::of_rows(rows);
     let scaled = scale_columns(rows, &columns);
     let ridge = vec![settings.ridge; rows.ncols()];
-    let from_start = |restart: usize| {
+    let screening = EmSettings { iterations: SCREENING.min(settings.iterations), ..*settings };
+    let screen = |restart: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(restart as u64);
         let labels = kmeans(scaled.view(), k, settings.kmeans_rounds, &mut rng);
         let start = mixture_of_labels(scaled.view(), &labels, k, &ridge);
-        expectation_maximisation(scaled.view(), &start, &ridge, settings)
+        expectation_maximisation(scaled.view(), &start, &ridge, &screening)
     };
-    let fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(from_start).collect();
+    let mut fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(screen).collect();
+    // The sort is stable: of equals the earlier start wins, whatever the number of threads.
+    fits.sort_by(|a, b| b.mean_log_likelihood.total_cmp(&a.mean_log_likelihood));
+    fits.truncate(settings.finalists.max(1));
+    let finish = EmSettings { iterations: settings.iterations - screening.iterations, ..*settings };
+    let finished: Vec<EmFit> = fits
+        .par_iter()
+        .map(|fit| {
+            let end = expectation_maximisation(scaled.view(), &fit.mixture, &ridge, &finish);
+            EmFit { iterations: fit.iterations + end.iterations, ..end }
+        })
+        .collect();
     let better = |a: EmFit, b: EmFit| if b.mean_log_likelihood > a.mean_log_likelihood { b } else { a };
-    let best = fits.into_iter().reduce(better).expect("there is at least one start");
+    let best = finished.into_iter().reduce(better).expect("there is at least one start");
     Ok(unscale(best, &columns))
 }
+
+/// Iterations after which starts are compared: enough to tell the hopeless ones.
+const SCREENING: usize = 5;
 
 /// EM from a given start; `ridge` is added to the diagonal of each covariance.
 pub fn expectation_maximisation(
@@ -217,7 +241,8 @@ fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, ridge: &[f64
         let trace = covariance.diag().sum();
         add = if add == 1.0 { trace.max(1.0) * 1e-10 / ridge[0].max(f64::MIN_POSITIVE) } else { add * 100.0 };
         if !(add < 1e250) {
-            let deviations: Vec<f64> = covariance.diag().iter().map(|v| v.clamp(1e-200, 1e200).sqrt()).collect();
+            let deviations: Vec<f64> =
+                covariance.diag().iter().map(|v| v.clamp(1e-200, 1e200).sqrt()).collect();
             let factor = Factor::from_standard_deviations(&deviations).expect("clamped above zero");
             return Gaussian::new(mean, factor).expect("finite rows have finite means");
         }

@@ -3,9 +3,9 @@
 
 use ndarray::ArrayView2;
 
+use super::LearnError;
 use super::em::{EmSettings, fit_em};
 use super::summary::ColumnSummary;
-use super::LearnError;
 use crate::dist::GaussianMixture;
 
 /// Least variance of a column given the columns before it, in units of the column's variance: every learner's
@@ -31,7 +31,14 @@ pub fn default_init_rows(k: usize, dim: usize) -> usize {
 /// k-means++ and batch EM with a strong ridge on the first rows, the best of several seeds: one unlucky start
 /// costs more than anything that comes after it.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
-    let settings = EmSettings { iterations: 40, tolerance: 1e-3, ridge: 1e-3, restarts: 5, kmeans_rounds: 10 };
+    let settings = EmSettings {
+        iterations: 100,
+        tolerance: 1e-4,
+        ridge: 1e-3,
+        restarts: 20,
+        finalists: 5,
+        kmeans_rounds: 10,
+    };
     let fit = fit_em(rows, k, seed, &settings)?;
     let floor = ColumnSummary::of_rows(rows).iter().map(|c| RELATIVE_FLOOR * c.unit() * c.unit()).collect();
     Ok(Start { mixture: fit.mixture, floor, rows: rows.nrows() as u64 })

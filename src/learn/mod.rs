@@ -123,7 +123,7 @@ impl LearnerState {
     }
 
     /// Whether start and present have one shape.
-    fn is_consistent(&self) -> bool {
+    pub(crate) fn is_consistent(&self) -> bool {
         let shapes = match self {
             LearnerState::Bayes { prior, posterior } => {
                 ((prior.k(), prior.dim()), (posterior.k(), posterior.dim()))

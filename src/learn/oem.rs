@@ -119,7 +119,12 @@ impl Rule for OemRule {
         let weight = (1.0 - self.step_size()) * self.weights[j] + gained;
         let share = (gained / weight).min(LARGEST_SHARE);
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        share.is_finite().then_some(Change { step: share, tau: share, stretch: 1.0 - share, floor_times: 1.0 })
+        share.is_finite().then_some(Change {
+            step: share,
+            tau: share,
+            stretch: 1.0 - share,
+            floor_times: 1.0,
+        })
     }
 
     fn refresh(&mut self, j: usize, cell: &Cell) {

@@ -156,7 +156,14 @@ impl OnlineFit {
     pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
         settings.check()?;
         let columns = vec![ColumnSummary::default(); dim];
-        Ok(OnlineFit { settings, dim, rows: 0, columns, faults: Vec::new(), stage: Stage::Buffering(Vec::new()) })
+        Ok(OnlineFit {
+            settings,
+            dim,
+            rows: 0,
+            columns,
+            faults: Vec::new(),
+            stage: Stage::Buffering(Vec::new()),
+        })
     }
 
     /// Goes on from a saved state.

@@ -1,0 +1,68 @@
+//! What a person or a program sees: results on standard output, everything else on standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+/// Where a command's words go.
+#[derive(Debug)]
+pub(super) struct Console {
+    json: bool,
+    quiet: bool,
+}
+
+impl Console {
+    pub fn new(json: bool, quiet: bool) -> Self {
+        Console { json, quiet }
+    }
+
+    /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
+    pub fn result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, result)?;
+            writeln!(out)
+        } else {
+            out.write_all(text(result).as_bytes())
+        }
+    }
+
+    /// Something worth knowing.
+    pub fn note(&self, text: &str) {
+        self.say("note", text);
+    }
+
+    /// Something worth acting on.
+    pub fn warn(&self, text: &str) {
+        self.say("warning", text);
+    }
+
+    fn say(&self, kind: &str, text: &str) {
+        if !self.quiet {
+            // Nowhere to complain if standard error is closed.
+            let _ = writeln!(io::stderr(), "{kind}: {text}");
+        }
+    }
+
+    pub fn error(&self, error: &anyhow::Error) {
+        let _ = writeln!(io::stderr(), "error: {error:#}");
+    }
+
+    /// A progress bar over `total` bytes or rows, or a counter where the total is not known; hidden unless a
+    /// person is watching.
+    pub fn progress(&self, total: Option<u64>) -> ProgressBar {
+        if self.quiet || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        let template = match total {
+            Some(_) => "{elapsed_precise} {wide_bar} {percent:>3}% {msg} eta {eta}",
+            None => "{elapsed_precise} {spinner} {msg}",
+        };
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+}

@@ -1,0 +1,262 @@
+//! The options by which every command that reads rows is told where they are and what to make of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use super::UsageError;
+use super::console::Console;
+use crate::data::{
+    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, ExpectedColumns, Input, RowSource,
+    ShuffleBuffer,
+};
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Data")]
+pub(super) struct DataArgs {
+    /// CSV file to read (also .gz), '-' for standard input, or the name of a set in the catalogue; repeatable
+    ///
+    /// Several files are read one after the other as one stream. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
+    #[arg(long, required = true, value_name = "FILE|NAME")]
+    pub data: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Data")]
+pub(super) struct ReadingArgs {
+    /// Byte between cells, such as ',' or 'tab' [default: detected]
+    #[arg(long, value_name = "BYTE", value_parser = parse_delimiter)]
+    delimiter: Option<u8>,
+
+    /// The first line is data, not a header
+    #[arg(long)]
+    no_header: bool,
+
+    /// Columns to use, by name, number or range ('Length,3,5-8') [default: all that hold numbers]
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    columns: Vec<String>,
+
+    /// Columns to leave out, in the same terms
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    drop: Vec<String>,
+
+    /// What to do about a row with a cell that is not a number
+    #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
+    bad_rows: BadRowsArg,
+
+    /// Stop after so many rows
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// Shuffle the rows within a buffer of so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    shuffle_buffer: Option<u32>,
+
+    /// Folder of the catalogue's sets
+    #[arg(long, value_name = "DIR", default_value = "datasets", env = "GMM_BMM_DATASETS")]
+    datasets: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BadRowsArg {
+    /// Stop and say where it is
+    Refuse,
+    /// Leave it out and count it
+    Skip,
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        ("space", _) => Ok(b' '),
+        (_, [byte]) => Ok(*byte),
+        _ => Err("give one character, 'tab' or 'space'".into()),
+    }
+}
+
+/// An opened stream, with what there is to tell about it.
+pub(super) struct Rows {
+    source: Source,
+    /// Whether the columns' names came from a header.
+    pub named: bool,
+    told: usize,
+}
+
+enum Source {
+    Straight(CsvStream),
+    Shuffled(ShuffleBuffer<CsvStream>),
+}
+
+impl DataArgs {
+    /// Opens the data; `expected` are the columns of a model that the rows have to fit.
+    pub fn open(
+        &self,
+        seed: u64,
+        expected: Option<ExpectedColumns>,
+        console: &Console,
+    ) -> anyhow::Result<Rows> {
+        self.reading.open(&self.data, seed, expected, console)
+    }
+}
+
+impl ReadingArgs {
+    /// Opens other data in the same way, for instance test rows.
+    pub fn open(
+        &self,
+        data: &[PathBuf],
+        seed: u64,
+        expected: Option<ExpectedColumns>,
+        console: &Console,
+    ) -> anyhow::Result<Rows> {
+        let mut options = CsvOptions {
+            delimiter: self.delimiter,
+            has_header: self.no_header.then_some(false),
+            columns: self.columns.clone(),
+            drop: self.drop.clone(),
+            bad_rows: match self.bad_rows {
+                BadRowsArg::Refuse => BadRows::Refuse,
+                BadRowsArg::Skip => BadRows::Skip,
+            },
+            limit: self.limit,
+            expected,
+        };
+        let inputs =
+            data.iter().map(|path| self.input(path, data.len(), &mut options)).collect::<Result<_, _>>()?;
+        let stream = CsvStream::open(inputs, options)?;
+        let named = stream.named();
+        let source = match self.shuffle_buffer {
+            Some(slots) => Source::Shuffled(ShuffleBuffer::new(stream, slots as usize, seed)),
+            None => Source::Straight(stream),
+        };
+        let mut rows = Rows { source, named, told: 0 };
+        rows.tell_notices(console);
+        Ok(rows)
+    }
+
+    /// A path, or the file of a set in the catalogue with the columns that the paper uses.
+    fn input(&self, path: &Path, inputs: usize, options: &mut CsvOptions) -> anyhow::Result<Input> {
+        let name = path.to_str().unwrap_or_default();
+        let Some(set) = Catalogue::built_in().find(name).filter(|_| !path.exists()) else {
+            return Ok(Input::from_argument(path));
+        };
+        let file = set.path_in(&self.datasets);
+        if !file.exists() {
+            return Err(anyhow::anyhow!(
+                "'{name}' is a set of the catalogue, but '{}' does not exist: {}",
+                file.display(),
+                set.how_to_get()
+            ));
+        }
+        if inputs == 1 && options.columns.is_empty() && options.expected.is_none() {
+            options.columns = set.columns.clone();
+        }
+        Ok(Input::File(file))
+    }
+}
+
+impl Rows {
+    fn stream(&self) -> &CsvStream {
+        match &self.source {
+            Source::Straight(stream) => stream,
+            Source::Shuffled(shuffled) => shuffled.source(),
+        }
+    }
+
+    pub fn columns(&self) -> &[String] {
+        self.stream().columns()
+    }
+
+    pub fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        match &mut self.source {
+            Source::Straight(stream) => stream.read_block(block, most),
+            Source::Shuffled(shuffled) => shuffled.read_block(block, most),
+        }
+    }
+
+    /// All rows at once.
+    pub fn read_all(&mut self) -> Result<Block, DataError> {
+        let mut all = Block::new(self.columns().len());
+        let mut block = Block::new(self.columns().len());
+        while self.read_block(&mut block, 4096)? {
+            block.iter().for_each(|row| all.push(row));
+        }
+        Ok(all)
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.stream().bytes_read()
+    }
+
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.stream().total_bytes()
+    }
+
+    pub fn rows_skipped(&self) -> u64 {
+        self.stream().rows_skipped()
+    }
+
+    /// Tells what there is to tell once all rows are read.
+    pub fn tell_end(&mut self, console: &Console) {
+        self.tell_notices(console);
+        if let Some(first) = self.stream().first_skipped() {
+            let count = self.stream().rows_skipped();
+            console.warn(&format!("{count} bad rows were skipped; the first: {first}"));
+        }
+    }
+
+    fn tell_notices(&mut self, console: &Console) {
+        let notices = self.stream().notices()[self.told..].to_vec();
+        self.told += notices.len();
+        notices.iter().for_each(|notice| console.note(notice));
+    }
+}
+
+/// One K or a range of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KRange(pub Vec<usize>);
+
+/// Parses `5` or `2..10`, which is 2 to 10 inclusive, as in the paper.
+pub(super) fn parse_k(text: &str) -> Result<KRange, String> {
+    let number = |text: &str| match text.trim().parse::<usize>() {
+        Ok(0) => Err("K must be at least 1".to_string()),
+        Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
+        Ok(k) => Ok(k),
+        Err(_) => Err("give a number, or a range such as 2..10".to_string()),
+    };
+    match text.split_once("..") {
+        None => Ok(KRange(vec![number(text)?])),
+        Some((low, high)) => {
+            let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
+            if low > high {
+                return Err(format!("the range ends before it begins: write {high}..{low}"));
+            }
+            Ok(KRange((low..=high).collect()))
+        }
+    }
+}
+
+const MOST_COMPONENTS: usize = 10_000;
+
+/// Reads and checks a model file.
+pub(super) fn read_model(path: &Path) -> anyhow::Result<crate::model::Model> {
+    let describe = || format!("model file '{}'", path.display());
+    if path == Path::new("-") {
+        return crate::model::Model::read(std::io::stdin().lock()).context("model from standard input");
+    }
+    let file = std::fs::File::open(path).with_context(describe)?;
+    crate::model::Model::read(std::io::BufReader::new(file)).with_context(describe)
+}
+
+/// Opens an output file before any work is done.
+pub(super) fn create_output(path: &Path) -> anyhow::Result<crate::model::OutputFile> {
+    crate::model::OutputFile::create(path).with_context(|| format!("cannot write '{}'", path.display()))
+}
+
+/// A usage error as `anyhow` carries it.
+pub(super) fn usage(text: impl Into<String>) -> anyhow::Error {
+    UsageError(text.into()).into()
+}

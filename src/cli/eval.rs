@@ -1,0 +1,151 @@
+//! `gmm-bmm eval`: score data under a model.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::console::Console;
+use super::data_args::{DataArgs, create_output, read_model, usage};
+use crate::data::{Block, ExpectedColumns};
+use crate::dist::{Density, Mixture};
+use crate::model::{ColumnNames, Model};
+
+/// Score data under a model
+///
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. Columns are matched by name where both the model and the data have names, by position otherwise.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm eval --model model.json --data test.csv
+  gmm-bmm eval --model model.json --data test.csv --scores scores.csv
+  gmm-bmm eval --model model.json --data abalone --units zscore --json")]
+pub(super) struct Args {
+    /// The model file ('-' is standard input)
+    #[arg(long, short, value_name = "FILE")]
+    model: PathBuf,
+
+    #[command(flatten)]
+    data: DataArgs,
+
+    /// Write the score of each row, its most probable component and that probability to this CSV file
+    #[arg(long, value_name = "FILE")]
+    scores: Option<PathBuf>,
+
+    /// Score under the posterior predictive (a mixture of Student-t) instead of the point estimate
+    #[arg(long)]
+    predictive: bool,
+
+    /// Units of the score: the data's own, or the training data's standard deviations
+    #[arg(long, value_enum, default_value_t = Units::Raw)]
+    units: Units,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Units {
+    Raw,
+    Zscore,
+}
+
+#[derive(Debug, Serialize)]
+struct EvalResult {
+    rows: u64,
+    rows_skipped: u64,
+    columns: Vec<String>,
+    k: usize,
+    mean_log_likelihood: f64,
+    standard_error: Option<f64>,
+    predictive: bool,
+    units: Units,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    if args.model.as_os_str() == "-" && args.data.data.iter().any(|path| path.as_os_str() == "-") {
+        return Err(usage("model and data cannot both come from standard input"));
+    }
+    let model = read_model(&args.model)?;
+    let result = if args.predictive {
+        let predictive = model.predictive().ok_or_else(|| {
+            let algorithm = model.algorithm.name();
+            usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
+        })?;
+        score(args, &model, &predictive, console)?
+    } else {
+        score(args, &model, &model.estimate(), console)?
+    };
+    console.result(&result, describe)?;
+    Ok(())
+}
+
+fn score<C: Density>(
+    args: &Args,
+    model: &Model,
+    mixture: &Mixture<C>,
+    console: &Console,
+) -> anyhow::Result<EvalResult> {
+    let ColumnNames { names, named } = model.column_names();
+    let mut rows =
+        args.data.open(model.seed, Some(ExpectedColumns { names: names.clone(), named }), console)?;
+    let mut scores = args.scores.as_deref().map(create_output).transpose()?;
+    if let Some(file) = &mut scores {
+        writeln!(file, "row,log_likelihood,component,probability")?;
+    }
+    let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
+    let mut scorer = mixture.scorer();
+    let mut summary = crate::learn::ColumnSummary::default();
+    let bar = console.progress(rows.total_bytes());
+    let mut block = Block::new(names.len());
+    while rows.read_block(&mut block, 1024)? {
+        for row in block.iter() {
+            let (log_density, shares) = scorer.responsibilities(row);
+            anyhow::ensure!(
+                log_density.is_finite(),
+                "row {} is so far from every component that its density is zero in double precision: \
+                 look for a wrong unit or a stray value",
+                summary.count + 1
+            );
+            summary.push(log_density + shift);
+            if let Some(file) = &mut scores {
+                let (best, share) = most_probable(shares);
+                writeln!(file, "{},{},{},{share}", summary.count, log_density + shift, best + 1)?;
+            }
+        }
+        bar.set_position(rows.bytes_read());
+        bar.set_message(format!("{} rows", summary.count));
+    }
+    bar.finish_and_clear();
+    rows.tell_end(console);
+    anyhow::ensure!(summary.count > 0, "there are no rows to score");
+    if let Some(file) = scores {
+        file.commit()?;
+    }
+    let n = summary.count as f64;
+    Ok(EvalResult {
+        rows: summary.count,
+        rows_skipped: rows.rows_skipped(),
+        columns: names,
+        k: mixture.k(),
+        mean_log_likelihood: summary.mean,
+        standard_error: (summary.count > 1).then(|| (summary.squares / (n - 1.0) / n).sqrt()),
+        predictive: args.predictive,
+        units: args.units,
+    })
+}
+
+fn most_probable(shares: &[f64]) -> (usize, f64) {
+    let better =
+        |best: (usize, f64), (j, &share): (usize, &f64)| if share > best.1 { (j, share) } else { best };
+    shares.iter().enumerate().fold((0, 0.0), better)
+}
+
+fn describe(result: &EvalResult) -> String {
+    let error = result.standard_error.map_or(String::new(), |error| format!(" ± {error:.4}"));
+    format!(
+        "mean log-likelihood {:.4}{error} per row, over {} rows of {} columns under {} components\n",
+        result.mean_log_likelihood,
+        result.rows,
+        result.columns.len(),
+        result.k
+    )
+}

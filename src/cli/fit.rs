@@ -1,0 +1,484 @@
+//! `gmm-bmm fit`: learn a mixture from a stream in one pass and write a model file.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::console::Console;
+use super::data_args::{DataArgs, KRange, create_output, parse_k, read_model, usage};
+use super::pass::{Pass, PassEnd, Stops};
+use super::trace::Trace;
+use crate::data::ExpectedColumns;
+use crate::learn::{
+    Algorithm, ColumnFault, ColumnSummary, EmSettings, FitSettings, Health, Moments, ObmmSettings,
+    OemSettings, OnlineFit, fit_em,
+};
+use crate::model::{ColumnNames, Model, OutputFile, Recipe};
+
+/// Learn a mixture from a stream in one pass and write a model file
+///
+/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm fit --data abalone --k 5 --out model.json
+  zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
+  gmm-bmm fit --data day2.csv --resume model.json --out model.json
+  gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
+  gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv")]
+pub(super) struct Args {
+    #[command(flatten)]
+    data: DataArgs,
+
+    /// Number of components, or a range such as 2..10 (both ends included)
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present = "resume")]
+    k: Option<KRange>,
+
+    /// Where to write the model ('-' is standard output)
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+
+    /// How to learn
+    #[arg(long, value_enum, default_value_t = Algo::Obmm)]
+    algo: Algo,
+
+    /// Seed of all random choices: the same seed gives the same model, bit for bit
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Rows that the start is fitted to [default: the larger of 1000 and 10·K·columns]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    init_rows: Option<u32>,
+
+    #[command(flatten)]
+    obmm: ObmmArgs,
+
+    #[command(flatten)]
+    oem: OemArgs,
+
+    /// Go on from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
+    #[arg(long, value_name = "MODEL", help_heading = "Going on",
+          conflicts_with_all = ["k", "algo", "seed", "init_rows", "moments", "discount", "alpha", "count_start"])]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
+
+    #[command(flatten)]
+    trace: TraceArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Algo {
+    /// Online Bayesian Moment Matching
+    Obmm,
+    /// Online EM (Cappé & Moulines), the baseline
+    Oem,
+    /// Batch EM with restarts; holds all rows in memory
+    Em,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oBMM")]
+struct ObmmArgs {
+    /// Which moments each step keeps: 'paper' follows the paper's printed equations
+    #[arg(long, value_enum, default_value_t = MomentsArg::Whitened)]
+    moments: MomentsArg,
+
+    /// How fast early rows lose weight, from 0 (exact Bayes) to below 1
+    #[arg(long, value_name = "BETA", default_value_t = 0.0)]
+    discount: f64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum MomentsArg {
+    Whitened,
+    Paper,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oEM")]
+struct OemArgs {
+    /// Exponent of the step (n+3)^−α, from 0.5 to 1
+    #[arg(long, default_value_t = 0.8)]
+    alpha: f64,
+
+    /// Whether the step counts the rows of the start ('false' is the printed form, which forgets its start)
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    count_start: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Going on")]
+struct CheckpointArgs {
+    /// Save the state here from time to time; the same command, called again after a kill, goes on from it
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+
+    /// Rows between checkpoints
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: u64,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Learning curve")]
+struct TraceArgs {
+    /// Write the learning curve to this CSV file
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Rows between points of the curve
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "trace",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    trace_every: u64,
+
+    /// Score each point on these rows (held in memory)
+    #[arg(long, value_name = "FILE|NAME", requires = "trace")]
+    test: Option<PathBuf>,
+}
+
+/// What a fit came to.
+#[derive(Debug, Serialize)]
+struct FitResult {
+    algorithm: &'static str,
+    rows: u64,
+    rows_skipped: u64,
+    columns: Vec<String>,
+    k: usize,
+    seed: u64,
+    read_seconds: f64,
+    learn_seconds: f64,
+    prequential_log_likelihood: Option<f64>,
+    prequential_rows: u64,
+    /// Each K learned, with its score.
+    candidates: Vec<CandidateResult>,
+    health: Health,
+    out: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+struct CandidateResult {
+    k: usize,
+    /// Mean prequential log-likelihood, or −BIC/(2n) for batch EM.
+    score: Option<f64>,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    let out = Output::open(&args.out)?;
+    let (model, mut result) = match args.algo {
+        Algo::Em if args.resume.is_none() => fit_batch(args, console)?,
+        _ => fit_online(args, console)?,
+    };
+    out.write(&model)?;
+    if let Some(checkpoint) = &args.checkpoint.checkpoint {
+        // The run is over and its model is safe.
+        let _ = std::fs::remove_file(checkpoint);
+    }
+    warn_of_health(&result.health, console);
+    result.out = args.out.clone();
+    if args.out == Path::new("-") {
+        return Ok(());
+    }
+    console.result(&result, describe).map_err(Into::into)
+}
+
+/// The model's place, opened before any work is done.
+enum Output {
+    Stdout,
+    File(Box<OutputFile>),
+}
+
+impl Output {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Output::Stdout);
+        }
+        Ok(Output::File(Box::new(create_output(path)?)))
+    }
+
+    fn write(self, model: &Model) -> anyhow::Result<()> {
+        match self {
+            Output::Stdout => model.write(std::io::stdout().lock())?,
+            Output::File(mut file) => {
+                model.write(&mut *file)?;
+                file.commit()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Args {
+    fn ks(&self) -> Vec<usize> {
+        self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
+    }
+
+    fn settings(&self) -> anyhow::Result<FitSettings> {
+        let algorithm = match self.algo {
+            Algo::Oem => {
+                Algorithm::Oem(OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start })
+            }
+            Algo::Obmm | Algo::Em => Algorithm::Obmm(ObmmSettings {
+                moments: match self.obmm.moments {
+                    MomentsArg::Whitened => Moments::Whitened,
+                    MomentsArg::Paper => Moments::Paper,
+                },
+                discount: self.obmm.discount,
+            }),
+        };
+        algorithm.check().map_err(|error| usage(error.to_string()))?;
+        let init_rows = self.init_rows.map(|rows| rows as usize);
+        Ok(FitSettings { algorithm, ks: self.ks(), seed: self.seed, init_rows })
+    }
+}
+
+/// Where an online fit begins: from nothing, from a model, or from the checkpoint of a run that was killed.
+struct Beginning {
+    fit: Option<OnlineFit>,
+    settings: FitSettings,
+    columns: Option<ColumnNames>,
+    /// Rows of the present data that are learned already.
+    skip: u64,
+}
+
+fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
+    let resumed = args.resume.as_deref().map(|path| read_resumable(path)).transpose()?;
+    let checkpoint = match &args.checkpoint.checkpoint {
+        Some(path) if path.exists() => Some((path, read_resumable(path)?)),
+        _ => None,
+    };
+    let settings = match &resumed {
+        Some((_, settings, _)) => settings.clone(),
+        None => args.settings()?,
+    };
+    let learned_before = resumed.as_ref().map_or(0, |(_, _, fit)| fit.rows());
+    if let Some((path, (columns, saved, fit))) = checkpoint {
+        let name = path.display();
+        if saved != settings {
+            return Err(usage(format!(
+                "checkpoint '{name}' is of a run with other settings: delete it, or name another file"
+            )));
+        }
+        if fit.rows() <= learned_before {
+            return Err(usage(format!(
+                "checkpoint '{name}' is older than the model to resume, so that run seems to have finished: \
+                 delete the checkpoint if these rows are really to be learned"
+            )));
+        }
+        let skip = fit.rows() - learned_before;
+        console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
+        return Ok(Beginning { fit: Some(fit), settings, columns: Some(columns), skip });
+    }
+    Ok(match resumed {
+        Some((columns, _, fit)) => Beginning { fit: Some(fit), settings, columns: Some(columns), skip: 0 },
+        None => Beginning { fit: None, settings, columns: None, skip: 0 },
+    })
+}
+
+fn read_resumable(path: &Path) -> anyhow::Result<(ColumnNames, FitSettings, OnlineFit)> {
+    let model = read_model(path)?;
+    let Some((settings, state)) = model.to_fit() else {
+        return Err(usage(format!(
+            "'{}' was made by '{}', which cannot go on row by row: resume a model of obmm or oem",
+            path.display(),
+            model.algorithm.name()
+        )));
+    };
+    Ok((model.column_names(), settings.clone(), OnlineFit::restore(settings, state)?))
+}
+
+fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+    let Beginning { fit, settings, columns, skip } = beginning(args, console)?;
+    let expected = columns.clone().map(|ColumnNames { names, named }| ExpectedColumns { names, named });
+    let mut rows = args.data.open(settings.seed, expected, console)?;
+    let columns =
+        columns.unwrap_or_else(|| ColumnNames { names: rows.columns().to_vec(), named: rows.named });
+    let fit = match fit {
+        Some(fit) => fit,
+        None => OnlineFit::new(columns.names.len(), settings.clone())?,
+    };
+    let trace = args.trace.open(&args.data, settings.seed, &columns, console)?;
+    let stops = Stops {
+        checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
+        trace_every: trace.as_ref().map(|_| args.trace.trace_every),
+    };
+    let pass = Pass { fit, settings: &settings, columns: &columns, stops, trace, console };
+    let PassEnd { fit, state, read_seconds, learn_seconds } = pass.run(&mut rows, skip)?;
+    rows.tell_end(console);
+    let largest = settings.ks.iter().copied().max().unwrap_or(1);
+    if (state.rows as u128) < largest as u128 {
+        return Err(crate::learn::LearnError::TooFewRows { k: largest, rows: state.rows }.into());
+    }
+    warn_of_columns(&fit.column_faults(), &columns.names, console);
+    let candidates = state
+        .candidates
+        .iter()
+        .map(|c| CandidateResult { k: c.learned.k(), score: c.prequential.mean() })
+        .collect();
+    let model = Model::from_fit(&settings, state, &columns);
+    let result = FitResult {
+        algorithm: model.algorithm.name(),
+        rows: model.rows,
+        rows_skipped: rows.rows_skipped(),
+        columns: columns.names,
+        k: model.k(),
+        seed: model.seed,
+        read_seconds,
+        learn_seconds,
+        prequential_log_likelihood: model.prequential.mean(),
+        prequential_rows: model.prequential.rows,
+        candidates,
+        health: model.health,
+        out: PathBuf::new(),
+    };
+    Ok((model, result))
+}
+
+impl TraceArgs {
+    fn open(
+        &self,
+        data: &DataArgs,
+        seed: u64,
+        columns: &ColumnNames,
+        console: &Console,
+    ) -> anyhow::Result<Option<Trace>> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let file = create_output(path)?;
+        let test = match &self.test {
+            None => None,
+            Some(test) => {
+                let ColumnNames { names, named } = columns.clone();
+                let expected = Some(ExpectedColumns { names, named });
+                Some(data.reading.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
+            }
+        };
+        Ok(Some(Trace::new(file, test)?))
+    }
+}
+
+/// Batch EM holds all rows; of several K it keeps the one with the best BIC.
+fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+    if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
+        return Err(usage("batch EM has no checkpoints and no learning curve: use --algo obmm or oem"));
+    }
+    let mut rows = args.data.open(args.seed, None, console)?;
+    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let begun = std::time::Instant::now();
+    let block = rows.read_all()?;
+    let read_seconds = begun.elapsed().as_secs_f64();
+    rows.tell_end(console);
+    let largest = args.ks().into_iter().max().unwrap_or(1);
+    if block.rows() < largest {
+        return Err(crate::learn::LearnError::TooFewRows { k: largest, rows: block.rows() as u64 }.into());
+    }
+    warn_of_columns(&crate::learn::find_column_faults(block.view()), &columns.names, console);
+    let begun = std::time::Instant::now();
+    let settings = EmSettings::default();
+    let mut best = None;
+    let mut candidates = Vec::new();
+    for k in args.ks() {
+        let fit = fit_em(block.view(), k, args.seed, &settings)?;
+        let score = fit.mean_log_likelihood - bic_penalty(k, columns.names.len(), block.rows());
+        candidates.push(CandidateResult { k, score: Some(score) });
+        if best.as_ref().is_none_or(|(_, top)| score > *top) {
+            best = Some((fit, score));
+        }
+    }
+    let (fit, _) = best.expect("the range of K is not empty");
+    let mut summaries = vec![ColumnSummary::default(); columns.names.len()];
+    for row in block.iter() {
+        summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
+    }
+    let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
+    let result = FitResult {
+        algorithm: model.algorithm.name(),
+        rows: model.rows,
+        rows_skipped: rows.rows_skipped(),
+        columns: columns.names,
+        k: model.k(),
+        seed: model.seed,
+        read_seconds,
+        learn_seconds: begun.elapsed().as_secs_f64(),
+        prequential_log_likelihood: None,
+        prequential_rows: 0,
+        candidates,
+        health: model.health,
+        out: PathBuf::new(),
+    };
+    Ok((model, result))
+}
+
+/// `p ln n / 2n`, the price of a mixture's free numbers per row.
+fn bic_penalty(k: usize, dim: usize, rows: usize) -> f64 {
+    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+}
+
+fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
+    for fault in faults {
+        match fault {
+            ColumnFault::Constant { column } => {
+                let name = &names[*column];
+                console.warn(&format!(
+                    "column '{name}' is constant in the first rows, so no density is bounded there and its \
+                     spread is held at a floor; consider --drop '{name}'"
+                ));
+            }
+            ColumnFault::Collinear { column, on } => {
+                let name = &names[*column];
+                let on: Vec<String> = on.iter().map(|&other| format!("'{}'", names[other])).collect();
+                console.warn(&format!(
+                    "column '{name}' is a linear function of {} in the first rows, so no density is bounded \
+                     there and its spread is held at a floor; consider --drop '{name}'",
+                    on.join(" and ")
+                ));
+            }
+        }
+    }
+}
+
+fn warn_of_health(health: &Health, console: &Console) {
+    if health.rows_out_of_range > 0 {
+        console.warn(&format!(
+            "{} rows were so far out that nothing could be learned from them; look for values beyond 1e150",
+            health.rows_out_of_range
+        ));
+    }
+    if health.literal_steps_kept > 0 {
+        console.note(&format!(
+            "the paper's equations had no solution {} times; the old value was kept",
+            health.literal_steps_kept
+        ));
+    }
+}
+
+fn describe(result: &FitResult) -> String {
+    let mut text = String::new();
+    if result.candidates.len() > 1 {
+        let what =
+            if result.algorithm == "em" { "mean log-likelihood less BIC's price" } else { "prequential" };
+        text += &format!("   K   {what}\n");
+        for candidate in &result.candidates {
+            let mark = if candidate.k == result.k { "  ← kept" } else { "" };
+            let score = candidate.score.map_or("–".into(), |score| format!("{score:.4}"));
+            text += &format!("{:>4}   {score}{mark}\n", candidate.k);
+        }
+    }
+    text += &format!(
+        "{}: {} components learned from {} rows of {} columns in {:.2} s (reading {:.2} s)\n",
+        result.algorithm,
+        result.k,
+        result.rows,
+        result.columns.len(),
+        result.learn_seconds,
+        result.read_seconds,
+    );
+    if let Some(score) = result.prequential_log_likelihood {
+        text += &format!(
+            "prequential log-likelihood {score:.4} per row, over {} rows scored before they were learned\n",
+            result.prequential_rows
+        );
+    }
+    text += &format!("model written to {}\n", result.out.display());
+    text
+}

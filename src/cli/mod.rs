@@ -1,0 +1,103 @@
+//! The command line: each command parses its arguments, calls the library and prints.
+
+mod console;
+mod data_args;
+mod eval;
+mod fit;
+mod pass;
+mod show;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use console::Console;
+
+/// Learn Gaussian mixtures from streams, in one pass and bounded memory
+#[derive(Debug, Parser)]
+#[command(name = "gmm-bmm", version, propagate_version = true, max_term_width = 100)]
+#[command(after_long_help = "Examples:
+  gmm-bmm fit --data abalone --k 5 --out model.json
+  gmm-bmm eval --model model.json --data abalone
+  zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Print results as JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Print no notices and no progress bars
+    #[arg(long, short, global = true)]
+    quiet: bool,
+
+    /// Threads to use; results do not depend on it [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Fit(fit::Args),
+    Eval(eval::Args),
+    Show(show::Args),
+}
+
+/// A mistake in how the command was called, found after parsing: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct UsageError(String);
+
+/// The user pressed Ctrl-C: exit code 130.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted{0}")]
+struct Interrupted(String);
+
+/// Runs the command that the process was called with.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let console = Console::new(cli.json, cli.quiet);
+    match run(cli, &console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            console.error(&error);
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
+    if let Some(threads) = cli.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    match cli.command {
+        Command::Fit(args) => fit::run(&args, console),
+        Command::Eval(args) => eval::run(&args, console),
+        Command::Show(args) => show::run(&args, console),
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<UsageError>() {
+        2
+    } else if error.is::<Interrupted>() {
+        130
+    } else {
+        1
+    }
+}
+
+/// Whoever read our output has had enough (`gmm-bmm show … | head`): no reason to complain.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |cause: &(dyn std::error::Error + 'static)| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(closed)
+}

@@ -1,0 +1,155 @@
+//! One pass over the rows of a file or pipe: reading, learning, checkpoints, the learning curve, and Ctrl-C.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::Interrupted;
+use super::console::Console;
+use super::data_args::{Rows, create_output};
+use super::trace::Trace;
+use crate::data::Block;
+use crate::learn::{FitSettings, FitState, OnlineFit};
+use crate::model::{ColumnNames, Model};
+
+/// Rows that are read and learned at a time.
+const BLOCK_ROWS: u64 = 1024;
+
+/// After how many rows the pass does something else than learn.
+pub(super) struct Stops {
+    pub checkpoint: Option<(PathBuf, u64)>,
+    pub trace_every: Option<u64>,
+}
+
+pub(super) struct Pass<'a> {
+    pub fit: OnlineFit,
+    pub settings: &'a FitSettings,
+    pub columns: &'a ColumnNames,
+    pub stops: Stops,
+    pub trace: Option<Trace>,
+    pub console: &'a Console,
+}
+
+pub(super) struct PassEnd {
+    pub fit: OnlineFit,
+    pub state: FitState,
+    pub read_seconds: f64,
+    pub learn_seconds: f64,
+}
+
+impl Pass<'_> {
+    /// Learns all rows but the first `skip`, which an earlier run has learned.
+    pub fn run(mut self, rows: &mut Rows, skip: u64) -> anyhow::Result<PassEnd> {
+        let interrupted = watch_for_interrupt();
+        let bar = self.console.progress(rows.total_bytes());
+        let mut block = Block::new(self.columns.names.len());
+        let (mut reading, mut learning) = (Duration::ZERO, Duration::ZERO);
+        let begun = Instant::now();
+        let mut position = 0u64;
+        loop {
+            let most = if position < skip { skip - position } else { self.rows_until_stop(position) };
+            let started = Instant::now();
+            let more = rows.read_block(&mut block, most.min(BLOCK_ROWS) as usize)?;
+            reading += started.elapsed();
+            if !more {
+                break;
+            }
+            position += block.rows() as u64;
+            if position > skip {
+                let started = Instant::now();
+                self.fit.observe(block.view())?;
+                learning += started.elapsed();
+                self.stop_if_due(position)?;
+            }
+            bar.set_position(rows.bytes_read());
+            bar.set_message(format!(
+                "{} rows, {:.0} rows/s",
+                position,
+                position as f64 / begun.elapsed().as_secs_f64()
+            ));
+            if interrupted.load(Ordering::Relaxed) {
+                bar.finish_and_clear();
+                return Err(self.save_interrupted(position));
+            }
+        }
+        bar.finish_and_clear();
+        if position < skip {
+            anyhow::bail!(
+                "the data end after {position} rows, before the checkpoint's {skip}: it belongs to other data; \
+                 delete it, or name another file"
+            );
+        }
+        let started = Instant::now();
+        let state = self.fit.state()?;
+        learning += started.elapsed();
+        if let Some(trace) = self.trace {
+            trace.finish(&self.fit)?;
+        }
+        Ok(PassEnd {
+            fit: self.fit,
+            state,
+            read_seconds: reading.as_secs_f64(),
+            learn_seconds: learning.as_secs_f64(),
+        })
+    }
+
+    fn rows_until_stop(&self, position: u64) -> u64 {
+        let until = |every: u64| every - position % every;
+        let checkpoint = self.stops.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every));
+        checkpoint.min(self.stops.trace_every.map_or(u64::MAX, until))
+    }
+
+    fn stop_if_due(&mut self, position: u64) -> anyhow::Result<()> {
+        if let (Some(trace), Some(every)) = (&mut self.trace, self.stops.trace_every)
+            && position.is_multiple_of(every)
+        {
+            trace.add(&self.fit)?;
+        }
+        match &self.stops.checkpoint {
+            Some((path, every)) if position.is_multiple_of(*every) => self.save(path),
+            _ => Ok(()),
+        }
+    }
+
+    fn save(&self, path: &Path) -> anyhow::Result<()> {
+        let mut file = create_output(path)?;
+        let model = Model::from_fit(self.settings, self.fit.state()?, self.columns);
+        let written = model.write(&mut file).and_then(|()| file.commit());
+        written.with_context(|| format!("cannot write checkpoint '{}'", path.display()))
+    }
+
+    fn save_interrupted(&self, position: u64) -> anyhow::Error {
+        let Some((path, _)) = &self.stops.checkpoint else {
+            return Interrupted(format!(
+                " after {position} rows: nothing was written (with --checkpoint FILE the rows learned so far are kept)"
+            ))
+            .into();
+        };
+        match self.save(path) {
+            Ok(()) => Interrupted(format!(
+                " after {position} rows: saved to '{}'; the same command goes on from there",
+                path.display()
+            ))
+            .into(),
+            Err(error) => error,
+        }
+    }
+}
+
+/// A flag that the first Ctrl-C sets; the second ends the process at once.
+fn watch_for_interrupt() -> &'static AtomicBool {
+    static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+    static WATCHING: OnceLock<()> = OnceLock::new();
+    WATCHING.get_or_init(|| {
+        // Without a handler Ctrl-C simply ends the process: files still appear whole or not at all.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+    });
+    &INTERRUPTED
+}

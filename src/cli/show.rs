@@ -1,0 +1,203 @@
+//! `gmm-bmm show`: print a model file for a person.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::console::Console;
+use super::data_args::read_model;
+use crate::learn::{Health, LearnerState};
+use crate::model::{Model, Recipe};
+
+/// Print a model file for a person: weights, means, spreads, how it was learned, its health
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm show model.json
+  gmm-bmm show model.json --json")]
+pub(super) struct Args {
+    /// The model file ('-' is standard input)
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    tool: String,
+    algorithm: Recipe,
+    seed: u64,
+    rows: u64,
+    columns: Vec<String>,
+    k: usize,
+    prequential_log_likelihood: Option<f64>,
+    prequential_rows: u64,
+    /// Other K learned in the same pass: K and prequential score.
+    rivals: Vec<(usize, Option<f64>)>,
+    /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
+    waiting_for_rows: bool,
+    components: Vec<ShownComponent>,
+    health: Health,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownComponent {
+    weight: f64,
+    /// Rows that the component is worth (`κ`), where the model is Bayesian.
+    worth_rows: Option<f64>,
+    mean: Vec<f64>,
+    standard_deviation: Vec<f64>,
+    /// Lower bound of the condition number of its correlation matrix.
+    condition: f64,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    let model = read_model(&args.model)?;
+    console.result(&shown(&model), describe)?;
+    Ok(())
+}
+
+fn shown(model: &Model) -> Shown {
+    let mixture = model.estimate();
+    let kappas: Vec<Option<f64>> = match &model.learned {
+        LearnerState::Bayes { posterior, .. } => {
+            posterior.components().iter().map(|component| Some(component.kappa())).collect()
+        }
+        LearnerState::Point { mixture, .. } => vec![None; mixture.k()],
+    };
+    let parts = mixture.components().iter().zip(mixture.weights()).zip(kappas);
+    let mut components: Vec<ShownComponent> = parts
+        .map(|((gaussian, &weight), worth_rows)| ShownComponent {
+            weight,
+            worth_rows,
+            mean: gaussian.mean().to_vec(),
+            standard_deviation: gaussian.covariance().diagonal().iter().map(|v| v.sqrt()).collect(),
+            condition: gaussian.covariance().condition_estimate(),
+        })
+        .collect();
+    components.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    Shown {
+        tool: model.tool.clone(),
+        algorithm: model.algorithm,
+        seed: model.seed,
+        rows: model.rows,
+        columns: model.column_names().names,
+        k: model.k(),
+        prequential_log_likelihood: model.prequential.mean(),
+        prequential_rows: model.prequential.rows,
+        rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),
+        waiting_for_rows: model.pending.is_some(),
+        components,
+        health: model.health,
+    }
+}
+
+fn describe(shown: &Shown) -> String {
+    let mut text = format!(
+        "{} components over {} columns, learned from {} rows by {} (seed {}, gmm-bmm {})\n",
+        shown.k,
+        shown.columns.len(),
+        shown.rows,
+        describe_recipe(&shown.algorithm),
+        shown.seed,
+        shown.tool
+    );
+    if let Some(score) = shown.prequential_log_likelihood {
+        text +=
+            &format!("prequential log-likelihood {score:.4} per row, over {} rows\n", shown.prequential_rows);
+    }
+    if !shown.rivals.is_empty() {
+        let scores: Vec<String> = shown
+            .rivals
+            .iter()
+            .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| format!("{s:.4}"))))
+            .collect();
+        text += &format!("other K in the same pass: {}\n", scores.join(", "));
+    }
+    if shown.waiting_for_rows {
+        text += "provisional: fewer rows than the start wants; the file keeps them, and a resumed run begins anew\n";
+    }
+    text += &component_table(shown);
+    text += &describe_health(&shown.health);
+    text
+}
+
+fn describe_recipe(recipe: &Recipe) -> String {
+    match recipe {
+        Recipe::Obmm(s) if s.discount > 0.0 => {
+            format!("oBMM ({:?} moments, discount {})", s.moments, s.discount)
+        }
+        Recipe::Obmm(s) => format!("oBMM ({:?} moments)", s.moments),
+        Recipe::Oem(s) => {
+            let form = if s.count_start { "start counted" } else { "as printed" };
+            format!("oEM (α = {}, {form})", s.alpha)
+        }
+        Recipe::Em(s) => format!("batch EM (best of {} starts)", s.restarts),
+        Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
+    }
+}
+
+/// A row for each column of the data, two figures for each component: mean ± standard deviation.
+fn component_table(shown: &Shown) -> String {
+    const PER_TABLE: usize = 5;
+    let width = shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp(6, 30);
+    let mut text = String::new();
+    for (part, group) in shown.components.chunks(PER_TABLE).enumerate() {
+        let line = |head: &str, cells: Vec<String>| {
+            let cells: String = cells.iter().map(|cell| format!("  {cell:>23}")).collect();
+            format!("{head:<width$}{cells}\n")
+        };
+        text += "\n";
+        let number = |i: usize| format!("#{}", part * PER_TABLE + i + 1);
+        text += &line("", (0..group.len()).map(number).collect());
+        text += &line("weight", group.iter().map(|c| format!("{:.4}", c.weight)).collect());
+        if group[0].worth_rows.is_some() {
+            let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));
+            text += &line("rows", group.iter().map(worth).collect());
+        }
+        for (j, name) in shown.columns.iter().enumerate() {
+            let short: String = name.chars().take(30).collect();
+            let cell = |c: &ShownComponent| {
+                format!("{} ± {}", short_number(c.mean[j]), short_number(c.standard_deviation[j]))
+            };
+            text += &line(&short, group.iter().map(cell).collect());
+        }
+        text += &line("condition", group.iter().map(|c| format!("{:.1e}", c.condition)).collect());
+    }
+    text + "\n"
+}
+
+fn describe_health(health: &Health) -> String {
+    let counts = [
+        (health.rows_out_of_range, "rows so far out that nothing could be learned from them"),
+        (health.pivots_raised, "times a column's spread was held at the floor"),
+        (health.nu_floored, "times a projection was held at the least degrees of freedom"),
+        (health.literal_steps_kept, "times the paper's equations had no solution"),
+    ];
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if told.is_empty() {
+        "health: nothing had to be guarded\n".into()
+    } else {
+        format!("health: {}\n", told.join("; "))
+    }
+}
+
+/// Four significant digits, in exponent form where that is shorter to read.
+fn short_number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-3..1e6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let decimals = if size >= 1000.0 {
+        0
+    } else if size >= 100.0 {
+        1
+    } else if size >= 10.0 {
+        2
+    } else {
+        4
+    };
+    format!("{value:.decimals$}")
+}

@@ -1,0 +1,218 @@
+//! The catalogue of data sets: what the paper's sets are, where they come from and what the paper reports.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+const TEXT: &str = include_str!("../../datasets/catalogue.json");
+const FORMAT: &str = "gmm-bmm catalogue";
+const VERSION: u32 = 1;
+
+/// The data sets that the tool knows by name.
+///
+/// ```
+/// use gmm_bmm::data::Catalogue;
+///
+/// let abalone = Catalogue::built_in().find("Abalone").unwrap();
+/// assert_eq!((abalone.rows, abalone.columns.len()), (4177, 8));
+/// assert_eq!(abalone.path_in("datasets".as_ref()), std::path::Path::new("datasets/abalone.csv"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    format: String,
+    version: u32,
+    sets: Vec<DataSet>,
+}
+
+/// One data set of the catalogue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSet {
+    /// What it is called on the command line.
+    pub name: String,
+    /// What it is called in print.
+    pub title: String,
+    /// Rows that the paper gives for it.
+    pub rows: u64,
+    /// The columns that the paper uses, by their names in the header; empty where they are not known.
+    pub columns: Vec<String>,
+    /// How many columns the paper uses, where that is known.
+    pub dimensions: Option<usize>,
+    /// The file's name in the folder of data sets.
+    pub file: String,
+    /// Whether the file comes with the source code.
+    pub bundled: bool,
+    /// The file's checksum, where it is known.
+    pub sha256: Option<String>,
+    /// The terms under which the data may be passed on.
+    pub licence: String,
+    /// Whom to cite.
+    pub citation: String,
+    /// Where it can be had, best first; empty where no public copy is known.
+    pub sources: Vec<Source>,
+    /// What a user should know about it.
+    pub notes: String,
+    /// The units that the paper's figures fit.
+    pub units: Units,
+    /// Whether some columns take few values, so that the likelihood of a mixture has no bound.
+    pub discrete: bool,
+    /// What the paper reports.
+    pub paper: PaperFigures,
+}
+
+/// A place that a data set can be had from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Source {
+    /// Its home on the web.
+    Url {
+        /// The address.
+        at: String,
+    },
+    /// A file in a package of the Python package index.
+    Package {
+        /// The package.
+        package: String,
+        /// The version that has the file.
+        version: String,
+        /// The file in the package.
+        path: String,
+    },
+}
+
+/// The units that a log-likelihood is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Units {
+    /// The data's own.
+    Raw,
+    /// Every column scaled to mean 0 and standard deviation 1.
+    Zscore,
+}
+
+/// What the paper reports of a data set, by its tables.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFigures {
+    /// Table 1: mean test log-likelihood on the small sets.
+    pub table1: Option<PaperPair>,
+    /// Table 2: mean test log-likelihood on the large sets.
+    pub table2: Option<PaperTriple>,
+    /// Table 3: seconds on the large sets.
+    pub table3: Option<PaperTriple>,
+}
+
+/// A row of the paper's Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperPair {
+    /// Online EM.
+    pub oem: f64,
+    /// Online Bayesian Moment Matching.
+    pub obmm: f64,
+    /// Whether the paper marks the difference as significant.
+    pub oem_significant: bool,
+}
+
+/// A row of the paper's Table 2 or 3.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperTriple {
+    /// Online EM.
+    pub oem: f64,
+    /// Online Bayesian Moment Matching.
+    pub obmm: f64,
+    /// Online distributed Moment Matching.
+    pub odmm: f64,
+}
+
+impl Catalogue {
+    /// The catalogue that comes with the tool.
+    pub fn built_in() -> &'static Catalogue {
+        static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+        CATALOGUE.get_or_init(|| {
+            serde_json::from_str(TEXT).expect("a test checks that the built-in catalogue parses")
+        })
+    }
+
+    /// The set of that name, in upper or lower case.
+    pub fn find(&self, name: &str) -> Option<&DataSet> {
+        self.sets.iter().find(|set| set.name.eq_ignore_ascii_case(name))
+    }
+
+    /// All sets.
+    pub fn sets(&self) -> &[DataSet] {
+        &self.sets
+    }
+}
+
+impl DataSet {
+    /// Where its file is, or belongs, in a folder of data sets.
+    pub fn path_in(&self, folder: &Path) -> PathBuf {
+        folder.join(&self.file)
+    }
+
+    /// How many columns it has, where that is known.
+    pub fn width(&self) -> Option<usize> {
+        self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
+    }
+
+    /// What to do to have its file, in words that follow a colon.
+    pub fn how_to_get(&self) -> String {
+        let DataSet { name, file, .. } = self;
+        if self.bundled {
+            return format!(
+                "it comes with the source code as datasets/{file}; give that folder with --datasets"
+            );
+        }
+        if self.sources.is_empty() {
+            return format!(
+                "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
+            );
+        }
+        format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_catalogue_parses_and_is_consistent() {
+        let catalogue: Catalogue = serde_json::from_str(TEXT).unwrap();
+        assert_eq!((catalogue.format.as_str(), catalogue.version), (FORMAT, VERSION));
+        assert_eq!(catalogue.sets().len(), 14);
+        for set in catalogue.sets() {
+            assert_eq!(set.name, set.name.to_lowercase());
+            assert_eq!(set.file, format!("{}.csv", set.name));
+            assert!(set.rows > 0 && !set.licence.is_empty() && !set.citation.is_empty());
+            assert!(set.columns.is_empty() || set.dimensions == Some(set.columns.len()), "{}", set.name);
+            assert!(set.sha256.as_ref().is_none_or(|sum| sum.len() == 64));
+            assert!(set.paper.table1.is_some() || (set.paper.table2.is_some() && set.paper.table3.is_some()));
+        }
+    }
+
+    #[test]
+    fn sets_are_found_in_any_case() {
+        let found = Catalogue::built_in().find("YearMSD").unwrap();
+        assert_eq!((found.name.as_str(), found.width()), ("yearmsd", Some(91)));
+        assert!(Catalogue::built_in().find("iris").is_none());
+    }
+
+    #[test]
+    fn each_set_says_how_to_get_it() {
+        let how = |name: &str| Catalogue::built_in().find(name).unwrap().how_to_get();
+        assert!(how("abalone").contains("comes with the source code"));
+        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
+        assert!(how("northridge").contains("if you have the data"));
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused() {
+        let text = TEXT.replacen("\"title\"", "\"headline\"", 1);
+        assert!(serde_json::from_str::<Catalogue>(&text).is_err());
+    }
+}

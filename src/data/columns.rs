@@ -1,0 +1,303 @@
+//! Which columns to read: by name, by number, by range of numbers, or all that hold numbers.
+
+use std::collections::{HashMap, HashSet};
+
+use csv::ByteRecord;
+
+use super::detect::ColumnSample;
+use super::error::DataError;
+
+/// The names of a table's columns.
+pub(super) struct Names {
+    /// As the header has them.
+    given: Vec<String>,
+    /// The same, later ones of equal names told apart by a number.
+    unique: Vec<String>,
+}
+
+impl Names {
+    /// The names in a header; a column without a name is called by its position.
+    pub(super) fn from_header(header: &ByteRecord) -> Names {
+        let name = |(i, cell): (usize, &[u8])| {
+            let text = String::from_utf8_lossy(cell).trim().to_string();
+            if text.is_empty() { by_position(i) } else { text }
+        };
+        let given: Vec<String> = header.iter().enumerate().map(name).collect();
+        let unique = told_apart(&given);
+        Names { given, unique }
+    }
+
+    /// The names of `width` columns without a header: `c1`, `c2` and so on.
+    pub(super) fn by_position(width: usize) -> Names {
+        let given: Vec<String> = (0..width).map(by_position).collect();
+        Names { unique: given.clone(), given }
+    }
+
+    /// Column `i` (from 0), by a name that no other column has.
+    pub(super) fn name(&self, i: usize) -> &str {
+        &self.unique[i]
+    }
+
+    /// The positions of columns by their unique names; the first name that is not there is the error.
+    pub(super) fn positions<'a>(&self, wanted: &'a [String]) -> Result<Vec<usize>, &'a str> {
+        let places: HashMap<&str, usize> =
+            self.unique.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        wanted.iter().map(|name| places.get(name.as_str()).copied().ok_or(name.as_str())).collect()
+    }
+
+    /// The columns among `chosen` that share their given name with an earlier column.
+    pub(super) fn renamed(&self, chosen: &[usize]) -> Vec<&str> {
+        chosen.iter().filter(|&&i| self.given[i] != self.unique[i]).map(|&i| self.name(i)).collect()
+    }
+
+    /// The positions that a user's selector stands for: an exact name, a number, or a range of numbers.
+    fn select(&self, selector: &str) -> Result<Vec<usize>, DataError> {
+        let wanted = selector.trim();
+        let given: Vec<usize> = (0..self.given.len()).filter(|&i| self.given[i] == wanted).collect();
+        match given.as_slice() {
+            [_] => return Ok(given),
+            [] => {}
+            _ => {
+                let numbers: Vec<String> = given.iter().map(|i| (i + 1).to_string()).collect();
+                return Err(DataError::AmbiguousColumn {
+                    wanted: wanted.into(),
+                    numbers: numbers.join(", "),
+                });
+            }
+        }
+        if let Some(i) = self.unique.iter().position(|name| name == wanted) {
+            return Ok(vec![i]);
+        }
+        match number_range(wanted) {
+            Some((low, high)) if 1 <= low && low <= high && high <= self.given.len() => {
+                Ok((low - 1..high).collect())
+            }
+            Some(_) => Err(DataError::ColumnNumber { wanted: wanted.into(), count: self.given.len() }),
+            None => Err(DataError::UnknownColumn { wanted: wanted.into(), hint: self.hint(wanted) }),
+        }
+    }
+
+    fn select_all(&self, selectors: &[String]) -> Result<Vec<usize>, DataError> {
+        let mut seen = HashSet::new();
+        let mut positions = Vec::new();
+        for selector in selectors {
+            positions.extend(self.select(selector)?.into_iter().filter(|&i| seen.insert(i)));
+        }
+        Ok(positions)
+    }
+
+    fn hint(&self, wanted: &str) -> String {
+        const MOST: usize = 20;
+        let close = (wanted.chars().count() / 3).max(1);
+        let nearest = (self.unique.iter())
+            .map(|name| (edit_distance(&wanted.to_lowercase(), &name.to_lowercase()), name))
+            .filter(|(distance, _)| *distance <= close)
+            .min_by_key(|(distance, _)| *distance);
+        let mut hint = nearest.map_or(String::new(), |(_, name)| format!(": did you mean '{name}'?"));
+        let separator = if hint.is_empty() { ": the" } else { " The" };
+        let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
+        hint += &format!("{separator} columns are {}", shown.join(", "));
+        if self.unique.len() > MOST {
+            hint += &format!(" and {} more", self.unique.len() - MOST);
+        }
+        hint
+    }
+}
+
+fn by_position(i: usize) -> String {
+    format!("c{}", i + 1)
+}
+
+fn told_apart(given: &[String]) -> Vec<String> {
+    let mut taken: HashSet<String> = given.iter().cloned().collect();
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    let mut unique = Vec::with_capacity(given.len());
+    for name in given {
+        let nth = times.entry(name).or_insert(0);
+        *nth += 1;
+        if *nth == 1 {
+            unique.push(name.clone());
+            continue;
+        }
+        while !taken.insert(format!("{name}.{nth}")) {
+            *nth += 1;
+        }
+        unique.push(format!("{name}.{nth}"));
+    }
+    unique
+}
+
+/// `3` as (3, 3) and `2-5` as (2, 5).
+fn number_range(text: &str) -> Option<(usize, usize)> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().unwrap_or(usize::MAX))
+    };
+    match text.split_once('-') {
+        Some((low, high)) => Some((number(low.trim())?, number(high.trim())?)),
+        None => number(text).map(|n| (n, n)),
+    }
+}
+
+/// How many letters must be added, dropped or changed to get from one word to the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let change = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// The columns to read, and what the user should know about them.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// Positions in the file, in the order of the result.
+    pub(super) positions: Vec<usize>,
+    /// Sentences for the user.
+    pub(super) notices: Vec<String>,
+}
+
+/// Chooses `columns`, or all that hold numbers if that is empty, without those in `drop`.
+pub(super) fn choose(
+    file: &str,
+    names: &Names,
+    samples: &[ColumnSample],
+    columns: &[String],
+    drop: &[String],
+) -> Result<Choice, DataError> {
+    let no_columns = |why| DataError::NoColumns { file: file.to_string(), why };
+    let dropped = names.select_all(drop)?;
+    let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
+    let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
+    if kept.is_empty() {
+        return Err(no_columns("--drop names them all, so drop fewer"));
+    }
+    // Left to itself the reader would take such columns for words and quietly leave them out.
+    for &i in &kept {
+        if let Some(cell) = samples[i].decimal_comma() {
+            let (column, cell) = (names.name(i).to_string(), cell.to_string());
+            return Err(DataError::DecimalComma { file: file.to_string(), column, cell });
+        }
+    }
+    let (positions, left_out): (Vec<usize>, Vec<usize>) =
+        kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].is_numeric());
+    if positions.is_empty() {
+        return Err(no_columns("none holds numbers in the first rows; check --delimiter and --columns"));
+    }
+    let (words, empty): (Vec<usize>, Vec<usize>) =
+        left_out.into_iter().partition(|&i| samples[i].has_words());
+    let mut notices = Vec::new();
+    let named = |positions: &[usize]| positions.iter().map(|&i| names.name(i)).collect::<Vec<_>>();
+    if let Some(sentence) = about(
+        &named(&words),
+        "left out: it holds words, not numbers",
+        "left out: they hold words, not numbers",
+    ) {
+        notices.push(sentence);
+    }
+    let (one, many) =
+        ("left out: it is empty in the first rows", "left out: they are empty in the first rows");
+    notices.extend(about(&named(&empty), one, many));
+    let (one, many) = (
+        "so called because an earlier one has the same name",
+        "so called because earlier ones have the same name",
+    );
+    notices.extend(about(&names.renamed(&positions), one, many));
+    Ok(Choice { positions, notices })
+}
+
+/// A sentence about some columns, or none about none.
+fn about(names: &[&str], one: &str, many: &str) -> Option<String> {
+    const MOST: usize = 20;
+    let quoted: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
+    match quoted.as_slice() {
+        [] => None,
+        [name] => Some(format!("column {name} {one}")),
+        _ if names.len() > MOST => {
+            Some(format!("columns {} and {} more {many}", quoted.join(", "), names.len() - MOST))
+        }
+        [first @ .., last] => Some(format!("columns {} and {last} {many}", first.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(header: &[&str]) -> Names {
+        Names::from_header(&ByteRecord::from(header.to_vec()))
+    }
+
+    fn select(names: &Names, selectors: &[&str]) -> Result<Vec<usize>, String> {
+        let selectors: Vec<String> = selectors.iter().map(|s| s.to_string()).collect();
+        names.select_all(&selectors).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_win_over_numbers_and_numbers_over_nothing() {
+        let names = names(&["a", "3", "b", "1-2"]);
+        assert_eq!(select(&names, &["3"]), Ok(vec![1]));
+        assert_eq!(select(&names, &["1-2"]), Ok(vec![3]));
+        assert_eq!(select(&names, &["4", "1", "2-3"]), Ok(vec![3, 0, 1, 2]));
+        assert_eq!(select(&names, &["b", "b", "1"]), Ok(vec![2, 0]));
+    }
+
+    #[test]
+    fn numbers_that_no_column_has_are_refused() {
+        let names = names(&["a", "b"]);
+        for wanted in ["0", "3", "1-3", "2-1", "99999999999999999999999"] {
+            assert!(select(&names, &[wanted]).unwrap_err().contains("numbered 1 to 2"), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_and_the_list() {
+        let names = names(&["Length", "Height"]);
+        let error = select(&names, &["hieght"]).unwrap_err();
+        assert_eq!(
+            error,
+            "there is no column 'hieght': did you mean 'Height'? The columns are Length, Height"
+        );
+        let error = select(&names, &["colour"]).unwrap_err();
+        assert_eq!(error, "there is no column 'colour': the columns are Length, Height");
+    }
+
+    #[test]
+    fn only_the_first_twenty_names_are_listed() {
+        let error = select(&Names::by_position(25), &["zzzzz"]).unwrap_err();
+        assert!(error.ends_with("c19, c20 and 5 more"), "{error}");
+    }
+
+    #[test]
+    fn equal_names_are_told_apart_and_are_ambiguous_to_choose() {
+        let names = names(&["x", "x.2", "x", "", "x"]);
+        let unique: Vec<&str> = (0..5).map(|i| names.name(i)).collect();
+        assert_eq!(unique, ["x", "x.2", "x.3", "c4", "x.4"]);
+        assert!(select(&names, &["x"]).unwrap_err().contains("columns 1, 3, 5"));
+        assert_eq!(select(&names, &["x.3", "c4", "1"]), Ok(vec![2, 3, 0]));
+    }
+
+    #[test]
+    fn edit_distances_are_right() {
+        for (from, to, distance) in
+            [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("same", "same", 0)]
+        {
+            assert_eq!(edit_distance(from, to), distance, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn columns_left_out_share_a_sentence() {
+        assert_eq!(about(&[], "is", "are"), None);
+        assert_eq!(about(&["a"], "is", "are").unwrap(), "column 'a' is");
+        assert_eq!(about(&["a", "b", "c"], "is", "are").unwrap(), "columns 'a', 'b' and 'c' are");
+        assert!(about(&["a"; 23], "is", "are").unwrap().ends_with("'a' and 3 more are"));
+    }
+}

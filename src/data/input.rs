@@ -1,0 +1,187 @@
+//! Opening inputs: files, standard input, any reader; compressed or not.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::error::DataError;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const GZIP_BUFFER: usize = 128 * 1024;
+
+/// Where bytes come from. Compression by gzip is recognised in each.
+pub enum Input {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(PathBuf),
+    /// Any reader, with a name for messages.
+    Reader {
+        /// What messages call it.
+        name: String,
+        /// The bytes.
+        reader: Box<dyn Read + Send>,
+    },
+}
+
+impl Input {
+    /// The input that a command-line argument names: `-` is standard input, all else a file.
+    pub fn from_argument(argument: &Path) -> Input {
+        if argument.as_os_str() == "-" { Input::Stdin } else { Input::File(argument.to_path_buf()) }
+    }
+
+    /// An input that reads `bytes`.
+    pub fn from_bytes(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Input {
+        Input::Reader { name: name.into(), reader: Box::new(Cursor::new(bytes.into())) }
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            Input::Stdin => "standard input".to_string(),
+            Input::File(path) => path.display().to_string(),
+            Input::Reader { name, .. } => name.clone(),
+        }
+    }
+
+    /// Checks, without taking anything from it, that the input is there; its size if it is a regular file.
+    pub(super) fn check(&self) -> Result<Option<u64>, DataError> {
+        let Input::File(path) = self else { return Ok(None) };
+        let file = || self.name();
+        let metadata = fs::metadata(path).map_err(|source| cannot_open(file(), source))?;
+        if metadata.is_dir() {
+            return Err(DataError::Directory { file: file() });
+        }
+        // A named pipe must not be opened twice: its writer would see the first reader go away.
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        File::open(path).map_err(|source| cannot_open(file(), source))?;
+        if metadata.len() == 0 {
+            return Err(DataError::Empty { file: file() });
+        }
+        Ok(Some(metadata.len()))
+    }
+
+    /// Opens the input; what is taken from it, before decompression, is added to `bytes`.
+    pub(super) fn open(self, bytes: Arc<AtomicU64>) -> Result<OpenInput, DataError> {
+        let name = self.name();
+        let raw: Box<dyn Read + Send> = match self {
+            Input::Stdin => Box::new(io::stdin()),
+            Input::File(path) => {
+                Box::new(File::open(path).map_err(|source| cannot_open(name.clone(), source))?)
+            }
+            Input::Reader { reader, .. } => reader,
+        };
+        let mut raw = Counted { inner: raw, bytes };
+        let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
+        let taken = raw.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic);
+        taken.map_err(|source| DataError::Read { file: name.clone(), row: 0, source })?;
+        let gzip = magic == GZIP_MAGIC;
+        let whole = Cursor::new(magic).chain(raw);
+        let reader: Box<dyn Read + Send> = if gzip {
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(GZIP_BUFFER, whole)))
+        } else {
+            Box::new(whole)
+        };
+        Ok(OpenInput { name, gzip, reader })
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Input({})", self.name())
+    }
+}
+
+impl From<PathBuf> for Input {
+    fn from(path: PathBuf) -> Input {
+        Input::File(path)
+    }
+}
+
+fn cannot_open(file: String, source: io::Error) -> DataError {
+    match source.kind() {
+        io::ErrorKind::NotFound => DataError::Missing { file },
+        _ => DataError::Unreadable { file, source },
+    }
+}
+
+/// An input whose decompressed bytes can be read.
+pub(super) struct OpenInput {
+    pub(super) name: String,
+    pub(super) gzip: bool,
+    pub(super) reader: Box<dyn Read + Send>,
+}
+
+impl OpenInput {
+    /// The error for a read that failed after `row` whole rows.
+    pub(super) fn failed(file: &str, gzip: bool, row: u64, source: io::Error) -> DataError {
+        let file = file.to_string();
+        if gzip { DataError::Gzip { file, row, source } } else { DataError::Read { file, row, source } }
+    }
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    inner: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn read_all(input: Input) -> (String, bool, u64) {
+        let bytes = Arc::new(AtomicU64::new(0));
+        let mut open = input.open(bytes.clone()).unwrap();
+        let mut text = String::new();
+        open.reader.read_to_string(&mut text).unwrap();
+        (text, open.gzip, bytes.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn plain_bytes_pass_and_are_counted() {
+        assert_eq!(read_all(Input::from_bytes("x", "1,2\n")), ("1,2\n".to_string(), false, 4));
+        assert_eq!(read_all(Input::from_bytes("x", "1")), ("1".to_string(), false, 1));
+        assert_eq!(read_all(Input::from_bytes("x", "")), (String::new(), false, 0));
+    }
+
+    #[test]
+    fn every_member_of_a_gzip_input_is_read_and_its_compressed_bytes_are_counted() {
+        let mut bytes = gzip("1,2\n");
+        bytes.extend(gzip("3,4\n"));
+        let size = bytes.len() as u64;
+        assert_eq!(read_all(Input::from_bytes("x", bytes)), ("1,2\n3,4\n".to_string(), true, size));
+    }
+
+    #[test]
+    fn a_dash_is_standard_input() {
+        assert!(matches!(Input::from_argument(Path::new("-")), Input::Stdin));
+        assert!(matches!(Input::from_argument(Path::new("./-")), Input::File(_)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Records of cells from text, one after the other in one allocation, and never more than a bounded one.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Read};
+
+use csv::{ByteRecord, Reader, ReaderBuilder};
+
+use super::detect::Delimiter;
+use super::text::Squeezed;
+
+/// An unclosed quote must not swallow a file of any size into memory.
+pub(super) const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
+const MAX_FIELD_BYTES: usize = 1024 * 1024;
+const MAX_FIELDS: usize = 1_000_000;
+const BUFFER: usize = 256 * 1024;
+
+/// Why there is no next record.
+#[derive(Debug)]
+pub(super) enum RecordError {
+    Io(io::Error),
+    TooLarge(&'static str),
+}
+
+/// The records of one text, blank lines left out.
+pub(super) struct Records {
+    reader: Reader<Rationed<Box<dyn Read + Send>>>,
+    record: ByteRecord,
+}
+
+impl Records {
+    pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter) -> Records {
+        let (byte, text): (u8, Box<dyn Read + Send>) = match delimiter {
+            Delimiter::Byte(byte) => (byte, text),
+            Delimiter::Blanks => (b' ', Box::new(Squeezed::new(text))),
+        };
+        let text = Rationed { inner: text, left: MAX_RECORD_BYTES };
+        let reader = ReaderBuilder::new()
+            .delimiter(byte)
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(BUFFER)
+            .from_reader(text);
+        Records { reader, record: ByteRecord::new() }
+    }
+
+    /// Goes to the next record that is no blank line; false at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
+        loop {
+            self.reader.get_mut().left = MAX_RECORD_BYTES;
+            if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
+                return Ok(false);
+            }
+            let blank = self.record.len() == 1 && self.record[0].trim_ascii().is_empty();
+            if blank {
+                continue;
+            }
+            if self.record.len() > MAX_FIELDS {
+                return Err(RecordError::TooLarge("more than 1,000,000 fields"));
+            }
+            if self.record.as_slice().len() > MAX_FIELD_BYTES
+                && self.record.iter().any(|field| field.len() > MAX_FIELD_BYTES)
+            {
+                return Err(RecordError::TooLarge("a field of more than 1 MiB"));
+            }
+            return Ok(true);
+        }
+    }
+
+    /// The record that [`advance`](Records::advance) went to.
+    pub(super) fn record(&self) -> &ByteRecord {
+        &self.record
+    }
+
+    /// The line on which that record begins.
+    pub(super) fn line(&self) -> u64 {
+        // The position that the csv crate gives a record is that of the blank lines before it, so we count back
+        // from its end: every record ends in one '\n' and holds what its quoted cells hold.
+        let held = self.record.as_slice();
+        let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        // Only a quote that is never closed makes the last '\n' of a text part of a cell.
+        let end = u64::from(!held.ends_with(b"\n"));
+        self.reader.position().line().saturating_sub(end + inside).max(1)
+    }
+}
+
+impl From<csv::Error> for RecordError {
+    fn from(error: csv::Error) -> RecordError {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) => {
+                RecordError::TooLarge("more than 32 MiB")
+            }
+            csv::ErrorKind::Io(error) => RecordError::Io(error),
+            other => RecordError::Io(io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}"))),
+        }
+    }
+}
+
+/// Gives out a ration of bytes, then fails; the ration is renewed for each record.
+struct Rationed<R> {
+    inner: R,
+    left: usize,
+}
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other(RationSpent));
+        }
+        let most = buffer.len().min(self.left);
+        let read = self.inner.read(&mut buffer[..most])?;
+        self.left -= read;
+        Ok(read)
+    }
+}
+
+#[derive(Debug)]
+struct RationSpent;
+
+impl fmt::Display for RationSpent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the record is too long")
+    }
+}
+
+impl Error for RationSpent {}
+
+/// The first records of a sample, up to one that is too large; an error if that is the very first.
+pub(super) fn sample_records(
+    sample: &[u8],
+    delimiter: Delimiter,
+    most: usize,
+) -> Result<Vec<ByteRecord>, RecordError> {
+    let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter);
+    let mut found = Vec::new();
+    while found.len() < most {
+        match records.advance() {
+            Ok(true) => found.push(records.record().clone()),
+            Err(error) if found.is_empty() => return Err(error),
+            Ok(false) | Err(_) => break,
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(text: &str) -> Records {
+        Records::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), Delimiter::Byte(b','))
+    }
+
+    #[test]
+    fn blank_lines_are_left_out_and_line_numbers_are_those_of_the_file() {
+        let mut records = records("a,b\n\n  \n1,2\n\"x\ny\",3\n\n4,5\n");
+        let mut lines = Vec::new();
+        while records.advance().unwrap() {
+            lines.push((records.line(), records.record().len()));
+        }
+        assert_eq!(lines, [(1, 2), (4, 2), (5, 2), (8, 2)]);
+    }
+
+    #[test]
+    fn an_endless_record_is_refused_before_it_fills_the_memory() {
+        let text = io::Cursor::new(b"\"".to_vec()).chain(io::repeat(b'x'));
+        let mut records = Records::new(Box::new(text), Delimiter::Byte(b','));
+        assert!(matches!(records.advance(), Err(RecordError::TooLarge("more than 32 MiB"))));
+    }
+
+    #[test]
+    fn a_huge_field_and_too_many_fields_are_refused() {
+        let long = "x".repeat(MAX_FIELD_BYTES + 1) + ",1\n";
+        assert!(matches!(records(&long).advance(), Err(RecordError::TooLarge("a field of more than 1 MiB"))));
+        let wide = ",".repeat(MAX_FIELDS) + "\n";
+        assert!(matches!(records(&wide).advance(), Err(RecordError::TooLarge("more than 1,000,000 fields"))));
+    }
+}

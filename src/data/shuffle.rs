@@ -1,0 +1,152 @@
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::block::Block;
+use super::error::DataError;
+use super::source::RowSource;
+
+/// How many rows are taken from the source at a time. The order of the rows does not depend on it.
+const INTAKE: usize = 1024;
+
+/// Mixes the order of a stream with bounded memory.
+///
+/// The first rows fill the buffer; each further row takes the place of a random one, which goes out; at the end
+/// the rest goes out in random order. With as many slots as there are rows this is a full shuffle. The order
+/// follows from the seed alone, whatever the sizes of the blocks asked for.
+pub struct ShuffleBuffer<S> {
+    source: S,
+    slots: usize,
+    rng: ChaCha8Rng,
+    held: Vec<f64>,
+    intake: Block,
+    taken: usize,
+    source_ended: bool,
+}
+
+impl<S: RowSource> ShuffleBuffer<S> {
+    /// Mixes the rows of `source` in a buffer of `slots` rows. One slot leaves the order as it is.
+    ///
+    /// # Panics
+    /// If there are no slots.
+    pub fn new(source: S, slots: usize, seed: u64) -> Self {
+        assert!(slots > 0, "a shuffle buffer needs at least one slot");
+        let intake = Block::new(source.columns().len());
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        ShuffleBuffer { source, slots, rng, held: Vec::new(), intake, taken: 0, source_ended: false }
+    }
+
+    /// The source, for its counters.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    fn rows_held(&self) -> usize {
+        self.held.len() / self.intake.columns()
+    }
+
+    /// Makes sure that there is a row to take, unless the source is at its end.
+    fn refill(&mut self) -> Result<(), DataError> {
+        if self.taken == self.intake.rows() && !self.source_ended {
+            self.taken = 0;
+            // Also the end if this fails: rows after a gap must not pass for the whole.
+            self.source_ended = true;
+            self.source_ended = !self.source.read_block(&mut self.intake, INTAKE)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: RowSource> RowSource for ShuffleBuffer<S> {
+    fn columns(&self) -> &[String] {
+        self.source.columns()
+    }
+
+    fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        assert!(most > 0, "a block of no rows would look like the end of the source");
+        block.clear();
+        let width = self.intake.columns();
+        while block.rows() < most {
+            self.refill()?;
+            let held = self.rows_held();
+            if self.taken < self.intake.rows() {
+                let incoming = self.intake.row(self.taken);
+                self.taken += 1;
+                if held < self.slots {
+                    self.held.extend_from_slice(incoming);
+                } else {
+                    let slot = self.rng.random_range(0..held) * width;
+                    let place = &mut self.held[slot..slot + width];
+                    block.push(place);
+                    place.copy_from_slice(incoming);
+                }
+            } else if held > 0 {
+                let slot = self.rng.random_range(0..held) * width;
+                block.push(&self.held[slot..slot + width]);
+                let last = self.held.len() - width;
+                self.held.copy_within(last.., slot);
+                self.held.truncate(last);
+            } else {
+                break;
+            }
+        }
+        Ok(!block.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::MemoryRows;
+    use super::*;
+
+    fn shuffled(rows: usize, slots: usize, seed: u64, block_rows: usize) -> Vec<f64> {
+        let values = (0..rows).flat_map(|i| [i as f64, -(i as f64)]).collect();
+        let mut buffer = ShuffleBuffer::new(MemoryRows::unnamed(Block::from_values(2, values)), slots, seed);
+        let mut block = Block::new(2);
+        let mut firsts = Vec::new();
+        while buffer.read_block(&mut block, block_rows).unwrap() {
+            assert!(block.rows() <= block_rows);
+            for row in block.iter() {
+                assert_eq!(row[1], -row[0], "rows stay whole");
+                firsts.push(row[0]);
+            }
+        }
+        firsts
+    }
+
+    fn in_order(rows: usize) -> Vec<f64> {
+        (0..rows).map(|i| i as f64).collect()
+    }
+
+    #[test]
+    fn every_row_comes_out_once_whatever_the_sizes() {
+        for (rows, slots) in [(0, 5), (1, 5), (5, 5), (6, 5), (3000, 1), (3000, 100), (3000, 10_000)] {
+            let mut out = shuffled(rows, slots, 1, 64);
+            out.sort_by(f64::total_cmp);
+            assert_eq!(out, in_order(rows), "{rows} rows, {slots} slots");
+        }
+    }
+
+    #[test]
+    fn the_order_depends_on_the_seed_and_not_on_the_block_size() {
+        let reference = shuffled(3000, 200, 7, 1);
+        for block_rows in [2, 7, 1000, 100_000] {
+            assert_eq!(shuffled(3000, 200, 7, block_rows), reference, "blocks of {block_rows}");
+        }
+        assert_ne!(shuffled(3000, 200, 8, 7), reference);
+        assert_ne!(reference, in_order(3000));
+    }
+
+    #[test]
+    fn one_slot_leaves_the_order_as_it_is() {
+        assert_eq!(shuffled(50, 1, 3, 7), in_order(50));
+    }
+
+    #[test]
+    fn a_full_shuffle_puts_every_row_first_equally_often() {
+        let mut first = [0u32; 6];
+        for seed in 0..6000 {
+            first[shuffled(6, 6, seed, 6)[0] as usize] += 1;
+        }
+        assert!(first.iter().all(|&times| (850..1150).contains(&times)), "{first:?}");
+    }
+}

@@ -1,0 +1,208 @@
+//! One input being read: its records, and which of their cells make a row.
+
+use csv::ByteRecord;
+
+use super::cell::{parse_number, shown, why_bad};
+use super::columns::{self, Names};
+use super::detect::Layout;
+use super::error::{BadRow, DataError, RowProblem};
+use super::input::OpenInput;
+use super::records::{RecordError, Records};
+use super::stream::CsvOptions;
+use super::text::{self, Sampled};
+
+/// One input being read.
+pub(super) struct Table {
+    file: String,
+    gzip: bool,
+    records: Records,
+    /// Where in a record the numbers of a row are.
+    positions: Vec<usize>,
+    /// How many fields a record has to have.
+    width: usize,
+    /// Rows taken from this input, good or bad.
+    rows: u64,
+}
+
+/// What the first input settles for all.
+pub(super) struct Shape {
+    pub(super) columns: Vec<String>,
+    pub(super) named: bool,
+    width: usize,
+    positions: Vec<usize>,
+}
+
+/// What the next record is.
+pub(super) enum Step {
+    /// A row, now in the buffer.
+    Row,
+    /// A row that cannot be used.
+    Bad(Flaw),
+    /// Nothing: the input is at its end.
+    End,
+}
+
+/// What is wrong with a record, without the words for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// The number of fields.
+    Fields,
+    /// The cell of this chosen column.
+    Cell(usize),
+}
+
+impl Table {
+    /// Opens the first input: detects its layout and chooses the columns. Also gives sentences for the user.
+    pub(super) fn first(
+        input: OpenInput,
+        options: &CsvOptions,
+    ) -> Result<(Table, Shape, Vec<String>), DataError> {
+        let sampled = text::sample(input)?;
+        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &[])?;
+        if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
+            return Err(DataError::HeaderOnly { file: sampled.name });
+        }
+        let names = match &layout.header {
+            Some(header) => Names::from_header(header),
+            None => Names::by_position(layout.width),
+        };
+        let samples = layout.column_samples();
+        let has_names = layout.header.is_some();
+        let choice = match options.expected.as_ref().filter(|_| options.columns.is_empty()) {
+            Some(expected) if expected.named && has_names => {
+                let missing = |column: &str| DataError::ExpectedColumn {
+                    file: sampled.name.clone(),
+                    column: column.to_string(),
+                };
+                let positions = names.positions(&expected.names).map_err(missing)?;
+                columns::Choice { positions, notices: Vec::new() }
+            }
+            _ => columns::choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
+        };
+        if let Some(expected) = &options.expected
+            && expected.names.len() != choice.positions.len()
+        {
+            let (found, expected) = (choice.positions.len(), expected.names.len());
+            return Err(DataError::ColumnCount { file: sampled.name, found, expected });
+        }
+        let columns = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
+        let mut notices = choice.notices;
+        if options.has_header.is_none() && layout.header_holds_numbers() {
+            let file = &sampled.name;
+            notices.push(format!(
+                "the first line of '{file}' was taken for a header; if it is data, use --no-header"
+            ));
+        }
+        let table = Table::start(sampled, &layout, choice.positions.clone())?;
+        let (named, positions) = (layout.header.is_some(), choice.positions);
+        let shape = Shape { columns, named, width: layout.width, positions };
+        Ok((table, shape, notices))
+    }
+
+    /// Opens a later input, whose columns have to be those of the first. Also gives sentences for the user.
+    pub(super) fn later(
+        input: OpenInput,
+        shape: &Shape,
+        options: &CsvOptions,
+    ) -> Result<(Table, Vec<String>), DataError> {
+        let sampled = text::sample(input)?;
+        let known: &[String] = if shape.named { &shape.columns } else { &[] };
+        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
+        let file = || sampled.name.clone();
+        let positions = match (&layout.header, shape.named) {
+            (Some(_), false) => return Err(DataError::HeaderUnexpected { file: file() }),
+            (None, true) => return Err(DataError::HeaderMissing { file: file() }),
+            (Some(header), true) => {
+                let missing =
+                    |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
+                Names::from_header(header).positions(&shape.columns).map_err(missing)?
+            }
+            (None, false) if layout.width != shape.width => {
+                return Err(DataError::FieldCount {
+                    file: file(),
+                    found: layout.width,
+                    expected: shape.width,
+                });
+            }
+            (None, false) => shape.positions.clone(),
+        };
+        let mut notices = Vec::new();
+        if layout.rows.is_empty() && sampled.complete {
+            notices.push(format!("'{}' has only a header, no rows", sampled.name));
+        }
+        Ok((Table::start(sampled, &layout, positions)?, notices))
+    }
+
+    fn start(sampled: Sampled, layout: &Layout, positions: Vec<usize>) -> Result<Table, DataError> {
+        let records = Records::new(sampled.text, layout.delimiter);
+        let (file, gzip) = (sampled.name, sampled.gzip);
+        let mut table = Table { file, gzip, records, positions, width: layout.width, rows: 0 };
+        if layout.header.is_some() {
+            table.advance()?;
+        }
+        Ok(table)
+    }
+
+    /// Reads the next row into `row`, one number for each chosen column.
+    pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+        if !self.advance()? {
+            return Ok(Step::End);
+        }
+        self.rows += 1;
+        Ok(match numbers(self.records.record(), self.width, &self.positions, row) {
+            Ok(()) => Step::Row,
+            Err(flaw) => Step::Bad(flaw),
+        })
+    }
+
+    /// The words for the flaw that [`read_row`](Table::read_row) just found.
+    pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+        let record = self.records.record();
+        let problem = match flaw {
+            Flaw::Fields => RowProblem::Fields { found: record.len(), expected: self.width },
+            Flaw::Cell(nth) => {
+                let cell = record.get(self.positions[nth]).unwrap_or_default();
+                RowProblem::Cell { column: columns[nth].clone(), cell: shown(cell), why: why_bad(cell) }
+            }
+        };
+        BadRow { file: self.file.clone(), line: self.records.line(), row: self.rows, problem }
+    }
+
+    fn advance(&mut self) -> Result<bool, DataError> {
+        self.records.advance().map_err(|error| match error {
+            RecordError::Io(source) => OpenInput::failed(&self.file, self.gzip, self.rows, source),
+            RecordError::TooLarge(what) => {
+                DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
+            }
+        })
+    }
+}
+
+/// Turns one record into one row: the numbers at `positions`.
+///
+/// This is the reference for any faster way to read a plain row, which has to give the same bits.
+fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<(), Flaw> {
+    if record.len() != width {
+        return Err(Flaw::Fields);
+    }
+    for (nth, (&position, number)) in positions.iter().zip(row).enumerate() {
+        let cell = record.get(position).ok_or(Flaw::Fields)?;
+        *number = parse_number(cell).ok_or(Flaw::Cell(nth))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_becomes_a_row_of_the_chosen_cells() {
+        let mut row = [0.0; 2];
+        let record = ByteRecord::from(vec!["M", " 1.5", "x", "+2"]);
+        assert_eq!(numbers(&record, 4, &[3, 1], &mut row), Ok(()));
+        assert_eq!(row, [2.0, 1.5]);
+        assert_eq!(numbers(&record, 4, &[1, 2], &mut row), Err(Flaw::Cell(1)));
+        assert_eq!(numbers(&record, 3, &[1, 3], &mut row), Err(Flaw::Fields));
+    }
+}

@@ -1,0 +1,309 @@
+//! From bytes to plain text lines: line ends made alike, blanks squeezed, and a sample to look at.
+//!
+//! Every line end becomes one `\n`, and the last line gets one too. So the line number of a record follows from
+//! the number of `\n` read, which the csv crate counts, whichever line ends the file has.
+
+use std::io::{self, Cursor, Read};
+
+use super::error::DataError;
+use super::input::OpenInput;
+use super::records::MAX_RECORD_BYTES;
+
+const SAMPLE_BYTES: usize = 64 * 1024;
+/// As many lines are enough, so that a slow pipe need not fill the sample.
+pub(super) const SAMPLE_LINES: usize = 200;
+/// Wide tables need a longer sample: a header and some rows.
+const FEWEST_LINES: usize = 4;
+
+/// Turns `\r\n` and lone `\r` into `\n` and ends the last line.
+struct Lines<R> {
+    inner: R,
+    after_return: bool,
+    line_open: bool,
+}
+
+impl<R: Read> Read for Lines<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let read = match self.inner.read(buffer) {
+                Ok(read) => read,
+                // The csv crate takes an interrupted read for the end of the data.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if read == 0 {
+                if !self.line_open {
+                    return Ok(0);
+                }
+                self.line_open = false;
+                buffer[0] = b'\n';
+                return Ok(1);
+            }
+            let kept = self.unify(&mut buffer[..read]);
+            if kept > 0 {
+                self.line_open = buffer[kept - 1] != b'\n';
+                return Ok(kept);
+            }
+        }
+    }
+}
+
+impl<R> Lines<R> {
+    /// Unifies line ends in place; how many bytes are left.
+    fn unify(&mut self, bytes: &mut [u8]) -> usize {
+        if !self.after_return && !bytes.contains(&b'\r') {
+            return bytes.len();
+        }
+        let mut kept = 0;
+        for i in 0..bytes.len() {
+            let byte = bytes[i];
+            let second_half = byte == b'\n' && self.after_return;
+            self.after_return = byte == b'\r';
+            if !second_half {
+                bytes[kept] = if byte == b'\r' { b'\n' } else { byte };
+                kept += 1;
+            }
+        }
+        kept
+    }
+}
+
+/// Makes every run of blanks outside quotes one blank and drops those at either end of a line, so that the csv
+/// crate, which knows no runs, can split at single blanks.
+pub(super) struct Squeezed<R> {
+    inner: R,
+    squeezer: Squeezer,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    taken: usize,
+}
+
+impl<R: Read> Squeezed<R> {
+    pub(super) fn new(inner: R) -> Self {
+        let input = vec![0; SAMPLE_BYTES];
+        Squeezed { inner, squeezer: Squeezer::LineStart, input, output: Vec::new(), taken: 0 }
+    }
+}
+
+impl<R: Read> Read for Squeezed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.taken == self.output.len() {
+            let read = self.inner.read(&mut self.input)?;
+            if read == 0 {
+                return Ok(0);
+            }
+            self.output.clear();
+            self.taken = 0;
+            self.squeezer.squeeze(&self.input[..read], &mut self.output);
+        }
+        let count = buffer.len().min(self.output.len() - self.taken);
+        buffer[..count].copy_from_slice(&self.output[self.taken..self.taken + count]);
+        self.taken += count;
+        Ok(count)
+    }
+}
+
+/// Where in a line of blank-separated cells we are.
+#[derive(Clone, Copy)]
+enum Squeezer {
+    LineStart,
+    Between,
+    Plain,
+    Quoted,
+    /// After a quote inside quotes: it ends the cell unless another quote follows.
+    QuoteMet,
+}
+
+impl Squeezer {
+    fn squeeze(&mut self, input: &[u8], output: &mut Vec<u8>) {
+        use Squeezer::*;
+        for &byte in input {
+            *self = match (*self, byte) {
+                (Quoted, b'"') => QuoteMet,
+                (Quoted, _) | (QuoteMet, b'"') => Quoted,
+                (_, b'\n') => LineStart,
+                (LineStart, b' ' | b'\t') => LineStart,
+                (_, b' ' | b'\t') => {
+                    *self = Between;
+                    continue;
+                }
+                (state @ (LineStart | Between), byte) => {
+                    if matches!(state, Between) {
+                        output.push(b' ');
+                    }
+                    if byte == b'"' { Quoted } else { Plain }
+                }
+                (Plain | QuoteMet, _) => Plain,
+            };
+            if !(matches!(self, LineStart) && byte != b'\n') {
+                output.push(byte);
+            }
+        }
+    }
+}
+
+/// The first lines of an input, and the way to read it all from its beginning.
+pub(super) struct Sampled {
+    pub(super) name: String,
+    pub(super) gzip: bool,
+    /// Whole lines.
+    pub(super) sample: Vec<u8>,
+    /// Whether the sample is all there is.
+    pub(super) complete: bool,
+    /// The whole text, byte-order mark removed.
+    pub(super) text: Box<dyn Read + Send>,
+}
+
+/// Takes a sample and refuses what is no delimited text.
+pub(super) fn sample(input: OpenInput) -> Result<Sampled, DataError> {
+    let OpenInput { name, gzip, reader } = input;
+    let mut rest = Lines { inner: reader, after_return: false, line_open: false };
+    let mut bytes = Vec::new();
+    let end = take_sample(&mut rest, &mut bytes);
+    refuse_other_formats(&name, &bytes)?;
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
+    let whole_lines = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let complete = matches!(end, Ok(true));
+    let failure = match end {
+        // A header alone tells nothing about the columns, so a failure right after it cannot wait.
+        Err(error) if line_count(&bytes) < 2 => return Err(OpenInput::failed(&name, gzip, 0, error)),
+        Err(error) => Some(error),
+        Ok(true) if bytes.trim_ascii().is_empty() => return Err(DataError::Empty { file: name }),
+        Ok(false) if bytes.len() >= MAX_RECORD_BYTES && line_count(&bytes) < 2 => {
+            return Err(DataError::TooLarge { file: name, row: 0, what: "a line of more than 32 MiB" });
+        }
+        Ok(_) => None,
+    };
+    let sample = bytes[..whole_lines].to_vec();
+    let text = Box::new(Cursor::new(bytes).chain(Failing { error: failure }).chain(rest));
+    Ok(Sampled { name, gzip, sample, complete, text })
+}
+
+/// Reads until there is enough to judge by; true at the end of the input.
+fn take_sample(reader: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    let mut chunk = vec![0; SAMPLE_BYTES];
+    let (mut lines, mut binary) = (0, false);
+    loop {
+        let enough = bytes.len() >= SAMPLE_BYTES && lines >= FEWEST_LINES;
+        if enough || lines >= SAMPLE_LINES || bytes.len() >= MAX_RECORD_BYTES || binary {
+            return Ok(false);
+        }
+        let read = reader.read(&mut chunk)?;
+        if read == 0 {
+            return Ok(true);
+        }
+        lines += line_count(&chunk[..read]);
+        binary = chunk[..read].contains(&0);
+        bytes.extend_from_slice(&chunk[..read]);
+    }
+}
+
+fn line_count(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Gives a failure that was met while sampling its place after the sample, so that the rows before it are read.
+struct Failing {
+    error: Option<io::Error>,
+}
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.error.take().map_or(Ok(0), Err)
+    }
+}
+
+fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
+    let file = || name.to_string();
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(DataError::Utf16 { file: file() });
+    }
+    const KINDS: [(&[u8], &str); 5] = [
+        (b"PK\x03\x04", "a zip archive or spreadsheet: unpack or export it first"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"),
+        (b"BZh91AY&SY", "compressed with bzip2: unpack it first"),
+        (b"\xfd7zXZ", "compressed with xz: unpack it first"),
+        (b"PAR1", "a Parquet file: export it first"),
+    ];
+    if let Some((_, looks)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(DataError::Binary { file: file(), looks });
+    }
+    if bytes.contains(&0) {
+        return Err(DataError::Binary { file: file(), looks: "it holds NUL bytes" });
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut lines =
+        bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    // ARFF files may open with comments.
+    if lines.find(|line| !line.starts_with(b"%")).is_some_and(|line| line.starts_with(b"@")) {
+        return Err(DataError::Arff { file: file() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes in pieces of a few, as a pipe may.
+    struct Pieces(Cursor<Vec<u8>>, usize);
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = buffer.len().min(self.1);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    fn lines(text: &str, piece: usize) -> String {
+        let inner = Pieces(Cursor::new(text.as_bytes().to_vec()), piece);
+        let mut out = String::new();
+        Lines { inner, after_return: false, line_open: false }.read_to_string(&mut out).unwrap();
+        out
+    }
+
+    fn squeezed(text: &str, piece: usize) -> String {
+        let mut out = String::new();
+        Squeezed::new(Pieces(Cursor::new(text.as_bytes().to_vec()), piece)).read_to_string(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn all_line_ends_become_one_and_the_last_line_gets_one() {
+        for piece in [1, 2, 3, 100] {
+            assert_eq!(lines("a\r\nb\rc\n\r\n\r\rd", piece), "a\nb\nc\n\n\n\nd\n", "pieces of {piece}");
+            assert_eq!(lines("a\r\n", piece), "a\n");
+            assert_eq!(lines("a\n", piece), "a\n");
+            assert_eq!(lines("", piece), "");
+        }
+    }
+
+    #[test]
+    fn runs_of_blanks_become_one_except_in_quotes() {
+        for piece in [1, 2, 3, 100] {
+            assert_eq!(squeezed("  1   2\t 3  \n   \n4 5\n", piece), "1 2 3\n\n4 5\n", "pieces of {piece}");
+            assert_eq!(squeezed("\"a  b\"  2\n", piece), "\"a  b\" 2\n");
+            assert_eq!(squeezed("\"a \"\"  b\"   c\"d  e\n", piece), "\"a \"\"  b\" c\"d e\n");
+        }
+    }
+
+    #[test]
+    fn a_long_sample_is_cut_to_whole_lines_and_the_text_is_still_whole() {
+        let text = "0.123456789,0.123456789\n".repeat(10_000);
+        let input = OpenInput {
+            name: "x".into(),
+            gzip: false,
+            reader: Box::new(Pieces(Cursor::new(text.clone().into_bytes()), 1000)),
+        };
+        let mut sampled = sample(input).unwrap();
+        assert!(!sampled.complete && sampled.sample.len() < text.len() && sampled.sample.ends_with(b"\n"));
+        let mut whole = String::new();
+        sampled.text.read_to_string(&mut whole).unwrap();
+        assert_eq!(whole, text);
+    }
+}

@@ -1,0 +1,314 @@
+//! The model file: versioned JSON that a person can read, with floats that survive exactly.
+
+mod output;
+
+pub use output::OutputFile;
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dist::{GaussianMixture, StudentMixture};
+use crate::learn::{
+    Algorithm, CandidateState, ColumnSummary, EmSettings, FitSettings, FitState, Health, LearnerState,
+    ObmmSettings, OemSettings, Prequential,
+};
+
+/// The version of the format that this library writes, and the highest that it reads.
+pub const VERSION: u32 = 1;
+const FORMAT: &str = "gmm-bmm model";
+
+/// Why a file is not a usable model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file could not be read at all.
+    #[error("it cannot be read: {0}")]
+    Read(#[from] io::Error),
+    /// Not JSON of the right shape, or a value out of range.
+    #[error("it is damaged or not a model file: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// Some other JSON.
+    #[error("it is not a gmm-bmm model file: its format says '{0}'")]
+    OtherFormat(String),
+    /// Written by a later version of the tool.
+    #[error(
+        "it has version {0} of the format and this tool reads up to {VERSION}: use the gmm-bmm that wrote it, or a later one"
+    )]
+    LaterVersion(u32),
+    /// Parts that do not fit together.
+    #[error("it is damaged: {0}")]
+    Inconsistent(String),
+}
+
+/// How a model came about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// Online Bayesian Moment Matching.
+    Obmm(ObmmSettings),
+    /// Online EM.
+    Oem(OemSettings),
+    /// Batch EM.
+    Em(EmSettings),
+    /// The true mixture that data were drawn from.
+    Truth,
+}
+
+impl Recipe {
+    /// Its name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Recipe::Obmm(_) => "obmm",
+            Recipe::Oem(_) => "oem",
+            Recipe::Em(_) => "em",
+            Recipe::Truth => "truth",
+        }
+    }
+
+    /// The online algorithm that can go on with such a model.
+    pub fn online(&self) -> Option<Algorithm> {
+        match *self {
+            Recipe::Obmm(settings) => Some(Algorithm::Obmm(settings)),
+            Recipe::Oem(settings) => Some(Algorithm::Oem(settings)),
+            Recipe::Em(_) | Recipe::Truth => None,
+        }
+    }
+}
+
+impl From<Algorithm> for Recipe {
+    fn from(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Obmm(settings) => Recipe::Obmm(settings),
+            Algorithm::Oem(settings) => Recipe::Oem(settings),
+        }
+    }
+}
+
+/// A column of the data that a model was learned from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Where it sits and how far it spreads.
+    pub summary: ColumnSummary,
+    /// Least variance of the column given the columns before it.
+    pub floor: f64,
+}
+
+/// A learned mixture with all that is needed to score with it, to explain it, and to go on learning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    format: String,
+    version: u32,
+    /// The version of the tool that wrote it.
+    pub tool: String,
+    /// The algorithm and its settings.
+    pub algorithm: Recipe,
+    /// Seed of the start.
+    pub seed: u64,
+    /// Rows to buffer for the start, where that was set by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_rows: Option<usize>,
+    /// Rows seen.
+    pub rows: u64,
+    /// Whether the columns' names came from a header.
+    pub named: bool,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Prequential score.
+    pub prequential: Prequential,
+    /// What had to be guarded while learning.
+    pub health: Health,
+    /// What was learned.
+    pub learned: LearnerState,
+    /// The other K learned in the same pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<CandidateState>,
+    /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Vec<f64>>,
+}
+
+/// The columns of a data set by name, and whether the names came from a header.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnNames {
+    /// The names in order.
+    pub names: Vec<String>,
+    /// Whether they came from a header.
+    pub named: bool,
+}
+
+impl Model {
+    /// The model of a pass: the K with the best prequential score, and the others as its rivals.
+    pub fn from_fit(settings: &FitSettings, mut state: FitState, columns: &ColumnNames) -> Self {
+        let best = state.candidates.remove(state.best());
+        let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
+        let columns_described = described
+            .map(|((name, &summary), &floor)| Column { name: name.clone(), summary, floor })
+            .collect();
+        Model {
+            format: FORMAT.into(),
+            version: VERSION,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            algorithm: settings.algorithm.into(),
+            seed: settings.seed,
+            init_rows: settings.init_rows,
+            rows: state.rows,
+            named: columns.named,
+            columns: columns_described,
+            prequential: best.prequential,
+            health: best.health,
+            learned: best.learned,
+            rivals: state.candidates,
+            pending: state.pending,
+        }
+    }
+
+    /// A model that is a mixture alone: fitted in batch, or the truth that data were drawn from.
+    pub fn from_mixture(
+        mixture: GaussianMixture,
+        recipe: Recipe,
+        seed: u64,
+        columns: &ColumnNames,
+        summaries: &[ColumnSummary],
+    ) -> Self {
+        let rows = summaries.iter().map(|summary| summary.count).max().unwrap_or(0);
+        let describe = |(name, &summary): (&String, &ColumnSummary)| {
+            let floor = crate::learn::RELATIVE_FLOOR * summary.unit() * summary.unit();
+            Column { name: name.clone(), summary, floor }
+        };
+        Model {
+            format: FORMAT.into(),
+            version: VERSION,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            algorithm: recipe,
+            seed,
+            init_rows: None,
+            rows,
+            named: columns.named,
+            columns: columns.names.iter().zip(summaries).map(describe).collect(),
+            prequential: Prequential::default(),
+            health: Health::default(),
+            learned: LearnerState::Point { start: mixture.clone(), start_rows: rows, mixture, rows: 0 },
+            rivals: Vec::new(),
+            pending: None,
+        }
+    }
+
+    /// The pass that this model came from, to go on with it. `None` if it did not come from an online learner.
+    pub fn to_fit(&self) -> Option<(FitSettings, FitState)> {
+        let own = CandidateState {
+            learned: self.learned.clone(),
+            prequential: self.prequential,
+            health: self.health,
+        };
+        let mut candidates = self.rivals.clone();
+        candidates.push(own);
+        candidates.sort_by_key(|candidate| candidate.learned.k());
+        let settings = FitSettings {
+            algorithm: self.algorithm.online()?,
+            ks: candidates.iter().map(|candidate| candidate.learned.k()).collect(),
+            seed: self.seed,
+            init_rows: self.init_rows,
+        };
+        let state = FitState {
+            rows: self.rows,
+            columns: self.columns.iter().map(|column| column.summary).collect(),
+            floor: self.columns.iter().map(|column| column.floor).collect(),
+            pending: self.pending.clone(),
+            candidates,
+        };
+        Some((settings, state))
+    }
+
+    /// The mixture as estimated.
+    pub fn estimate(&self) -> GaussianMixture {
+        self.learned.estimate()
+    }
+
+    /// The posterior predictive, where the model is Bayesian.
+    pub fn predictive(&self) -> Option<StudentMixture> {
+        match &self.learned {
+            LearnerState::Bayes { posterior, .. } => Some(posterior.predictive()),
+            LearnerState::Point { .. } => None,
+        }
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.learned.k()
+    }
+
+    /// The columns' names.
+    pub fn column_names(&self) -> ColumnNames {
+        let names = self.columns.iter().map(|column| column.name.clone()).collect();
+        ColumnNames { names, named: self.named }
+    }
+
+    /// What a log-density gains when the columns are measured in standard deviations instead of their own units.
+    pub fn zscore_jacobian(&self) -> f64 {
+        self.columns.iter().map(|column| column.summary.unit().ln()).sum()
+    }
+
+    /// Writes the model as JSON.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut to, self).map_err(io::Error::from)?;
+        to.write_all(b"\n")
+    }
+
+    /// Reads a model and checks all of it.
+    pub fn read(mut from: impl Read) -> Result<Self, ModelError> {
+        let mut text = Vec::new();
+        from.read_to_end(&mut text)?;
+        #[derive(Deserialize)]
+        struct Heading {
+            format: String,
+            version: u32,
+        }
+        let heading: Heading = serde_json::from_slice(&text)?;
+        if heading.format != FORMAT {
+            return Err(ModelError::OtherFormat(heading.format));
+        }
+        if heading.version > VERSION {
+            return Err(ModelError::LaterVersion(heading.version));
+        }
+        let model: Model = serde_json::from_slice(&text)?;
+        model.check()?;
+        Ok(model)
+    }
+
+    /// What the parts' own checks cannot see: that they fit together.
+    fn check(&self) -> Result<(), ModelError> {
+        let inconsistent = |what: String| Err(ModelError::Inconsistent(what));
+        let dim = self.columns.len();
+        for learned in std::iter::once(&self.learned).chain(self.rivals.iter().map(|rival| &rival.learned)) {
+            if learned.dim() != dim || !learned.is_consistent() {
+                return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
+            }
+            let online_bayes = matches!(self.algorithm, Recipe::Obmm(_));
+            if online_bayes != matches!(learned, LearnerState::Bayes { .. }) {
+                return inconsistent(format!(
+                    "algorithm {} does not make such a state",
+                    self.algorithm.name()
+                ));
+            }
+        }
+        if let Some(algorithm) = self.algorithm.online() {
+            algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
+        }
+        if let Some(column) = self.columns.iter().find(|column| !(column.floor > 0.0)) {
+            return inconsistent(format!("the floor of column '{}' is not positive", column.name));
+        }
+        if let Some(column) = self.columns.iter().find(|column| !(column.summary.squares >= 0.0)) {
+            return inconsistent(format!("the spread of column '{}' is negative", column.name));
+        }
+        match &self.pending {
+            Some(values) if values.len() as u64 != self.rows * dim as u64 => {
+                inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
