@@ -1,0 +1,89 @@
+//! What several test files share.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
+use ndarray::{Array2, Axis};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde_json::Value;
+
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+pub fn reference(name: &str) -> Value {
+    let path = repository("tests/reference").join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+pub fn vector(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
+pub fn matrix(value: &Value) -> Array2<f64> {
+    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(vector).collect();
+    Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap()
+}
+
+/// Some columns of a bundled set.
+pub fn bundled(name: &str, columns: &[String]) -> Array2<f64> {
+    let options = CsvOptions { columns: columns.to_vec(), ..CsvOptions::default() };
+    let path = repository("datasets").join(format!("{name}.csv"));
+    let mut stream = CsvStream::open(vec![Input::File(path)], options).unwrap();
+    let mut block = Block::new(stream.columns().len());
+    let mut all = Vec::new();
+    while stream.read_block(&mut block, 1000).unwrap() {
+        all.extend_from_slice(block.values());
+    }
+    Array2::from_shape_vec((all.len() / block.columns(), block.columns()), all).unwrap()
+}
+
+pub fn shuffled(rows: &Array2<f64>, seed: u64) -> Array2<f64> {
+    let mut order: Vec<usize> = (0..rows.nrows()).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    rows.select(Axis(0), &order)
+}
+
+pub fn normals(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    Array2::from_shape_simple_fn((rows, columns), || StandardNormal.sample(&mut rng))
+}
+
+/// Three overlapping clusters with different shapes.
+pub fn clusters(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
+    let mut data = normals(rows, columns, seed);
+    for (i, mut row) in data.outer_iter_mut().enumerate() {
+        let cluster = i % 3;
+        for j in 0..columns {
+            let carried = if j > 0 { 0.6 * row[j - 1] } else { 0.0 };
+            row[j] = row[j] * (1.0 + cluster as f64 * 0.5) + carried + 2.5 * cluster as f64 * (1.0 - j as f64 % 2.0);
+        }
+    }
+    data
+}
+
+pub fn as_csv(rows: &Array2<f64>, header: &[&str]) -> String {
+    let mut text = String::new();
+    if !header.is_empty() {
+        text += &(header.join(",") + "\n");
+    }
+    for row in rows.outer_iter() {
+        let cells: Vec<String> = row.iter().map(|value| value.to_string()).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+#[track_caller]
+pub fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let off = (found - expected).abs();
+    assert!(off <= tolerance * expected.abs().max(1.0), "{what}: {found} against {expected}, off by {off:e}");
+}

@@ -1,0 +1,334 @@
+//! What must hold of the learners whatever the data.
+
+mod common;
+
+use common::*;
+use gmm_bmm::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
+use gmm_bmm::learn::projection::{Scalars, project_dirichlet};
+use gmm_bmm::learn::{
+    Algorithm, FitSettings, FitState, Health, LearnerState, Moments, ObmmSettings, OemSettings, OnlineFit,
+};
+use gmm_bmm::linalg::Factor;
+use ndarray::{Array1, Array2, Axis, concatenate, s};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const OBMM: Algorithm = Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 });
+
+fn settings(algorithm: Algorithm, ks: Vec<usize>) -> FitSettings {
+    FitSettings { algorithm, ks, seed: 7, init_rows: None }
+}
+
+fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize) -> FitState {
+    let mut fit = OnlineFit::new(rows.ncols(), settings(algorithm, vec![k])).unwrap();
+    fit.observe(rows.view()).unwrap();
+    fit.state().unwrap()
+}
+
+fn prior(m: &[f64], k: usize) -> Posterior {
+    let dim = m.len();
+    let component = |j: usize| {
+        let shifted = m.iter().map(|value| value + j as f64).collect();
+        NormalWishart::new(shifted, 0.7, dim as f64 + 2.5, Factor::identity(dim)).unwrap()
+    };
+    Posterior::new(Dirichlet::new(vec![1.5; k]).unwrap(), (0..k).map(component).collect()).unwrap()
+}
+
+fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
+    let state = LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone() };
+    let floor = vec![1e-300; rows.ncols()];
+    let mut learner = OBMM.learner(state, floor, Health::default()).unwrap();
+    for row in rows.outer_iter() {
+        learner.observe(&row.to_vec()).unwrap();
+    }
+    match learner.state() {
+        LearnerState::Bayes { posterior, .. } => posterior,
+        LearnerState::Point { .. } => unreachable!("oBMM learns a posterior"),
+    }
+}
+
+#[test]
+fn with_one_component_obmm_is_the_closed_form_posterior() {
+    for dim in [1, 3, 10] {
+        let n = 10_000.0;
+        let rows = 3.0 * clusters(10_000, dim, 5) + 100.0;
+        let prior = prior(&vec![90.0; dim], 1);
+        let posterior = learn(&prior, &rows);
+        let (old, new) = (&prior.components()[0], &posterior.components()[0]);
+        assert_close(posterior.weights().total() / (prior.weights().total() + n), 1.0, 1e-10, "a");
+        assert_close(new.kappa() / (old.kappa() + n), 1.0, 1e-10, "kappa");
+        assert_close(new.nu() / (old.nu() + n), 1.0, 1e-10, "nu");
+        let mean = rows.mean_axis(Axis(0)).unwrap();
+        let m0 = Array1::from(old.mean().to_vec());
+        let m = (old.kappa() * &m0 + n * &mean) / (old.kappa() + n);
+        new.mean().iter().zip(&m).for_each(|(found, expected)| assert_close(found / expected, 1.0, 1e-10, "m"));
+        let deviations = &rows - &mean;
+        let apart = (&mean - &m0).insert_axis(Axis(1));
+        let psi = old.psi().matrix()
+            + deviations.t().dot(&deviations)
+            + old.kappa() * n / (old.kappa() + n) * apart.dot(&apart.t());
+        let size = psi.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        for (found, expected) in new.psi().matrix().iter().zip(&psi) {
+            assert_close(found / size, expected / size, 1e-10, &format!("psi, d {dim}"));
+        }
+    }
+}
+
+/// Three Householder reflections: an orthogonal matrix that mixes all columns.
+fn rotation(dim: usize, seed: u64) -> Array2<f64> {
+    let mut matrix = Array2::eye(dim);
+    for v in normals(3, dim, seed).outer_iter() {
+        let v = v.to_owned().insert_axis(Axis(1));
+        let reflection = Array2::eye(dim) - 2.0 / v.t().dot(&v)[(0, 0)] * v.dot(&v.t());
+        matrix = matrix.dot(&reflection);
+    }
+    matrix
+}
+
+#[test]
+fn rescaling_rotating_and_shifting_the_data_changes_only_the_units() {
+    for dim in [1, 2, 5] {
+        let rows = clusters(3000, dim, 11);
+        let units = Array1::from_shape_fn(dim, |j| 10f64.powi(3 * (j as i32 % 3) - 3));
+        let map = Array2::from_diag(&units).dot(&rotation(dim, 3)); // x → Bx + c
+        let shift = Array1::from_shape_fn(dim, |j| 7.0 * units[j] * j as f64);
+        let mapped = rows.dot(&map.t()) + &shift;
+        let prior = prior(&vec![0.5; dim], 3);
+        let carry = |component: &NormalWishart| {
+            let m = map.dot(&Array1::from(component.mean().to_vec())) + &shift;
+            let psi = map.dot(&component.psi().matrix()).dot(&map.t());
+            let psi = Factor::from_matrix(psi.view()).unwrap();
+            NormalWishart::new(m.to_vec(), component.kappa(), component.nu(), psi).unwrap()
+        };
+        let carried = |p: &Posterior| {
+            Posterior::new(p.weights().clone(), p.components().iter().map(carry).collect()).unwrap()
+        };
+        let expected = carried(&learn(&prior, &rows));
+        let found = learn(&carried(&prior), &mapped);
+        let pairs = found.weights().concentrations().iter().zip(expected.weights().concentrations());
+        pairs.for_each(|(a, b)| assert_close(a / b, 1.0, 1e-8, "a"));
+        for (found, expected) in found.components().iter().zip(expected.components()) {
+            assert_close(found.kappa() / expected.kappa(), 1.0, 1e-8, "kappa");
+            assert_close(found.nu() / expected.nu(), 1.0, 1e-8, "nu");
+            for j in 0..dim {
+                assert_close(found.mean()[j] / units[j], expected.mean()[j] / units[j], 1e-8, "m");
+                for i in 0..dim {
+                    let unit = units[i] * units[j] * expected.nu();
+                    let (a, b) = (found.psi().matrix()[(i, j)], expected.psi().matrix()[(i, j)]);
+                    assert_close(a / unit, b / unit, 1e-8, "psi");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_projection_is_a_proper_distribution(
+        dim in 1usize..30, kappa in 1e-3f64..1e6, extra in 0.02f64..1e6, log_q in -12f64..200.0, r in 0f64..=1.0,
+    ) {
+        let nu = dim as f64 + extra;
+        let new = Scalars { dim, kappa, nu, q: log_q.exp2(), r }.whitened();
+        prop_assert!(new.kappa > 0.0 && new.kappa <= kappa + 1.0 + 1e-9 * kappa, "{:?}", new);
+        prop_assert!(new.nu > dim as f64 && new.nu <= nu + 1.0 + 1e-9 * nu, "{:?}", new);
+        prop_assert!(new.tau >= 0.0 && new.stretch > 0.0 && new.stretch.is_finite(), "{:?}", new);
+    }
+
+    #[test]
+    fn no_responsibility_changes_nothing_and_full_responsibility_is_the_conjugate_update(
+        dim in 1usize..30, kappa in 0.1f64..1e4, extra in 0.1f64..1e4, q in 0f64..1e3,
+    ) {
+        let nu = dim as f64 + extra;
+        let none = Scalars { dim, kappa, nu, q, r: 0.0 }.whitened();
+        prop_assert!((none.kappa / kappa - 1.0).abs() < 1e-12 && (none.nu / nu - 1.0).abs() < 1e-12);
+        prop_assert!(none.step == 0.0 && none.tau == 0.0 && (none.stretch - 1.0).abs() < 1e-12);
+        let all = Scalars { dim, kappa, nu, q, r: 1.0 }.whitened();
+        prop_assert!((all.kappa / (kappa + 1.0) - 1.0).abs() < 1e-12 && (all.nu / (nu + 1.0) - 1.0).abs() < 1e-12);
+        prop_assert!((all.tau / (kappa / (kappa + 1.0)) - 1.0).abs() < 1e-12 && (all.stretch - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn weights_keep_their_exact_mean(a in proptest::collection::vec(1e-3f64..1e4, 2..8), pick in 0usize..8, r in 0f64..=1.0) {
+        let pick = pick % a.len();
+        let others = (1.0 - r) / (a.len() - 1) as f64;
+        let shares: Vec<f64> = (0..a.len()).map(|j| if j == pick { r } else { others }).collect();
+        let total: f64 = a.iter().sum();
+        let mut new = a.clone();
+        let new_total = project_dirichlet(&mut new, &shares);
+        prop_assert!(new_total > 0.0 && new_total <= (total + 1.0) * (1.0 + 1e-9));
+        for j in 0..a.len() {
+            prop_assert!((new[j] / new_total - (a[j] + shares[j]) / (total + 1.0)).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn draws_from_the_exact_mixture_have_the_projected_moments() {
+    let (m, x, kappa, nu, r) = ([0.3, -1.0, 2.0], [1.5, 0.5, 0.0], 2.5, 9.0, 0.4);
+    let psi = Array2::from_shape_fn((3, 3), |(i, j)| if i == j { 4.0 } else { 1.0 });
+    let old = NormalWishart::new(m.to_vec(), kappa, nu, Factor::from_matrix(psi.view()).unwrap()).unwrap();
+    let v: Vec<f64> = x.iter().zip(m).map(|(x, m)| x - m).collect();
+    let updated = |scale: f64, step: f64, tau: f64, kappa: f64, nu: f64| {
+        let mut psi = old.psi().clone();
+        let (mut y, mut work) = ([0.0; 3], [0.0; 3]);
+        psi.quadratic_form(&v, &mut y);
+        psi.rank_one(tau, &y, &mut work);
+        psi.scale_by(scale);
+        let mean = m.iter().zip(&v).map(|(m, v)| m + step * v).collect();
+        NormalWishart::new(mean, kappa, nu, psi).unwrap()
+    };
+    let new = updated(1.0, 1.0 / (kappa + 1.0), kappa / (kappa + 1.0), kappa + 1.0, nu + 1.0);
+    let q = old.psi().quadratic_form(&v, &mut [0.0; 3]);
+    let change = Scalars { dim: 3, kappa, nu, q, r }.whitened();
+    let projected = updated(change.stretch, change.step, change.tau, change.kappa, change.nu);
+
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let n = 200_000;
+    let (mut mean, mut precision, mut spread) = (Array1::<f64>::zeros(3), Array2::<f64>::zeros((3, 3)), 0.0);
+    for _ in 0..n {
+        let (mu, lambda) = if rng.random::<f64>() < r { new.sample(&mut rng) } else { old.sample(&mut rng) };
+        let off = Array1::from_iter(mu.iter().zip(projected.mean()).map(|(mu, m)| mu - m));
+        spread += off.dot(&lambda.dot(&off)) / n as f64;
+        mean += &(Array1::from(mu) / n as f64);
+        precision += &(lambda / n as f64);
+    }
+    // Standard errors here are about 0.2 % of each figure; five of them.
+    mean.iter().zip(projected.mean()).for_each(|(a, b)| assert_close(*a, *b, 0.01, "E[μ]"));
+    precision.iter().zip(&projected.mean_precision()).for_each(|(a, b)| assert_close(*a, *b, 0.02, "E[Λ]"));
+    assert_close(spread, 3.0 / projected.kappa(), 0.02, "E[(μ−m)ᵀΛ(μ−m)]");
+}
+
+#[track_caller]
+fn assert_sound(state: &FitState, what: &str) {
+    for candidate in &state.candidates {
+        let mixture: GaussianMixture = candidate.learned.estimate();
+        assert!((mixture.weights().iter().sum::<f64>() - 1.0).abs() < 1e-9, "{what}: weights");
+        for component in mixture.components() {
+            assert!(component.mean().iter().all(|value| value.is_finite()), "{what}: means");
+            assert!(component.covariance().log_det().is_finite(), "{what}: log-determinant");
+            assert!(component.covariance().matrix().iter().all(|value| value.is_finite()), "{what}: covariance");
+        }
+        assert!(candidate.prequential.log_likelihood.is_finite(), "{what}: prequential score");
+    }
+}
+
+#[test]
+fn online_em_ends_finite_with_any_step_on_every_bundled_set_and_nine_synthetic_ones() {
+    let names = ["abalone", "airfoil", "banknote", "ccpp", "magic04", "transfusion"];
+    let mut sets: Vec<(String, Array2<f64>)> = names
+        .iter()
+        .map(|name| {
+            let columns = gmm_bmm::data::Catalogue::built_in().find(name).unwrap().columns.clone();
+            (name.to_string(), bundled(name, &columns))
+        })
+        .collect();
+    sets.extend((1..=9).map(|i| (format!("synthetic {i}"), clusters(4000, 2 + i as usize, i))));
+    for (name, rows) in &sets {
+        for alpha in [0.5, 0.6, 0.75, 0.9, 1.0] {
+            for count_start in [false, true] {
+                let state = fit(rows, Algorithm::Oem(OemSettings { alpha, count_start }), 4);
+                assert_sound(&state, &format!("{name}, α {alpha}, count_start {count_start}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn obmm_survives_hostile_data() {
+    let normal = clusters(3000, 4, 21);
+    let mut constant = normal.clone();
+    constant.column_mut(2).fill(5.0);
+    let mut duplicated = normal.clone();
+    duplicated.column_mut(3).assign(&(250.0 * &normal.column(0)));
+    let mut outliers = normal.clone();
+    for i in [3, 500, 1500, 2999] {
+        outliers[(i, 1)] = 1e150;
+        outliers[(i, 2)] = -1e150;
+    }
+    let mut worse = normal.clone();
+    worse.row_mut(2000).fill(1e300);
+    let alike = Array2::from_elem((1500, 3), 2.5);
+    let one_row = normal.slice(s![..1, ..]).to_owned();
+    let three_rows = normal.slice(s![..3, ..]).to_owned();
+    let tiny = 1e-150 * &normal;
+    let huge = 1e150 * &normal;
+    let hostile = [
+        ("a constant column", constant),
+        ("a duplicated column", duplicated),
+        ("outliers of 1e150", outliers),
+        ("an outlier of 1e300", worse),
+        ("equal rows", alike),
+        ("one row", one_row),
+        ("fewer rows than K", three_rows),
+        ("scale 1e-150", tiny),
+        ("scale 1e150", huge),
+    ];
+    for (what, rows) in &hostile {
+        for discount in [0.0, 0.5] {
+            for moments in [Moments::Whitened, Moments::Paper] {
+                let state = fit(rows, Algorithm::Obmm(ObmmSettings { moments, discount }), 5);
+                assert_sound(&state, &format!("{what}, {moments:?}, discount {discount}"));
+            }
+        }
+        assert_sound(&fit(rows, Algorithm::Oem(OemSettings::default()), 5), &format!("{what}, oEM"));
+    }
+}
+
+#[test]
+fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
+    let rows = clusters(2500, 3, 8);
+    for algorithm in [
+        OBMM,
+        Algorithm::Obmm(ObmmSettings { moments: Moments::Paper, discount: 0.3 }),
+        Algorithm::Oem(OemSettings { alpha: 0.6, count_start: false }),
+        Algorithm::Oem(OemSettings::default()),
+    ] {
+        let settings = settings(algorithm, vec![2, 4]);
+        let mut straight = OnlineFit::new(3, settings.clone()).unwrap();
+        straight.observe(rows.view()).unwrap();
+        // In the buffer, at its end, within oEM's gathering, later; and twice.
+        for stops in [vec![1], vec![999], vec![1000], vec![1010], vec![1700], vec![300, 2000]] {
+            let mut fit = OnlineFit::new(3, settings.clone()).unwrap();
+            let mut from = 0;
+            for to in stops.iter().copied().chain([2500]) {
+                fit.observe(rows.slice(s![from..to, ..])).unwrap();
+                let text = serde_json::to_string(&fit.state().unwrap().candidates).unwrap();
+                let mut state = fit.state().unwrap();
+                state.candidates = serde_json::from_str(&text).unwrap();
+                fit = OnlineFit::restore(settings.clone(), state).unwrap();
+                from = to;
+            }
+            let (a, b) = (fit.state().unwrap(), straight.state().unwrap());
+            assert_eq!(a, b, "{algorithm:?} stopped at {stops:?}");
+        }
+    }
+}
+
+#[test]
+fn several_k_learned_side_by_side_are_what_each_is_alone() {
+    let rows = clusters(3000, 2, 31);
+    let mut together = OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
+    together.observe(rows.view()).unwrap();
+    let together = together.state().unwrap();
+    for (i, k) in [1, 2, 3, 4].into_iter().enumerate() {
+        let mut alone = OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
+        alone.observe(rows.view()).unwrap();
+        assert_eq!(together.candidates[i], alone.state().unwrap().candidates[0]);
+    }
+    assert!(together.best() >= 2, "three clusters need at least three components");
+}
+
+#[test]
+fn scores_by_halves_choose_k_where_all_rows_went_into_the_start() {
+    let apart = Array2::from_shape_fn((60, 1), |(i, _)| (i % 2 * 50) as f64);
+    let rows = concatenate![Axis(0), normals(60, 1, 3) + apart];
+    let mut fit = OnlineFit::new(1, settings(OBMM, vec![1, 2])).unwrap();
+    fit.observe(rows.view()).unwrap();
+    assert!(!fit.has_started());
+    let state = fit.state().unwrap();
+    assert_eq!(state.best(), 1);
+    assert!(state.pending.is_some());
+}
