@@ -62,7 +62,10 @@ fn with_one_component_obmm_is_the_closed_form_posterior() {
         let mean = rows.mean_axis(Axis(0)).unwrap();
         let m0 = Array1::from(old.mean().to_vec());
         let m = (old.kappa() * &m0 + n * &mean) / (old.kappa() + n);
-        new.mean().iter().zip(&m).for_each(|(found, expected)| assert_close(found / expected, 1.0, 1e-10, "m"));
+        new.mean()
+            .iter()
+            .zip(&m)
+            .for_each(|(found, expected)| assert_close(found / expected, 1.0, 1e-10, "m"));
         let deviations = &rows - &mean;
         let apart = (&mean - &m0).insert_axis(Axis(1));
         let psi = old.psi().matrix()
@@ -209,7 +212,10 @@ fn assert_sound(state: &FitState, what: &str) {
         for component in mixture.components() {
             assert!(component.mean().iter().all(|value| value.is_finite()), "{what}: means");
             assert!(component.covariance().log_det().is_finite(), "{what}: log-determinant");
-            assert!(component.covariance().matrix().iter().all(|value| value.is_finite()), "{what}: covariance");
+            assert!(
+                component.covariance().matrix().iter().all(|value| value.is_finite()),
+                "{what}: covariance"
+            );
         }
         assert!(candidate.prequential.log_likelihood.is_finite(), "{what}: prequential score");
     }
@@ -310,11 +316,13 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
 #[test]
 fn several_k_learned_side_by_side_are_what_each_is_alone() {
     let rows = clusters(3000, 2, 31);
-    let mut together = OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
+    let mut together =
+        OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
     together.observe(rows.view()).unwrap();
     let together = together.state().unwrap();
     for (i, k) in [1, 2, 3, 4].into_iter().enumerate() {
-        let mut alone = OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
+        let mut alone =
+            OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
         alone.observe(rows.view()).unwrap();
         assert_eq!(together.candidates[i], alone.state().unwrap().candidates[0]);
     }

@@ -81,7 +81,12 @@ fn normal_wishart_densities_agree() {
 fn mixture_densities_agree() {
     for case in cases(&reference("densities.json"), "mixture") {
         let mixture = mixture(&case["weights"], &case["means"], &case["covariances"]);
-        assert_close(mixture.log_density(&vector(&case["x"])), number(&case["log_density"]), 1e-12, "mixture");
+        assert_close(
+            mixture.log_density(&vector(&case["x"])),
+            number(&case["log_density"]),
+            1e-12,
+            "mixture",
+        );
     }
 }
 
@@ -154,8 +159,11 @@ fn batch_em_follows_scikit_learn_step_by_step() {
         let levels = vector(&case["mean_log_likelihood"]);
         let mut last = None;
         for (count, expected) in vector(&case["iterations"]).into_iter().zip(levels) {
-            let settings =
-                EmSettings { iterations: count as usize, tolerance: f64::NEG_INFINITY, ..EmSettings::default() };
+            let settings = EmSettings {
+                iterations: count as usize,
+                tolerance: f64::NEG_INFINITY,
+                ..EmSettings::default()
+            };
             let fit = expectation_maximisation(rows.view(), &start, &ridge, &settings);
             let name = format!("{} after {count}", case["name"]);
             assert_close(fit.mean_log_likelihood, expected, 1e-10, &name);

@@ -87,8 +87,8 @@ pub(super) struct Rows {
 }
 
 enum Source {
-    Straight(CsvStream),
-    Shuffled(ShuffleBuffer<CsvStream>),
+    Straight(Box<CsvStream>),
+    Shuffled(Box<ShuffleBuffer<CsvStream>>),
 }
 
 impl DataArgs {
@@ -129,8 +129,8 @@ impl ReadingArgs {
         let stream = CsvStream::open(inputs, options)?;
         let named = stream.named();
         let source = match self.shuffle_buffer {
-            Some(slots) => Source::Shuffled(ShuffleBuffer::new(stream, slots as usize, seed)),
-            None => Source::Straight(stream),
+            Some(slots) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots as usize, seed))),
+            None => Source::Straight(Box::new(stream)),
         };
         let mut rows = Rows { source, named, told: 0 };
         rows.tell_notices(console);

@@ -242,7 +242,7 @@ struct Beginning {
 }
 
 fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
-    let resumed = args.resume.as_deref().map(|path| read_resumable(path)).transpose()?;
+    let resumed = args.resume.as_deref().map(read_resumable).transpose()?;
     let checkpoint = match &args.checkpoint.checkpoint {
         Some(path) if path.exists() => Some((path, read_resumable(path)?)),
         _ => None,

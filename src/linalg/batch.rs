@@ -24,10 +24,22 @@ fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
 #[cfg(feature = "openblas")]
 fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     use ndarray_linalg::{Cholesky, UPLO};
+    use_one_blas_thread();
     match matrix.cholesky(UPLO::Lower) {
         Ok(lower) => Ok(lower),
         Err(_) => plain_cholesky(matrix),
     }
+}
+
+/// rayon owns the cores: a BLAS that spreads each small product over all of them only gets in its way.
+#[cfg(feature = "openblas")]
+fn use_one_blas_thread() {
+    unsafe extern "C" {
+        fn openblas_set_num_threads(count: std::ffi::c_int);
+    }
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: the function of OpenBLAS's C interface, which takes one int and is called once.
+    ONCE.call_once(|| unsafe { openblas_set_num_threads(1) });
 }
 
 fn plain_cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {

@@ -64,7 +64,9 @@ pub fn clusters(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
         let cluster = i % 3;
         for j in 0..columns {
             let carried = if j > 0 { 0.6 * row[j - 1] } else { 0.0 };
-            row[j] = row[j] * (1.0 + cluster as f64 * 0.5) + carried + 2.5 * cluster as f64 * (1.0 - j as f64 % 2.0);
+            row[j] = row[j] * (1.0 + cluster as f64 * 0.5)
+                + carried
+                + 2.5 * cluster as f64 * (1.0 - j as f64 % 2.0);
         }
     }
     data
@@ -86,4 +88,68 @@ pub fn as_csv(rows: &Array2<f64>, header: &[&str]) -> String {
 pub fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str) {
     let off = (found - expected).abs();
     assert!(off <= tolerance * expected.abs().max(1.0), "{what}: {found} against {expected}, off by {off:e}");
+}
+
+/// The real binary, in an empty folder of its own.
+pub struct Workplace {
+    pub folder: tempfile::TempDir,
+}
+
+impl Workplace {
+    pub fn new() -> Self {
+        Workplace { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A command with the words of `line`, run in the folder.
+    pub fn run(&self, line: &str) -> assert_cmd::assert::Assert {
+        self.command(line).assert()
+    }
+
+    pub fn command(&self, line: &str) -> assert_cmd::Command {
+        let mut command = assert_cmd::cargo::cargo_bin_cmd!("gmm-bmm");
+        command.current_dir(self.folder.path()).args(line.split_whitespace());
+        command.env("GMM_BMM_DATASETS", repository("datasets"));
+        command
+    }
+
+    /// The JSON that a command prints.
+    pub fn json(&self, line: &str) -> Value {
+        let assert = self.run(&format!("{line} --json")).success();
+        serde_json::from_slice(&assert.get_output().stdout).unwrap()
+    }
+
+    /// That a command fails with this code, says all of `words` on standard error, and leaves no new file.
+    #[track_caller]
+    pub fn refuses(&self, line: &str, code: i32, words: &[&str]) {
+        let before = self.files();
+        let assert = self.run(line).code(code);
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        for word in words {
+            assert!(said.contains(word), "'{line}' said: {said}\nwithout: {word}");
+        }
+        assert!(!said.contains("panicked"), "{said}");
+        assert_eq!(before, self.files(), "'{line}' left files behind");
+    }
+
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
 }

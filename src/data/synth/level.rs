@@ -1,0 +1,90 @@
+use rayon::prelude::*;
+
+use super::Synth;
+use crate::data::Block;
+
+/// How well the true mixture does on rows drawn from it: no model can be expected to do better.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TrueLevel {
+    rows: u64,
+    mean: f64,
+    squares: f64,
+    errors: f64,
+}
+
+impl TrueLevel {
+    /// Adds rows of [`Synth::test`]. The result does not depend on the number of threads.
+    pub fn add(&mut self, synth: &Synth, block: &Block) {
+        let layers = synth.layers();
+        let scores: Vec<(f64, f64)> = block
+            .values()
+            .par_chunks(block.columns())
+            .map_init(
+                || synth.truth().scorer(),
+                |scorer, row| {
+                    let (log_density, responsibilities) = scorer.responsibilities(row);
+                    let of_clusters =
+                        responsibilities.chunks(layers).map(|layers| layers.iter().sum::<f64>());
+                    (log_density, 1.0 - of_clusters.fold(0.0, f64::max))
+                },
+            )
+            .collect();
+        for (score, error) in scores {
+            self.rows += 1;
+            let deviation = score - self.mean;
+            self.mean += deviation / self.rows as f64;
+            self.squares += deviation * (score - self.mean);
+            self.errors += error;
+        }
+    }
+
+    /// Rows added.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Mean log-likelihood of a row.
+    pub fn mean_log_likelihood(&self) -> f64 {
+        self.mean
+    }
+
+    /// Standard error of that mean.
+    pub fn standard_error(&self) -> f64 {
+        (self.squares / self.rows.saturating_sub(1).max(1) as f64 / self.rows.max(1) as f64).sqrt()
+    }
+
+    /// How often the best guess of a row's cluster is wrong: the overlap of the clusters.
+    pub fn bayes_error(&self) -> f64 {
+        (self.errors / self.rows.max(1) as f64).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SynthSpec;
+    use super::*;
+    use crate::data::RowSource;
+
+    #[test]
+    fn two_round_clusters_overlap_as_theory_says() {
+        let spec = SynthSpec {
+            k: 2,
+            dim: 3,
+            separation: 2.0,
+            condition: 1.0,
+            weight_skew: 0.0,
+            ..SynthSpec::default()
+        };
+        let synth = Synth::new(spec).unwrap();
+        let mut block = Block::new(3);
+        let mut rows = synth.test(100_000);
+        let mut level = TrueLevel::default();
+        while rows.read_block(&mut block, 5000).unwrap() {
+            level.add(&synth, &block);
+        }
+        assert_eq!(level.rows(), 100_000);
+        // Φ(−1)
+        assert!((level.bayes_error() - 0.158_655).abs() < 0.003, "{}", level.bayes_error());
+        assert!(level.standard_error() > 0.0 && level.standard_error() < 0.01);
+    }
+}

@@ -1,0 +1,180 @@
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+use super::Synth;
+use crate::data::{Block, DataError, RowSource};
+
+/// Rows that share a random stream. Another number would draw other rows.
+const CHUNK: usize = 1024;
+
+/// Rows of a known mixture, drawn as they are read, on all threads.
+#[derive(Debug, Clone)]
+pub struct SynthRows {
+    synth: Synth,
+    purpose: Purpose,
+    rows: u64,
+    /// Chunks drawn so far.
+    chunks: u64,
+    drawn: Vec<f64>,
+    /// Values of `drawn` that were read.
+    read: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Training,
+    Test,
+}
+
+impl SynthRows {
+    pub(super) fn training(synth: Synth) -> Self {
+        let rows = synth.spec().rows;
+        SynthRows::new(synth, Purpose::Training, rows)
+    }
+
+    pub(super) fn test(synth: Synth, rows: u64) -> Self {
+        SynthRows::new(synth, Purpose::Test, rows)
+    }
+
+    fn new(synth: Synth, purpose: Purpose, rows: u64) -> Self {
+        SynthRows { synth, purpose, rows, chunks: 0, drawn: Vec::new(), read: 0 }
+    }
+
+    /// How many rows there are in all.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Draws the next few chunks, each on a thread.
+    fn draw(&mut self) {
+        let dim = self.synth.spec().dim;
+        let left = self.rows.saturating_sub(self.chunks * CHUNK as u64);
+        let most = (CHUNKS_PER_THREAD * rayon::current_num_threads() * CHUNK) as u64;
+        let rows = usize::try_from(left.min(most)).expect("a few chunks fit in memory");
+        self.read = 0;
+        self.drawn.resize(rows * dim, 0.0);
+        let (synth, purpose, first) = (&self.synth, self.purpose, self.chunks);
+        let chunks = self.drawn.par_chunks_mut(CHUNK * dim).enumerate();
+        chunks.for_each(|(i, values)| draw_chunk(synth, purpose, first + i as u64, values));
+        self.chunks += rows.div_ceil(CHUNK) as u64;
+    }
+}
+
+const CHUNKS_PER_THREAD: usize = 4;
+
+impl RowSource for SynthRows {
+    fn columns(&self) -> &[String] {
+        self.synth.columns()
+    }
+
+    fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        assert!(most > 0, "a block of no rows would look like the end of the source");
+        block.clear();
+        let dim = self.synth.spec().dim;
+        while block.rows() < most {
+            if self.read == self.drawn.len() {
+                self.draw();
+                if self.drawn.is_empty() {
+                    break;
+                }
+            }
+            let take = (self.drawn.len() - self.read).min((most - block.rows()) * dim);
+            let rows = &self.drawn[self.read..self.read + take];
+            rows.chunks_exact(dim).for_each(|row| block.push(row));
+            self.read += take;
+        }
+        Ok(!block.is_empty())
+    }
+}
+
+/// Draws the rows of one chunk: `x = μ_j − (1−t)·travel_j + √c L_j z`, `t` from 0 at the first row to 1 at the last.
+fn draw_chunk(synth: &Synth, purpose: Purpose, chunk: u64, values: &mut [f64]) {
+    let spec = synth.spec();
+    let (truth, plan) = (synth.truth(), &synth.0);
+    let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
+    // Stream 0 has drawn the parameters.
+    rng.set_stream(match purpose {
+        Purpose::Training => 2 * chunk + 1,
+        Purpose::Test => 2 * chunk + 2,
+    });
+    let moving = purpose == Purpose::Training && !plan.travel.is_empty();
+    let mut z = vec![0.0; spec.dim];
+    for (i, row) in values.chunks_exact_mut(spec.dim).enumerate() {
+        let u = rng.random::<f64>();
+        let component = plan.cumulative.partition_point(|&sum| sum <= u).min(truth.k() - 1);
+        z.iter_mut().for_each(|value| *value = StandardNormal.sample(&mut rng));
+        let gaussian = &truth.components()[component];
+        gaussian.covariance().multiply_lower(&z, row);
+        row.iter_mut().zip(gaussian.mean()).for_each(|(value, mean)| *value += mean);
+        if moving {
+            let position = chunk * CHUNK as u64 + i as u64;
+            let left = 1.0 - position as f64 / (spec.rows - 1).max(1) as f64;
+            let travel = &plan.travel[component / synth.layers()];
+            row.iter_mut().zip(travel).for_each(|(value, step)| *value -= left * step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SynthSpec;
+    use super::*;
+
+    fn read(mut rows: SynthRows, most: usize) -> Vec<f64> {
+        let mut block = Block::new(rows.columns().len());
+        let mut all = Vec::new();
+        while rows.read_block(&mut block, most).unwrap() {
+            assert!(block.rows() <= most);
+            all.extend_from_slice(block.values());
+        }
+        assert!(!rows.read_block(&mut block, most).unwrap(), "the end stays the end");
+        all
+    }
+
+    fn synth(rows: u64) -> Synth {
+        Synth::new(SynthSpec { k: 3, dim: 4, rows, seed: 11, ..SynthSpec::default() }).unwrap()
+    }
+
+    #[test]
+    fn rows_do_not_depend_on_the_block_or_the_threads() {
+        let all = read(synth(20_011).training(), 1000);
+        assert_eq!(all.len(), 4 * 20_011);
+        for most in [1, 777, 1024, 100_000] {
+            assert!(read(synth(20_011).training(), most) == all);
+        }
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert!(pool.install(|| read(synth(20_011).training(), 4096)) == all);
+        }
+    }
+
+    #[test]
+    fn fewer_rows_are_the_beginning_of_more_and_test_rows_are_others() {
+        let (few, many) = (read(synth(1500).training(), 100), read(synth(5000).training(), 100));
+        assert!(many.starts_with(&few));
+        let test = read(synth(1500).test(1500), 100);
+        assert!(!test.iter().any(|value| few.contains(value)));
+        assert!(read(synth(1500).test(0), 100).is_empty());
+    }
+
+    #[test]
+    fn drift_moves_the_mean_by_so_many_spreads() {
+        let rows = 100_000;
+        let spec = SynthSpec { k: 1, dim: 2, rows, drift: 6.0, seed: 3, ..SynthSpec::default() };
+        let synth = Synth::new(spec).unwrap();
+        let all = read(synth.training(), 4096);
+        let mean = |values: &[f64], column: usize| {
+            values.iter().skip(column).step_by(2).sum::<f64>() / (values.len() / 2) as f64
+        };
+        let (first, last) = (&all[..10_000], &all[all.len() - 10_000..]);
+        let moved = (0..2).map(|c| (mean(last, c) - mean(first, c)).powi(2)).sum::<f64>().sqrt();
+        // The two ends of 5000 rows each are 95 % of the way apart.
+        assert!((moved - 6.0 * 0.95).abs() < 0.1, "{moved}");
+        let test = read(synth.test(5000), 100);
+        for column in 0..2 {
+            assert!((mean(&test, column) - synth.truth().components()[0].mean()[column]).abs() < 0.1);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `gmm-bmm eval` and `gmm-bmm show` as a user meets them.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+
+fn with_model() -> Workplace {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&clusters(2000, 3, 1), &["a", "b", "c"]));
+    place.write("test.csv", &as_csv(&clusters(300, 3, 2), &["a", "b", "c"]));
+    place.run("fit --data rows.csv --k 3 --out model.json").success();
+    place
+}
+
+#[test]
+fn scores_have_a_mean_and_a_standard_error() {
+    let place = with_model();
+    let result = place.json("eval --model model.json --data test.csv --scores scores.csv");
+    assert_eq!(result["rows"], 300);
+    let text = place.read("scores.csv");
+    let scores: Vec<f64> =
+        text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert_eq!(scores.len(), 300);
+    let mean = scores.iter().sum::<f64>() / 300.0;
+    let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 299.0;
+    assert_close(number(&result["mean_log_likelihood"]), mean, 1e-12, "mean");
+    assert_close(number(&result["standard_error"]), (variance / 300.0).sqrt(), 1e-12, "standard error");
+    let components: Vec<usize> =
+        text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+    assert!(components.iter().all(|component| (1..=3).contains(component)));
+}
+
+#[test]
+fn zscored_units_differ_by_the_columns_spreads() {
+    let place = with_model();
+    let model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
+    let jacobian: f64 =
+        (0..3).map(|j| (number(&model["columns"][j]["summary"]["squares"]) / 2000.0).sqrt().ln()).sum();
+    let raw = place.json("eval --model model.json --data test.csv");
+    let scaled = place.json("eval --model model.json --data test.csv --units zscore");
+    let gain = number(&scaled["mean_log_likelihood"]) - number(&raw["mean_log_likelihood"]);
+    assert_close(gain, jacobian, 1e-12, "gain");
+}
+
+#[test]
+fn the_posterior_predictive_is_another_score_and_only_for_bayesian_models() {
+    let place = with_model();
+    let point = place.json("eval --model model.json --data test.csv");
+    let predictive = place.json("eval --model model.json --data test.csv --predictive");
+    assert_ne!(point["mean_log_likelihood"], predictive["mean_log_likelihood"]);
+    place.run("fit --data rows.csv --k 2 --algo oem --out oem.json").success();
+    place.refuses("eval --model oem.json --data test.csv --predictive", 2, &["'oem'", "no posterior"]);
+}
+
+#[test]
+fn columns_are_matched_by_name_or_by_position() {
+    let place = with_model();
+    let expected = place.json("eval --model model.json --data test.csv");
+    let rows = clusters(300, 3, 2);
+    let swapped = rows.select(ndarray::Axis(1), &[2, 0, 1]);
+    place.write("swapped.csv", &as_csv(&swapped, &["c", "a", "b"]));
+    place.write("bare.csv", &as_csv(&rows, &[]));
+    place.write("less.csv", &as_csv(&rows.select(ndarray::Axis(1), &[0, 1]), &["a", "b"]));
+    place.write("bareless.csv", &as_csv(&rows.select(ndarray::Axis(1), &[0, 1]), &[]));
+    for file in ["swapped.csv", "bare.csv"] {
+        let found = place.json(&format!("eval --model model.json --data {file}"));
+        assert_eq!(found["mean_log_likelihood"], expected["mean_log_likelihood"], "{file}");
+    }
+    place.refuses("eval --model model.json --data less.csv", 1, &["less.csv", "'c'"]);
+    place.refuses("eval --model model.json --data bareless.csv", 1, &["bareless.csv", "2 column", "3"]);
+}
+
+#[test]
+fn damaged_models_are_refused() {
+    let place = with_model();
+    let text = place.read("model.json");
+    let with = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    let broken = [
+        ("cut.json", text[..text.len() / 2].to_string(), "damaged"),
+        ("later.json", with("\"version\": 1", "\"version\": 99"), "version 99"),
+        ("other.json", with("gmm-bmm model", "something else"), "something else"),
+        ("nan.json", with("\"nu\": ", "\"nu\": NaN, \"x\": "), "damaged"),
+        ("low.json", with("\"nu\": ", "\"nu\": -"), "nu must be above d − 1"),
+        ("kappa.json", with("\"kappa\": ", "\"kappa\": -"), "kappa must be positive"),
+        ("empty.json", String::new(), "damaged"),
+        ("list.json", "[1, 2, 3]".into(), "damaged"),
+    ];
+    for (name, text, words) in &broken {
+        place.write(name, text);
+        place.refuses(&format!("eval --model {name} --data test.csv"), 1, &[name, words]);
+        place.refuses(&format!("show {name}"), 1, &[name, words]);
+        place.refuses(&format!("fit --data rows.csv --resume {name} --out out.json"), 1, &[name, words]);
+    }
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["columns"].as_array_mut().unwrap().pop();
+    place.write("columns.json", &value.to_string());
+    place.refuses("show columns.json", 1, &["columns.json", "2 columns"]);
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value["learned"]["bayes"]["posterior"]["components"][1]["psi"]["lower"][1][1] = 0.0.into();
+    place.write("pivot.json", &value.to_string());
+    place.refuses("show pivot.json", 1, &["pivot.json", "not positive definite"]);
+}
+
+#[test]
+fn hopeless_rows_are_named_not_scored_as_nothing() {
+    let place = with_model();
+    place.write("far.csv", "a,b,c\n1,2,3\n1e200,2,3\n");
+    place.refuses("eval --model model.json --data far.csv --scores scores.csv", 1, &["row 2"]);
+    place.write("header.csv", "a,b,c\n");
+    place.refuses("eval --model model.json --data header.csv", 1, &["only a header"]);
+    place.refuses("eval --model - --data -", 2, &["standard input"]);
+}
+
+#[test]
+fn show_prints_a_model_for_a_person_and_for_a_program() {
+    let place = with_model();
+    let text = String::from_utf8(place.run("show model.json").success().get_output().stdout.clone()).unwrap();
+    for words in ["3 components over 3 columns", "2000 rows", "weight", "health: nothing", "±"] {
+        assert!(text.contains(words), "{words} not in\n{text}");
+    }
+    let shown = place.json("show model.json");
+    let weights: f64 = shown["components"].as_array().unwrap().iter().map(|c| number(&c["weight"])).sum();
+    assert_close(weights, 1.0, 1e-12, "weights");
+    assert_eq!(shown["algorithm"]["obmm"]["moments"], "whitened");
+}
+
+#[test]
+fn a_closed_pipe_is_a_quiet_end() {
+    let place = with_model();
+    let binary = assert_cmd::cargo::cargo_bin!("gmm-bmm");
+    let line = format!("{} show model.json | true", binary.display());
+    let output = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(place.folder.path())
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
