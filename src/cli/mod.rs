@@ -2,10 +2,12 @@
 
 mod console;
 mod data_args;
+mod datasets;
 mod eval;
 mod fit;
 mod pass;
 mod show;
+mod synth;
 mod trace;
 
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ enum Command {
     Fit(fit::Args),
     Eval(eval::Args),
     Show(show::Args),
+    Synth(synth::Args),
+    Datasets(datasets::Args),
 }
 
 /// A mistake in how the command was called, found after parsing: exit code 2.
@@ -79,6 +83,8 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Fit(args) => fit::run(&args, console),
         Command::Eval(args) => eval::run(&args, console),
         Command::Show(args) => show::run(&args, console),
+        Command::Synth(args) => synth::run(&args, console),
+        Command::Datasets(args) => datasets::run(&args, console),
     }
 }
 

@@ -140,7 +140,7 @@ impl Pass<'_> {
 }
 
 /// A flag that the first Ctrl-C sets; the second ends the process at once.
-fn watch_for_interrupt() -> &'static AtomicBool {
+pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {

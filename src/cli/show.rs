@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::data_args::read_model;
-use crate::learn::{Health, LearnerState};
+use crate::learn::Health;
 use crate::model::{Model, Recipe};
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
@@ -57,11 +57,9 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 fn shown(model: &Model) -> Shown {
     let mixture = model.estimate();
-    let kappas: Vec<Option<f64>> = match &model.learned {
-        LearnerState::Bayes { posterior, .. } => {
-            posterior.components().iter().map(|component| Some(component.kappa())).collect()
-        }
-        LearnerState::Point { mixture, .. } => vec![None; mixture.k()],
+    let kappas: Vec<Option<f64>> = match model.learned.posterior() {
+        Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
+        None => vec![None; mixture.k()],
     };
     let parts = mixture.components().iter().zip(mixture.weights()).zip(kappas);
     let mut components: Vec<ShownComponent> = parts
@@ -130,6 +128,7 @@ fn describe_recipe(recipe: &Recipe) -> String {
             let form = if s.count_start { "start counted" } else { "as printed" };
             format!("oEM (α = {}, {form})", s.alpha)
         }
+        Recipe::Odmm(s) => format!("oDMM ({} shards)", s.shards),
         Recipe::Em(s) => format!("batch EM (best of {} starts)", s.restarts),
         Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
     }

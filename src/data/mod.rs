@@ -14,6 +14,7 @@ mod records;
 mod shuffle;
 mod source;
 mod stream;
+pub mod synth;
 mod table;
 mod text;
 

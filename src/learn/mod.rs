@@ -1,9 +1,12 @@
 //! Learning a mixture: online (oBMM, oEM) or in batches (EM), and the start that all of them share.
 
+mod assignment;
 mod em;
 mod init;
 mod kmeans;
+mod merge;
 mod obmm;
+mod odmm;
 mod oem;
 mod online;
 mod online_fit;
@@ -12,7 +15,9 @@ mod summary;
 
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start};
+pub use merge::{MergeReport, align, merge, permute};
 pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
+pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
 pub use online_fit::{CandidateState, FitSettings, FitState, OnlineFit, Prequential};
 pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
@@ -53,6 +58,9 @@ pub trait OnlineLearner: Send {
     /// far out that nothing could be learned from it.
     fn observe(&mut self, row: &[f64]) -> Option<f64>;
 
+    /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`.
+    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
+
     /// The mixture as estimated now.
     fn estimate(&self) -> GaussianMixture;
 
@@ -60,7 +68,7 @@ pub trait OnlineLearner: Send {
     fn state(&self) -> LearnerState;
 
     /// What had to be guarded so far.
-    fn health(&self) -> &Health;
+    fn health(&self) -> Health;
 }
 
 /// Which online algorithm, with its settings.
@@ -71,6 +79,8 @@ pub enum Algorithm {
     Obmm(ObmmSettings),
     /// Online EM.
     Oem(OemSettings),
+    /// oBMM on shards, merged.
+    Odmm(OdmmSettings),
 }
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
@@ -95,44 +105,60 @@ pub enum LearnerState {
         /// Rows learned since the start.
         rows: u64,
     },
+    /// Shards learned apart, and merged.
+    Sharded(Box<ShardedState>),
 }
 
 impl LearnerState {
     /// The mixture as estimated.
     pub fn estimate(&self) -> GaussianMixture {
         match self {
-            LearnerState::Bayes { posterior, .. } => posterior.point_estimate(),
             LearnerState::Point { mixture, .. } => mixture.clone(),
+            LearnerState::Bayes { posterior, .. } => posterior.point_estimate(),
+            LearnerState::Sharded(state) => state.posterior.point_estimate(),
+        }
+    }
+
+    /// The posterior, where the learner has one.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self {
+            LearnerState::Bayes { posterior, .. } => Some(posterior),
+            LearnerState::Sharded(state) => Some(&state.posterior),
+            LearnerState::Point { .. } => None,
         }
     }
 
     /// How many components.
     pub fn k(&self) -> usize {
-        match self {
-            LearnerState::Bayes { posterior, .. } => posterior.k(),
-            LearnerState::Point { mixture, .. } => mixture.k(),
-        }
+        self.shape().0
     }
 
     /// Numbers in a row.
     pub fn dim(&self) -> usize {
+        self.shape().1
+    }
+
+    fn shape(&self) -> (usize, usize) {
         match self {
-            LearnerState::Bayes { posterior, .. } => posterior.dim(),
-            LearnerState::Point { mixture, .. } => mixture.dim(),
+            LearnerState::Point { mixture, .. } => (mixture.k(), mixture.dim()),
+            LearnerState::Bayes { posterior, .. } => (posterior.k(), posterior.dim()),
+            LearnerState::Sharded(state) => (state.posterior.k(), state.posterior.dim()),
         }
     }
 
-    /// Whether start and present have one shape.
+    /// Whether all its parts have one shape.
     pub(crate) fn is_consistent(&self) -> bool {
-        let shapes = match self {
-            LearnerState::Bayes { prior, posterior } => {
-                ((prior.k(), prior.dim()), (posterior.k(), posterior.dim()))
+        let shape = self.shape();
+        let fits = |posterior: &Posterior| (posterior.k(), posterior.dim()) == shape;
+        match self {
+            LearnerState::Point { start, .. } => (start.k(), start.dim()) == shape,
+            LearnerState::Bayes { prior, .. } => fits(prior),
+            LearnerState::Sharded(state) => {
+                fits(&state.prior)
+                    && fits(&state.common)
+                    && state.shards.iter().all(|shard| fits(&shard.posterior))
             }
-            LearnerState::Point { start, mixture, .. } => {
-                ((start.k(), start.dim()), (mixture.k(), mixture.dim()))
-            }
-        };
-        shapes.0 == shapes.1
+        }
     }
 }
 
@@ -142,6 +168,7 @@ impl Algorithm {
         match self {
             Algorithm::Obmm(settings) => settings.check(),
             Algorithm::Oem(settings) => settings.check(),
+            Algorithm::Odmm(settings) => settings.check(),
         }
     }
 
@@ -158,6 +185,11 @@ impl Algorithm {
                 mixture: start.mixture.clone(),
                 rows: 0,
             },
+            Algorithm::Odmm(settings) => LearnerState::Sharded(Box::new(ShardedState::begin(
+                prior_around(&start.mixture),
+                settings,
+                start.rows,
+            ))),
         }
     }
 
@@ -180,6 +212,7 @@ impl Algorithm {
             (Algorithm::Oem(settings), LearnerState::Point { start, start_rows, mixture, rows }) => {
                 Ok(settings.learner(start, start_rows, &mixture, rows, floor, health))
             }
+            (Algorithm::Odmm(settings), LearnerState::Sharded(state)) => settings.learner(*state, floor),
             _ => Err(LearnError::State("it was made by another algorithm".into())),
         }
     }
@@ -197,4 +230,20 @@ pub struct Health {
     pub nu_floored: u64,
     /// Times the paper's literal equations had no solution and the old value was kept.
     pub literal_steps_kept: u64,
+    /// Components whose product over the shards was improper and had to be damped.
+    pub components_damped: u64,
+}
+
+impl std::ops::Add for Health {
+    type Output = Health;
+
+    fn add(self, other: Health) -> Health {
+        Health {
+            rows_out_of_range: self.rows_out_of_range + other.rows_out_of_range,
+            pivots_raised: self.pivots_raised + other.pivots_raised,
+            nu_floored: self.nu_floored + other.nu_floored,
+            literal_steps_kept: self.literal_steps_kept + other.literal_steps_kept,
+            components_damped: self.components_damped + other.components_damped,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The one step that all online learners share: evidence, responsibilities, one scaled rank-one update each.
 
-use super::{Health, LearnerState, OnlineLearner};
+use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::{ComponentMatrix, Factor};
 
@@ -113,6 +113,12 @@ impl<R: Rule> OnlineLearner for Online<R> {
         Some(evidence)
     }
 
+    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+        for row in rows.chunks_exact(self.floor.len()) {
+            score.add(self.observe(row));
+        }
+    }
+
     fn estimate(&self) -> GaussianMixture {
         self.rule.estimate(&self.cells)
     }
@@ -121,7 +127,7 @@ impl<R: Rule> OnlineLearner for Online<R> {
         self.rule.state(&self.cells)
     }
 
-    fn health(&self) -> &Health {
-        &self.health
+    fn health(&self) -> Health {
+        self.health
     }
 }

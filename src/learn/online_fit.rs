@@ -45,9 +45,8 @@ impl FitSettings {
             let start = fit_start(rows, k, self.seed)?;
             let state = self.algorithm.begin(&start);
             let mut learner = self.algorithm.learner(state, start.floor.clone(), Health::default())?;
-            buffer.chunks_exact(dim).for_each(|row| {
-                learner.observe(row);
-            });
+            // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
+            learner.observe_block(buffer, &mut Prequential::default());
             Ok((start.floor, Candidate { learner, prequential: Prequential::default() }))
         };
         let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
@@ -73,7 +72,7 @@ impl Prequential {
         (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
     }
 
-    fn add(&mut self, evidence: Option<f64>) {
+    pub(super) fn add(&mut self, evidence: Option<f64>) {
         if let Some(evidence) = evidence {
             self.rows += 1;
             self.log_likelihood += evidence;
@@ -146,7 +145,7 @@ impl Candidate {
         CandidateState {
             learned: self.learner.state(),
             prequential: self.prequential,
-            health: *self.learner.health(),
+            health: self.learner.health(),
         }
     }
 }
@@ -227,7 +226,7 @@ impl OnlineFit {
             values = rest;
         }
         if let Stage::Learning(learning) = &mut self.stage {
-            learning.learn(values, self.dim);
+            learning.learn(values);
         }
         Ok(())
     }
@@ -267,7 +266,7 @@ impl OnlineFit {
         }
         let (first, second) = buffer.split_at(half);
         let mut learning = self.settings.start(first, self.dim)?;
-        learning.learn(second, self.dim);
+        learning.learn(second);
         Ok(learning.candidates.iter().map(|candidate| candidate.prequential).collect())
     }
 
@@ -281,11 +280,9 @@ impl OnlineFit {
 }
 
 impl Learning {
-    fn learn(&mut self, values: &[f64], dim: usize) {
+    fn learn(&mut self, values: &[f64]) {
         let learn = |candidate: &mut Candidate| {
-            for row in values.chunks_exact(dim) {
-                candidate.prequential.add(candidate.learner.observe(row));
-            }
+            candidate.learner.observe_block(values, &mut candidate.prequential);
         };
         match self.candidates.as_mut_slice() {
             [only] => learn(only),

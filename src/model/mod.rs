@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dist::{GaussianMixture, StudentMixture};
+use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, ColumnSummary, EmSettings, FitSettings, FitState, Health, LearnerState,
-    ObmmSettings, OemSettings, Prequential,
+    ObmmSettings, OdmmSettings, OemSettings, Prequential,
 };
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -48,6 +48,8 @@ pub enum Recipe {
     Obmm(ObmmSettings),
     /// Online EM.
     Oem(OemSettings),
+    /// oBMM on shards, merged.
+    Odmm(OdmmSettings),
     /// Batch EM.
     Em(EmSettings),
     /// The true mixture that data were drawn from.
@@ -60,6 +62,7 @@ impl Recipe {
         match self {
             Recipe::Obmm(_) => "obmm",
             Recipe::Oem(_) => "oem",
+            Recipe::Odmm(_) => "odmm",
             Recipe::Em(_) => "em",
             Recipe::Truth => "truth",
         }
@@ -70,6 +73,7 @@ impl Recipe {
         match *self {
             Recipe::Obmm(settings) => Some(Algorithm::Obmm(settings)),
             Recipe::Oem(settings) => Some(Algorithm::Oem(settings)),
+            Recipe::Odmm(settings) => Some(Algorithm::Odmm(settings)),
             Recipe::Em(_) | Recipe::Truth => None,
         }
     }
@@ -80,6 +84,7 @@ impl From<Algorithm> for Recipe {
         match algorithm {
             Algorithm::Obmm(settings) => Recipe::Obmm(settings),
             Algorithm::Oem(settings) => Recipe::Oem(settings),
+            Algorithm::Odmm(settings) => Recipe::Odmm(settings),
         }
     }
 }
@@ -230,10 +235,7 @@ impl Model {
 
     /// The posterior predictive, where the model is Bayesian.
     pub fn predictive(&self) -> Option<StudentMixture> {
-        match &self.learned {
-            LearnerState::Bayes { posterior, .. } => Some(posterior.predictive()),
-            LearnerState::Point { .. } => None,
-        }
+        self.learned.posterior().map(Posterior::predictive)
     }
 
     /// How many components.
@@ -287,8 +289,14 @@ impl Model {
             if learned.dim() != dim || !learned.is_consistent() {
                 return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
             }
-            let online_bayes = matches!(self.algorithm, Recipe::Obmm(_));
-            if online_bayes != matches!(learned, LearnerState::Bayes { .. }) {
+            let belongs = match self.algorithm {
+                Recipe::Obmm(_) => matches!(learned, LearnerState::Bayes { .. }),
+                Recipe::Odmm(_) => matches!(learned, LearnerState::Sharded(_)),
+                Recipe::Oem(_) | Recipe::Em(_) | Recipe::Truth => {
+                    matches!(learned, LearnerState::Point { .. })
+                }
+            };
+            if !belongs {
                 return inconsistent(format!(
                     "algorithm {} does not make such a state",
                     self.algorithm.name()

@@ -69,7 +69,7 @@ impl Default for SynthSpec {
             k: 4,
             dim: 10,
             rows: 100_000,
-            seed: 0,
+            seed: 1,
             separation: 4.0,
             condition: 10.0,
             weight_skew: 0.5,

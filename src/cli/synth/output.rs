@@ -1,0 +1,137 @@
+//! Rows as CSV, to a file or standard output, compressed or not.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use anyhow::Context;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+
+use crate::cli::Interrupted;
+use crate::cli::data_args::create_output;
+use crate::cli::pass::watch_for_interrupt;
+use crate::data::synth::SynthRows;
+use crate::data::{Block, RowSource};
+use crate::model::OutputFile;
+
+/// An output file or standard output, compressed or not.
+pub(super) struct Sink {
+    path: PathBuf,
+    to: Compressed,
+}
+
+enum Compressed {
+    No(Target),
+    Gzip(GzEncoder<Target>),
+}
+
+enum Target {
+    Stdout(io::Stdout),
+    File(OutputFile),
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Stdout(stdout) => stdout.flush(),
+            Target::File(file) => file.flush(),
+        }
+    }
+}
+
+impl Sink {
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let target =
+            if is_stdout(path) { Target::Stdout(io::stdout()) } else { Target::File(create_output(path)?) };
+        let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        // Random digits hardly compress better with more effort.
+        let to = if gzip {
+            Compressed::Gzip(GzEncoder::new(target, Compression::fast()))
+        } else {
+            Compressed::No(target)
+        };
+        Ok(Sink { path: path.to_path_buf(), to })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        let written = match &mut self.to {
+            Compressed::No(target) => target.write_all(bytes),
+            Compressed::Gzip(encoder) => encoder.write_all(bytes),
+        };
+        written.with_context(|| format!("cannot write '{}'", self.path.display()))
+    }
+
+    pub fn finish(self) -> anyhow::Result<()> {
+        let target = match self.to {
+            Compressed::No(target) => Ok(target),
+            Compressed::Gzip(encoder) => encoder.finish(),
+        };
+        let finished = target.and_then(|target| match target {
+            Target::Stdout(mut stdout) => stdout.flush(),
+            Target::File(file) => file.commit(),
+        });
+        finished.with_context(|| format!("cannot write '{}'", self.path.display()))
+    }
+}
+
+/// Numbers in a block: some megabytes, whatever the number of columns.
+const BLOCK_VALUES: usize = 1 << 20;
+
+/// Draws all rows, shows them to `see`, and writes them where there is somewhere to write to.
+pub(super) fn write_rows(
+    mut rows: SynthRows,
+    mut sink: Option<&mut Sink>,
+    bar: &ProgressBar,
+    mut see: impl FnMut(&Block),
+) -> anyhow::Result<()> {
+    let interrupted = watch_for_interrupt();
+    let dim = rows.columns().len();
+    if let Some(sink) = &mut sink {
+        sink.write(format!("{}\n", rows.columns().join(",")).as_bytes())?;
+    }
+    let mut block = Block::new(dim);
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    while rows.read_block(&mut block, (BLOCK_VALUES / dim).max(1))? {
+        see(&block);
+        if let Some(sink) = &mut sink {
+            format_rows(&block, &mut texts);
+            texts.iter().try_for_each(|text| sink.write(text))?;
+        }
+        bar.inc(block.rows() as u64);
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Interrupted(": the set being drawn was not written".into()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Rows as CSV, in pieces that follow each other; each number in as few digits as give it back exactly.
+fn format_rows(block: &Block, texts: &mut Vec<Vec<u8>>) {
+    let dim = block.columns();
+    let piece = 1024 * dim;
+    texts.resize_with(block.values().len().div_ceil(piece), Vec::new);
+    block.values().par_chunks(piece).zip(texts).for_each(|(values, text)| {
+        text.clear();
+        for row in values.chunks_exact(dim) {
+            for value in row {
+                write!(text, "{value},").expect("writing to memory does not fail");
+            }
+            text.pop();
+            text.push(b'\n');
+        }
+    });
+}
+
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}

@@ -1,0 +1,128 @@
+//! What a comparison writes down: one JSON object a line, from which every table and picture is made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Units;
+
+/// One line of `records.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    /// What was run, when, by what: written once at the beginning of each run into the same folder.
+    Run(RunRecord),
+    /// A data set as it was used.
+    Data(DataRecord),
+    /// One learner with one K on one fold of one data set.
+    Cell(Box<CellRecord>),
+    /// Held-out score against rows seen.
+    Curve(CurveRecord),
+}
+
+/// Provenance of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Version of the tool.
+    pub tool: String,
+    /// The command line.
+    pub command: String,
+    /// When it began, as `2026-01-31T12:00:00Z`.
+    pub began: String,
+    /// The processor, as the system names it.
+    pub processor: String,
+    /// Threads used.
+    pub threads: usize,
+    /// Seed of splits and starts.
+    pub seed: u64,
+    /// Folds of the cross-validation; 1 if a test file was given.
+    pub folds: usize,
+    /// The numbers of components compared.
+    pub ks: Vec<usize>,
+}
+
+/// A data set as it was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataRecord {
+    /// Its name: that of the catalogue, or the file's. With `+dequantized` at the end where noise was added.
+    pub data: String,
+    /// A longer name for tables.
+    pub title: String,
+    /// Rows.
+    pub rows: usize,
+    /// Columns used.
+    pub columns: Vec<String>,
+    /// Columns that got noise of one quantum, with that quantum.
+    pub dequantized: Vec<(String, f64)>,
+    /// The units in which scores are to be shown. Scores in records are always in the data's own units.
+    pub units: Units,
+    /// Whether it stands in for another set that was not at hand.
+    pub stand_in: bool,
+}
+
+/// Who takes part in a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contender {
+    /// The fit of the first rows, from which every online learner begins.
+    Start,
+    /// Online EM as printed: its step begins at the first row.
+    OemPrinted,
+    /// Online EM whose step counts the rows of the start.
+    Oem,
+    /// oBMM, exact Bayes (β = 0).
+    Obmm,
+    /// oBMM with β chosen on the validation rows.
+    ObmmDiscounted,
+    /// oBMM by the paper's printed equations.
+    ObmmPaper,
+    /// Shards learned apart and merged.
+    Odmm,
+    /// Batch EM with restarts.
+    Em,
+}
+
+/// One learner with one K on one fold of one data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// [`DataRecord::data`].
+    pub data: String,
+    /// Which fold was the test fold, from 0.
+    pub fold: usize,
+    /// The learner.
+    pub contender: Contender,
+    /// Components.
+    pub k: usize,
+    /// α or β that was best on the validation rows, where there was a choice.
+    pub tuned: Option<f64>,
+    /// Rows learned.
+    pub train_rows: usize,
+    /// Mean log-likelihood of the validation rows, under the model learned without them.
+    pub validation: Option<f64>,
+    /// Mean prequential log-likelihood.
+    pub prequential: Option<f64>,
+    /// Log-likelihood of each test row, in file order, in the data's own units, under the model learned from
+    /// all training rows.
+    pub test: Vec<f32>,
+    /// `Σ ln sd` of the training rows' columns: what a log-likelihood gains in z-scored units.
+    pub log_jacobian: f64,
+    /// Seconds of the buffered start.
+    pub start_seconds: f64,
+    /// Seconds of learning, start included.
+    pub learn_seconds: f64,
+    /// What had to be guarded, added up.
+    pub guarded: u64,
+}
+
+/// Held-out score against rows seen, of one learner on fold 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurveRecord {
+    /// [`DataRecord::data`].
+    pub data: String,
+    /// The learner.
+    pub contender: Contender,
+    /// Components.
+    pub k: usize,
+    /// Rows seen and mean test log-likelihood then, in the data's own units.
+    pub points: Vec<(u64, f64)>,
+    /// The level to reach: that of the true model or of batch EM, with its name.
+    pub level: Option<(String, f64)>,
+}

@@ -1,0 +1,250 @@
+//! Combining posteriors that were learned apart from one common prior: `P · ∏_t (P_t / P)`.
+//!
+//! With natural parameters that is a sum: `a = a₀ + Σ(a_t − a₀)`, likewise `κ`, `ν`, `κm`, and
+//! `Ψ = Ψ₀ + Σ(Ψ_t − Ψ₀) + Σ κ_t (m_t−m)(m_t−m)ᵀ − (T−1) κ₀ (m₀−m)(m₀−m)ᵀ`.
+
+use ndarray::{Array1, Array2, ArrayView1};
+use serde::{Deserialize, Serialize};
+
+use super::assignment::best_assignment;
+use crate::dist::{Dirichlet, Gaussian, NormalWishart, Posterior};
+use crate::linalg::Factor;
+
+/// How well the parts of a merged posterior fitted together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergeReport {
+    /// For each component the power `λ ∈ (0, 1]` to which `∏ P_t/P` had to be damped to stay proper; 1 is not at
+    /// all.
+    pub damping: Vec<f64>,
+    /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 is far
+    /// apart.
+    pub disagreement: Vec<f64>,
+}
+
+impl MergeReport {
+    /// Components whose product was improper.
+    pub fn damped(&self) -> u64 {
+        self.damping.iter().filter(|lambda| **lambda < 1.0).count() as u64
+    }
+}
+
+/// The product of posteriors over their common prior. Improper components are damped, so that the result is always
+/// a proper posterior.
+///
+/// # Panics
+/// If the posteriors differ in shape from the prior.
+pub fn merge(prior: &Posterior, parts: &[&Posterior]) -> (Posterior, MergeReport) {
+    let mut concentrations = Vec::with_capacity(prior.k());
+    let mut components = Vec::with_capacity(prior.k());
+    let mut report = MergeReport::default();
+    for (j, (component, &a)) in prior.components().iter().zip(prior.weights().concentrations()).enumerate() {
+        let sums = Sums::of(component, a, parts.iter().map(|part| part_of(part, j)));
+        let (lambda, a, merged) = sums.largest_proper(component, a);
+        let distances = parts.iter().map(|part| distance(&merged, &part.components()[j]));
+        report.disagreement.push(distances.sum::<f64>() / parts.len().max(1) as f64);
+        report.damping.push(lambda);
+        concentrations.push(a);
+        components.push(merged);
+    }
+    let weights = Dirichlet::new(concentrations).expect("damping keeps concentrations positive");
+    (Posterior::new(weights, components).expect("as many components as the prior"), report)
+}
+
+fn part_of(part: &Posterior, j: usize) -> (&NormalWishart, f64) {
+    (&part.components()[j], part.weights().concentrations()[j])
+}
+
+fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
+    bhattacharyya(&a.point_estimate(), &b.point_estimate())
+}
+
+/// What the parts add to the natural parameters of one component, about the prior's mean.
+struct Sums {
+    a: f64,
+    kappa: f64,
+    nu: f64,
+    /// `Σ κ_t (m_t − m₀)`.
+    first: Array1<f64>,
+    /// `Σ [Ψ_t − Ψ₀ + κ_t (m_t−m₀)(m_t−m₀)ᵀ]`.
+    second: Array2<f64>,
+}
+
+impl Sums {
+    fn of<'a>(
+        prior: &NormalWishart,
+        prior_a: f64,
+        parts: impl Iterator<Item = (&'a NormalWishart, f64)>,
+    ) -> Sums {
+        let dim = prior.dim();
+        let psi0 = prior.psi().matrix();
+        let m0 = ArrayView1::from(prior.mean());
+        let mut sums = Sums {
+            a: 0.0,
+            kappa: 0.0,
+            nu: 0.0,
+            first: Array1::zeros(dim),
+            second: Array2::zeros((dim, dim)),
+        };
+        for (part, a) in parts {
+            sums.a += a - prior_a;
+            sums.kappa += part.kappa() - prior.kappa();
+            sums.nu += part.nu() - prior.nu();
+            let moved = &ArrayView1::from(part.mean()) - &m0;
+            sums.first.scaled_add(part.kappa(), &moved);
+            sums.second += &part.psi().matrix();
+            sums.second -= &psi0;
+            add_outer(&mut sums.second, part.kappa(), &moved);
+        }
+        sums
+    }
+
+    /// The component for `P·∏(P_t/P)^λ`, if it is proper.
+    fn damped(&self, prior: &NormalWishart, prior_a: f64, lambda: f64) -> Option<(f64, NormalWishart)> {
+        let a = prior_a + lambda * self.a;
+        let kappa = prior.kappa() + lambda * self.kappa;
+        let nu = prior.nu() + lambda * self.nu;
+        let moved = &self.first * (lambda / kappa);
+        let mut psi = prior.psi().matrix() + lambda * &self.second;
+        add_outer(&mut psi, -kappa, &moved);
+        let mean = (&moved + &ArrayView1::from(prior.mean())).to_vec();
+        let factor = Factor::from_matrix(psi.view()).ok()?;
+        let component = NormalWishart::new(mean, kappa, nu, factor).ok()?;
+        (a > 0.0 && a.is_finite()).then_some((a, component))
+    }
+
+    /// The largest `λ` for which the product is proper, found by halving; `λ = 0` is the prior, which is.
+    fn largest_proper(&self, prior: &NormalWishart, prior_a: f64) -> (f64, f64, NormalWishart) {
+        if let Some((a, component)) = self.damped(prior, prior_a, 1.0) {
+            return (1.0, a, component);
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        let mut best = (0.0, prior_a, prior.clone());
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            match self.damped(prior, prior_a, middle) {
+                Some((a, component)) => {
+                    best = (middle, a, component);
+                    low = middle;
+                }
+                None => high = middle,
+            }
+        }
+        best
+    }
+}
+
+/// `λ` is found to within 2⁻³⁰.
+const HALVINGS: usize = 30;
+
+fn add_outer(matrix: &mut Array2<f64>, times: f64, v: &Array1<f64>) {
+    for ((i, j), value) in matrix.indexed_iter_mut() {
+        *value += times * v[i] * v[j];
+    }
+}
+
+/// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
+fn bhattacharyya(a: &Gaussian, b: &Gaussian) -> f64 {
+    let middle = 0.5 * (a.covariance().matrix() + b.covariance().matrix());
+    let Ok(middle) = Factor::from_matrix(middle.view()) else { return f64::INFINITY };
+    let apart: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
+    let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
+    let shapes = middle.log_det() - 0.5 * (a.covariance().log_det() + b.covariance().log_det());
+    q / 8.0 + 0.5 * shapes.max(0.0)
+}
+
+/// Which component of `part` belongs to each component of `prior`: the assignment with the least total distance.
+/// The identity unless somebody has permuted them.
+pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
+    let estimates = |posterior: &Posterior| -> Vec<Gaussian> {
+        posterior.components().iter().map(NormalWishart::point_estimate).collect()
+    };
+    let (ours, theirs) = (estimates(prior), estimates(part));
+    let costs = Array2::from_shape_fn((prior.k(), part.k()), |(i, j)| {
+        bhattacharyya(&ours[i], &theirs[j]).min(f64::MAX.sqrt())
+    });
+    best_assignment(costs.view())
+}
+
+/// The posterior with its components in another order.
+pub fn permute(posterior: &Posterior, order: &[usize]) -> Posterior {
+    let a = order.iter().map(|&j| posterior.weights().concentrations()[j]).collect();
+    let components = order.iter().map(|&j| posterior.components()[j].clone()).collect();
+    Posterior::new(Dirichlet::new(a).expect("as before"), components)
+        .expect("the same parts in another order")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component(m: [f64; 2], kappa: f64, nu: f64, diagonal: f64, off: f64) -> NormalWishart {
+        let psi = ndarray::array![[diagonal, off], [off, diagonal]];
+        NormalWishart::new(m.to_vec(), kappa, nu, Factor::from_matrix(psi.view()).unwrap()).unwrap()
+    }
+
+    fn posterior(parts: [NormalWishart; 2], a: [f64; 2]) -> Posterior {
+        Posterior::new(Dirichlet::new(a.to_vec()).unwrap(), parts.to_vec()).unwrap()
+    }
+
+    fn example() -> (Posterior, [Posterior; 3]) {
+        let prior = posterior(
+            [component([0.0, 0.0], 2.0, 6.0, 8.0, 1.0), component([9.0, 1.0], 2.0, 6.0, 5.0, 0.0)],
+            [3.0; 2],
+        );
+        let part = |shift: f64, rows: f64| {
+            posterior(
+                [
+                    component([shift, 0.1], 2.0 + rows, 6.0 + rows, 8.0 + 2.0 * rows, 1.0),
+                    component([9.0 - shift, 1.2], 2.0 + rows, 6.0 + rows, 5.0 + rows, 0.5),
+                ],
+                [3.0 + rows, 3.0 + 0.5 * rows],
+            )
+        };
+        (prior, [part(0.2, 30.0), part(-0.1, 50.0), part(0.05, 20.0)])
+    }
+
+    #[test]
+    fn merging_one_part_gives_it_back_and_order_and_grouping_do_not_matter() {
+        let (prior, [a, b, c]) = example();
+        let (alone, report) = merge(&prior, &[&b]);
+        assert_eq!(report.damping, [1.0, 1.0]);
+        let same = |x: &Posterior, y: &Posterior| {
+            for (x, y) in x.components().iter().zip(y.components()) {
+                assert!((x.kappa() / y.kappa() - 1.0).abs() < 1e-12 && (x.nu() / y.nu() - 1.0).abs() < 1e-12);
+                let (p, q) = (x.psi().matrix(), y.psi().matrix());
+                p.iter()
+                    .zip(&q)
+                    .for_each(|(p, q)| assert!((p - q).abs() < 1e-10 * q.abs().max(1.0), "{p} {q}"));
+                x.mean().iter().zip(y.mean()).for_each(|(p, q)| assert!((p - q).abs() < 1e-12));
+            }
+        };
+        same(&alone, &b);
+        let (all, _) = merge(&prior, &[&a, &b, &c]);
+        same(&merge(&prior, &[&c, &a, &b]).0, &all);
+        let (two, _) = merge(&prior, &[&a, &b]);
+        same(&merge(&prior, &[&two, &c]).0, &all);
+    }
+
+    #[test]
+    fn an_improper_product_is_damped_and_reported() {
+        let (prior, [a, b, _]) = example();
+        let lost = |p: &Posterior| {
+            posterior([component([0.0, 0.0], 0.5, 3.0, 3.0, 0.5), p.components()[1].clone()], [0.5, 4.0])
+        };
+        let (a, b) = (lost(&a), lost(&b));
+        let (merged, report) = merge(&prior, &[&a, &b]);
+        assert!(report.damping[0] > 0.0 && report.damping[0] < 1.0 && report.damping[1] == 1.0);
+        assert_eq!(report.damped(), 1);
+        assert!(merged.components()[0].kappa() > 0.0);
+    }
+
+    #[test]
+    fn permuted_components_are_found_and_put_back() {
+        let (prior, [a, ..]) = example();
+        assert_eq!(align(&prior, &a), [0, 1]);
+        let swapped = permute(&a, &[1, 0]);
+        assert_eq!(align(&prior, &swapped), [1, 0]);
+        assert_eq!(permute(&swapped, &align(&prior, &swapped)), a);
+    }
+}

@@ -1,0 +1,265 @@
+//! oDMM: shards learned apart from a shared warm-up posterior, and merged by the product of posteriors over it.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::{MergeReport, merge};
+use super::{Health, LearnError, LearnerState, ObmmSettings, OnlineLearner, Prequential};
+use crate::dist::{GaussianMixture, Posterior};
+
+/// Settings of oDMM.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OdmmSettings {
+    /// How each shard learns.
+    pub obmm: ObmmSettings,
+    /// How many shards: a property of the run, not of the machine.
+    pub shards: usize,
+    /// Rows that all shards share before they part. `None` is the rows of the start, 0 is the paper's set-up.
+    pub warmup: Option<u64>,
+}
+
+impl Default for OdmmSettings {
+    fn default() -> Self {
+        OdmmSettings { obmm: ObmmSettings::default(), shards: 5, warmup: None }
+    }
+}
+
+/// What one shard has learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardState {
+    /// Its posterior.
+    pub posterior: Posterior,
+    /// What had to be guarded.
+    pub health: Health,
+}
+
+/// oDMM as it can be saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardedState {
+    /// The prior of the warm-up.
+    pub prior: Posterior,
+    /// The posterior of the warm-up: the common prior of the shards.
+    pub common: Posterior,
+    /// What had to be guarded in the warm-up.
+    pub common_health: Health,
+    /// Rows of the warm-up.
+    pub warmup: u64,
+    /// Rows learned, warm-up included.
+    pub rows: u64,
+    /// The shards; none while the warm-up goes on.
+    pub shards: Vec<ShardState>,
+    /// Shards merged.
+    pub posterior: Posterior,
+    /// How well they fitted together.
+    pub merged: MergeReport,
+}
+
+impl ShardedState {
+    /// Before the first row.
+    pub(super) fn begin(prior: Posterior, settings: &OdmmSettings, start_rows: u64) -> Self {
+        ShardedState {
+            common: prior.clone(),
+            common_health: Health::default(),
+            warmup: settings.warmup.unwrap_or(start_rows),
+            rows: 0,
+            shards: Vec::new(),
+            posterior: prior.clone(),
+            merged: MergeReport::default(),
+            prior,
+        }
+    }
+}
+
+impl OdmmSettings {
+    pub(super) fn check(&self) -> Result<(), LearnError> {
+        if self.shards == 0 {
+            return Err(LearnError::Setting { name: "shards", must: "at least 1", value: 0.0 });
+        }
+        self.obmm.check()
+    }
+
+    pub(super) fn learner(
+        &self,
+        state: ShardedState,
+        floor: Vec<f64>,
+    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        if !state.shards.is_empty() && state.shards.len() != self.shards {
+            let found = state.shards.len();
+            return Err(LearnError::State(format!(
+                "it has {found} shards, the settings say {}",
+                self.shards
+            )));
+        }
+        let restore = |shard: &ShardState| {
+            self.obmm.learner(state.common.clone(), &shard.posterior, floor.clone(), shard.health)
+        };
+        let shards = state.shards.iter().map(restore).collect();
+        let warming =
+            self.obmm.learner(state.prior.clone(), &state.common, floor.clone(), state.common_health);
+        let dim = floor.len();
+        Ok(Box::new(Odmm {
+            settings: *self,
+            dim,
+            floor,
+            warming,
+            warmup: state.warmup,
+            rows: state.rows,
+            shards,
+        }))
+    }
+}
+
+/// Rows that are dealt to a shard at a time.
+const DEAL: u64 = 64;
+/// Rows that a worker takes of a shard before it looks for another: small enough to keep all workers busy when
+/// the shards are few.
+const PIECE: usize = 128;
+
+struct Odmm {
+    settings: OdmmSettings,
+    dim: usize,
+    floor: Vec<f64>,
+    /// Learns the warm-up, and afterwards holds the common prior.
+    warming: Box<dyn OnlineLearner>,
+    warmup: u64,
+    rows: u64,
+    shards: Vec<Box<dyn OnlineLearner>>,
+}
+
+/// One shard's part of a block, while workers take turns at it.
+struct Turn<'a> {
+    shard: &'a mut Box<dyn OnlineLearner>,
+    /// Row and place in the block.
+    rows: VecDeque<(&'a [f64], usize)>,
+}
+
+impl Odmm {
+    /// The common prior is settled: every shard begins from it.
+    fn part(&mut self) {
+        let common = posterior_of(self.warming.as_ref());
+        let shard =
+            |_| self.settings.obmm.learner(common.clone(), &common, self.floor.clone(), Health::default());
+        self.shards = (0..self.settings.shards).map(shard).collect();
+    }
+
+    /// Learns rows that are past the warm-up, each in the shard that it is dealt to; evidence goes to `evidence`.
+    fn deal(&mut self, rows: &[f64], evidence: &mut [Option<f64>]) {
+        if self.shards.is_empty() {
+            self.part();
+        }
+        let count = self.shards.len();
+        let first = self.rows - self.warmup;
+        let mut turns: Vec<Turn> =
+            self.shards.iter_mut().map(|shard| Turn { shard, rows: VecDeque::new() }).collect();
+        for (place, row) in rows.chunks_exact(self.dim).enumerate() {
+            let shard = ((first + place as u64) / DEAL % count as u64) as usize;
+            turns[shard].rows.push_back((row, place));
+        }
+        self.rows += evidence.len() as u64;
+        for (place, seen) in take_turns(turns) {
+            evidence[place] = seen;
+        }
+    }
+
+    fn posteriors(&self) -> Vec<Posterior> {
+        self.shards.iter().map(|shard| posterior_of(shard.as_ref())).collect()
+    }
+
+    fn merged(&self) -> (Posterior, MergeReport) {
+        let common = posterior_of(self.warming.as_ref());
+        if self.shards.is_empty() {
+            return (common, MergeReport::default());
+        }
+        let posteriors = self.posteriors();
+        merge(&common, &posteriors.iter().collect::<Vec<_>>())
+    }
+}
+
+/// Workers take a shard from the queue, learn a piece of its rows, and put it back at the end. Each shard's rows are
+/// learned in order whoever learns them, so the result does not depend on the number of workers.
+fn take_turns(turns: Vec<Turn>) -> Vec<(usize, Option<f64>)> {
+    let queue = Mutex::new(turns.into_iter().filter(|turn| !turn.rows.is_empty()).collect::<VecDeque<_>>());
+    let results = Mutex::new(Vec::new());
+    let next = || queue.lock().expect("no worker panics").pop_front();
+    rayon::scope(|scope| {
+        for _ in 0..rayon::current_num_threads() {
+            scope.spawn(|_| {
+                while let Some(mut turn) = next() {
+                    let piece = turn.rows.len().min(PIECE);
+                    let rows = turn.rows.drain(..piece);
+                    let seen: Vec<_> = rows.map(|(row, place)| (place, turn.shard.observe(row))).collect();
+                    results.lock().expect("no worker panics").extend(seen);
+                    if !turn.rows.is_empty() {
+                        queue.lock().expect("no worker panics").push_back(turn);
+                    }
+                }
+            });
+        }
+    });
+    results.into_inner().expect("no worker panics")
+}
+
+fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
+    match learner.state() {
+        LearnerState::Bayes { posterior, .. } => posterior,
+        _ => unreachable!("the learners of oDMM are oBMM"),
+    }
+}
+
+impl OnlineLearner for Odmm {
+    fn observe(&mut self, row: &[f64]) -> Option<f64> {
+        let mut score = Prequential::default();
+        self.observe_block(row, &mut score);
+        score.mean()
+    }
+
+    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+        let warm = (self.warmup.saturating_sub(self.rows) as usize).saturating_mul(self.dim).min(rows.len());
+        let (shared, apart) = rows.split_at(warm);
+        self.warming.observe_block(shared, score);
+        self.rows += (shared.len() / self.dim) as u64;
+        if apart.is_empty() {
+            return;
+        }
+        let mut evidence = vec![None; apart.len() / self.dim];
+        self.deal(apart, &mut evidence);
+        // Added in the order of the rows, whoever learned them when.
+        evidence.into_iter().for_each(|seen| score.add(seen));
+    }
+
+    fn estimate(&self) -> GaussianMixture {
+        self.merged().0.point_estimate()
+    }
+
+    fn state(&self) -> LearnerState {
+        let LearnerState::Bayes { prior, posterior: common } = self.warming.state() else {
+            unreachable!("the warm-up is oBMM")
+        };
+        let (posterior, merged) = self.merged();
+        let shards = self.posteriors().into_iter().zip(&self.shards);
+        LearnerState::Sharded(Box::new(ShardedState {
+            prior,
+            common,
+            common_health: self.warming.health(),
+            warmup: self.warmup,
+            rows: self.rows,
+            shards: shards
+                .map(|(posterior, shard)| ShardState { posterior, health: shard.health() })
+                .collect(),
+            posterior,
+            merged,
+        }))
+    }
+
+    fn health(&self) -> Health {
+        let all = self.shards.iter().map(|shard| shard.health());
+        let mut health = all.fold(self.warming.health(), |sum, health| sum + health);
+        health.components_damped = self.merged().1.damped();
+        health
+    }
+}
