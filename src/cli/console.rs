@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 /// Where a command's words go.
@@ -12,6 +12,9 @@ pub(super) struct Console {
     json: bool,
     quiet: bool,
 }
+
+/// Shards beyond these are not shown one by one.
+const MOST_COUNTERS: usize = 16;
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Self {
@@ -64,5 +67,21 @@ impl Console {
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
+    }
+
+    /// A counter below `bar` for each shard; none unless a person is watching, and no more than fit a screen.
+    pub fn shard_counters(&self, bar: &ProgressBar, shards: usize) -> Vec<ProgressBar> {
+        if bar.is_hidden() {
+            return Vec::new();
+        }
+        let group = MultiProgress::new();
+        group.add(bar.clone());
+        let style = ProgressStyle::with_template("  {prefix} {msg}").expect("the template is well formed");
+        let counter = |shard: usize| {
+            let counter = group.add(ProgressBar::new_spinner().with_style(style.clone()));
+            counter.set_prefix(format!("shard {:>2}", shard + 1));
+            counter
+        };
+        (0..shards.min(MOST_COUNTERS)).map(counter).collect()
     }
 }

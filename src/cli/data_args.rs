@@ -11,6 +11,7 @@ use crate::data::{
     BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, ExpectedColumns, Input, RowSource,
     ShuffleBuffer,
 };
+use crate::model::{ColumnNames, Model, OutputFile};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -215,6 +216,12 @@ impl Rows {
     }
 }
 
+impl From<ColumnNames> for ExpectedColumns {
+    fn from(ColumnNames { names, named }: ColumnNames) -> Self {
+        ExpectedColumns { names, named }
+    }
+}
+
 /// One K or a range of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KRange(pub Vec<usize>);
@@ -242,18 +249,44 @@ pub(super) fn parse_k(text: &str) -> Result<KRange, String> {
 const MOST_COMPONENTS: usize = 10_000;
 
 /// Reads and checks a model file.
-pub(super) fn read_model(path: &Path) -> anyhow::Result<crate::model::Model> {
+pub(super) fn read_model(path: &Path) -> anyhow::Result<Model> {
     let describe = || format!("model file '{}'", path.display());
     if path == Path::new("-") {
-        return crate::model::Model::read(std::io::stdin().lock()).context("model from standard input");
+        return Model::read(std::io::stdin().lock()).context("model from standard input");
     }
     let file = std::fs::File::open(path).with_context(describe)?;
-    crate::model::Model::read(std::io::BufReader::new(file)).with_context(describe)
+    Model::read(std::io::BufReader::new(file)).with_context(describe)
 }
 
 /// Opens an output file before any work is done.
-pub(super) fn create_output(path: &Path) -> anyhow::Result<crate::model::OutputFile> {
-    crate::model::OutputFile::create(path).with_context(|| format!("cannot write '{}'", path.display()))
+pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
+    OutputFile::create(path).with_context(|| format!("cannot write '{}'", path.display()))
+}
+
+/// The model's place, opened before any work is done.
+pub(super) enum ModelOutput {
+    Stdout,
+    File(Box<OutputFile>),
+}
+
+impl ModelOutput {
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(ModelOutput::Stdout);
+        }
+        Ok(ModelOutput::File(Box::new(create_output(path)?)))
+    }
+
+    pub fn write(self, model: &Model) -> anyhow::Result<()> {
+        match self {
+            ModelOutput::Stdout => model.write(std::io::stdout().lock())?,
+            ModelOutput::File(mut file) => {
+                model.write(&mut *file)?;
+                file.commit()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A usage error as `anyhow` carries it.

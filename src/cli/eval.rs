@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::data_args::{DataArgs, create_output, read_model, usage};
-use crate::data::{Block, ExpectedColumns};
+use crate::data::Block;
 use crate::dist::{Density, Mixture};
-use crate::model::{ColumnNames, Model};
+use crate::model::Model;
 
 /// Score data under a model
 ///
@@ -84,9 +84,8 @@ fn score<C: Density>(
     mixture: &Mixture<C>,
     console: &Console,
 ) -> anyhow::Result<EvalResult> {
-    let ColumnNames { names, named } = model.column_names();
-    let mut rows =
-        args.data.open(model.seed, Some(ExpectedColumns { names: names.clone(), named }), console)?;
+    let names = model.column_names();
+    let mut rows = args.data.open(model.seed, Some(names.clone().into()), console)?;
     let mut scores = args.scores.as_deref().map(create_output).transpose()?;
     if let Some(file) = &mut scores {
         writeln!(file, "row,log_likelihood,component,probability")?;
@@ -95,7 +94,7 @@ fn score<C: Density>(
     let mut scorer = mixture.scorer();
     let mut summary = crate::learn::ColumnSummary::default();
     let bar = console.progress(rows.total_bytes());
-    let mut block = Block::new(names.len());
+    let mut block = Block::new(mixture.dim());
     while rows.read_block(&mut block, 1024)? {
         for row in block.iter() {
             let (log_density, shares) = scorer.responsibilities(row);
@@ -124,7 +123,7 @@ fn score<C: Density>(
     Ok(EvalResult {
         rows: summary.count,
         rows_skipped: rows.rows_skipped(),
-        columns: names,
+        columns: names.names,
         k: mixture.k(),
         mean_log_likelihood: summary.mean,
         standard_error: (summary.count > 1).then(|| (summary.squares / (n - 1.0) / n).sqrt()),

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::Console;
-use super::data_args::{DataArgs, KRange, create_output, parse_k, read_model, usage};
-use super::pass::{Pass, PassEnd, Stops};
+use super::data_args::{DataArgs, KRange, ModelOutput, create_output, parse_k, read_model, usage};
+use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::trace::Trace;
-use crate::data::ExpectedColumns;
 use crate::learn::{
-    Algorithm, ColumnFault, ColumnSummary, EmSettings, FitSettings, Health, Moments, ObmmSettings,
-    OemSettings, OnlineFit, fit_em,
+    Algorithm, ColumnFault, ColumnSummary, EmSettings, FitSettings, Health, LearnError, Moments,
+    ObmmSettings, OdmmSettings, OemSettings, OnlineFit, fit_em,
 };
-use crate::model::{ColumnNames, Model, OutputFile, Recipe};
+use crate::model::{ColumnNames, Lineage, Model, Recipe};
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
@@ -25,13 +25,15 @@ use crate::model::{ColumnNames, Model, OutputFile, Recipe};
   zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
   gmm-bmm fit --data day2.csv --resume model.json --out model.json
   gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
+  gmm-bmm fit --data big.csv --k 8 --out model.json --algo odmm --shards 8
+  gmm-bmm fit --data part1.csv --prior prior.json --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv")]
 pub(super) struct Args {
     #[command(flatten)]
     data: DataArgs,
 
     /// Number of components, or a range such as 2..10 (both ends included)
-    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present = "resume")]
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present_any = ["resume", "prior"])]
     k: Option<KRange>,
 
     /// Where to write the model ('-' is standard output)
@@ -54,11 +56,18 @@ pub(super) struct Args {
     obmm: ObmmArgs,
 
     #[command(flatten)]
+    odmm: OdmmArgs,
+
+    #[command(flatten)]
     oem: OemArgs,
+
+    /// Learn one shard from this model as the common prior; combine shards with 'gmm-bmm merge'
+    #[arg(long, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL)]
+    prior: Option<PathBuf>,
 
     /// Go on from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
     #[arg(long, value_name = "MODEL", help_heading = "Going on",
-          conflicts_with_all = ["k", "algo", "seed", "init_rows", "moments", "discount", "alpha", "count_start"])]
+          conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "prior")]
     resume: Option<PathBuf>,
 
     #[command(flatten)]
@@ -68,12 +77,18 @@ pub(super) struct Args {
     trace: TraceArgs,
 }
 
+/// What a run that begins from a model takes from it.
+const FIXED_BY_A_MODEL: [&str; 10] =
+    ["k", "algo", "seed", "init_rows", "moments", "discount", "shards", "warmup", "alpha", "count_start"];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Algo {
     /// Online Bayesian Moment Matching
     Obmm,
     /// Online EM (Cappé & Moulines), the baseline
     Oem,
+    /// oBMM on shards, learned in parallel and merged
+    Odmm,
     /// Batch EM with restarts; holds all rows in memory
     Em,
 }
@@ -94,6 +109,18 @@ struct ObmmArgs {
 enum MomentsArg {
     Whitened,
     Paper,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oDMM")]
+struct OdmmArgs {
+    /// Shards that rows are dealt to; the model depends on it, but not on the number of threads
+    #[arg(long, value_name = "T", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    shards: u16,
+
+    /// Rows that all shards share before they part; 0 is the paper's set-up [default: the rows of the start]
+    #[arg(long, value_name = "N")]
+    warmup: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -163,10 +190,36 @@ struct CandidateResult {
     score: Option<f64>,
 }
 
+impl FitResult {
+    fn new(
+        model: &Model,
+        rows_skipped: u64,
+        candidates: Vec<CandidateResult>,
+        read_seconds: f64,
+        learn_seconds: f64,
+    ) -> Self {
+        FitResult {
+            algorithm: model.algorithm.name(),
+            rows: model.rows,
+            rows_skipped,
+            columns: model.column_names().names,
+            k: model.k(),
+            seed: model.seed,
+            read_seconds,
+            learn_seconds,
+            prequential_log_likelihood: model.prequential.mean(),
+            prequential_rows: model.prequential.rows,
+            candidates,
+            health: model.health,
+            out: PathBuf::new(),
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    let out = Output::open(&args.out)?;
+    let out = ModelOutput::open(&args.out)?;
     let (model, mut result) = match args.algo {
-        Algo::Em if args.resume.is_none() => fit_batch(args, console)?,
+        Algo::Em => fit_batch(args, console)?,
         _ => fit_online(args, console)?,
     };
     out.write(&model)?;
@@ -182,49 +235,28 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     console.result(&result, describe).map_err(Into::into)
 }
 
-/// The model's place, opened before any work is done.
-enum Output {
-    Stdout,
-    File(Box<OutputFile>),
-}
-
-impl Output {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Output::Stdout);
-        }
-        Ok(Output::File(Box::new(create_output(path)?)))
-    }
-
-    fn write(self, model: &Model) -> anyhow::Result<()> {
-        match self {
-            Output::Stdout => model.write(std::io::stdout().lock())?,
-            Output::File(mut file) => {
-                model.write(&mut *file)?;
-                file.commit()?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Args {
     fn ks(&self) -> Vec<usize> {
         self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
     }
 
     fn settings(&self) -> anyhow::Result<FitSettings> {
+        let obmm = ObmmSettings {
+            moments: match self.obmm.moments {
+                MomentsArg::Whitened => Moments::Whitened,
+                MomentsArg::Paper => Moments::Paper,
+            },
+            discount: self.obmm.discount,
+        };
         let algorithm = match self.algo {
             Algo::Oem => {
                 Algorithm::Oem(OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start })
             }
-            Algo::Obmm | Algo::Em => Algorithm::Obmm(ObmmSettings {
-                moments: match self.obmm.moments {
-                    MomentsArg::Whitened => Moments::Whitened,
-                    MomentsArg::Paper => Moments::Paper,
-                },
-                discount: self.obmm.discount,
-            }),
+            Algo::Odmm => {
+                let OdmmArgs { shards, warmup } = self.odmm;
+                Algorithm::Odmm(OdmmSettings { obmm, shards: shards.into(), warmup })
+            }
+            Algo::Obmm | Algo::Em => Algorithm::Obmm(obmm),
         };
         algorithm.check().map_err(|error| usage(error.to_string()))?;
         let init_rows = self.init_rows.map(|rows| rows as usize);
@@ -232,106 +264,111 @@ impl Args {
     }
 }
 
-/// Where an online fit begins: from nothing, from a model, or from the checkpoint of a run that was killed.
+/// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 struct Beginning {
-    fit: Option<OnlineFit>,
-    settings: FitSettings,
-    columns: Option<ColumnNames>,
+    /// `None` begins from nothing.
+    from: Option<(Provenance, OnlineFit)>,
     /// Rows of the present data that are learned already.
     skip: u64,
 }
 
 fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
-    let resumed = args.resume.as_deref().map(read_resumable).transpose()?;
-    let checkpoint = match &args.checkpoint.checkpoint {
-        Some(path) if path.exists() => Some((path, read_resumable(path)?)),
-        _ => None,
+    let from = match (&args.resume, &args.prior) {
+        (Some(model), _) => Some(read_resumable(model)?),
+        (None, Some(prior)) => Some(read_prior(prior)?),
+        (None, None) => None,
     };
-    let settings = match &resumed {
-        Some((_, settings, _)) => settings.clone(),
-        None => args.settings()?,
+    let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
+    let Some(path) = checkpoint else { return Ok(Beginning { from, skip: 0 }) };
+    let (saved, fit) = read_resumable(path)?;
+    let name = path.display();
+    let same = match &from {
+        Some((begun, _)) => saved.settings == begun.settings && same_prior(&saved.lineage, &begun.lineage),
+        None => saved.settings == args.settings()? && saved.lineage.is_none(),
     };
-    let learned_before = resumed.as_ref().map_or(0, |(_, _, fit)| fit.rows());
-    if let Some((path, (columns, saved, fit))) = checkpoint {
-        let name = path.display();
-        if saved != settings {
-            return Err(usage(format!(
-                "checkpoint '{name}' is of a run with other settings: delete it, or name another file"
-            )));
-        }
-        if fit.rows() <= learned_before {
-            return Err(usage(format!(
-                "checkpoint '{name}' is older than the model to resume, so that run seems to have finished: \
-                 delete the checkpoint if these rows are really to be learned"
-            )));
-        }
-        let skip = fit.rows() - learned_before;
-        console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
-        return Ok(Beginning { fit: Some(fit), settings, columns: Some(columns), skip });
+    if !same {
+        return Err(usage(format!(
+            "checkpoint '{name}' is of a run with other settings: delete it, or name another file"
+        )));
     }
-    Ok(match resumed {
-        Some((columns, _, fit)) => Beginning { fit: Some(fit), settings, columns: Some(columns), skip: 0 },
-        None => Beginning { fit: None, settings, columns: None, skip: 0 },
-    })
+    let learned_before = from.as_ref().map_or(0, |(_, fit)| fit.rows());
+    if fit.rows() <= learned_before {
+        return Err(usage(format!(
+            "checkpoint '{name}' is older than the model to resume, so that run seems to have finished: \
+             delete the checkpoint if these rows are really to be learned"
+        )));
+    }
+    let skip = fit.rows() - learned_before;
+    console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
+    Ok(Beginning { from: Some((saved, fit)), skip })
 }
 
-fn read_resumable(path: &Path) -> anyhow::Result<(ColumnNames, FitSettings, OnlineFit)> {
+fn same_prior(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
+    a.as_ref().map(|lineage| lineage.prior) == b.as_ref().map(|lineage| lineage.prior)
+}
+
+fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
     let model = read_model(path)?;
     let Some((settings, state)) = model.to_fit() else {
         return Err(usage(format!(
-            "'{}' was made by '{}', which cannot go on row by row: resume a model of obmm or oem",
+            "'{}' was made by '{}', which cannot go on row by row: resume a model of obmm, odmm or oem",
             path.display(),
             model.algorithm.name()
         )));
     };
-    Ok((model.column_names(), settings.clone(), OnlineFit::restore(settings, state)?))
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit))
+}
+
+fn read_prior(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
+    let model = read_model(path)?;
+    let (settings, state, lineage) =
+        model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage: Some(lineage) }, fit))
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
-    let Beginning { fit, settings, columns, skip } = beginning(args, console)?;
-    let expected = columns.clone().map(|ColumnNames { names, named }| ExpectedColumns { names, named });
-    let mut rows = args.data.open(settings.seed, expected, console)?;
-    let columns =
-        columns.unwrap_or_else(|| ColumnNames { names: rows.columns().to_vec(), named: rows.named });
-    let fit = match fit {
-        Some(fit) => fit,
-        None => OnlineFit::new(columns.names.len(), settings.clone())?,
+    let Beginning { from, skip } = beginning(args, console)?;
+    let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
+    let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
+    let mut rows = args.data.open(seed, expected, console)?;
+    let (provenance, fit) = match from {
+        Some(begun) => begun,
+        None => {
+            let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+            let settings = args.settings()?;
+            let fit = OnlineFit::new(columns.names.len(), settings.clone())?;
+            (Provenance { settings, columns, lineage: None }, fit)
+        }
     };
-    let trace = args.trace.open(&args.data, settings.seed, &columns, console)?;
+    let trace = args.trace.open(&args.data, seed, &provenance.columns, console)?;
     let stops = Stops {
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
-    let pass = Pass { fit, settings: &settings, columns: &columns, stops, trace, console };
+    let pass = Pass { fit, provenance: &provenance, stops, trace, console };
     let PassEnd { fit, state, read_seconds, learn_seconds } = pass.run(&mut rows, skip)?;
     rows.tell_end(console);
-    let largest = settings.ks.iter().copied().max().unwrap_or(1);
-    if (state.rows as u128) < largest as u128 {
-        return Err(crate::learn::LearnError::TooFewRows { k: largest, rows: state.rows }.into());
+    if provenance.lineage.is_none() {
+        check_enough_rows(&provenance.settings.ks, state.rows)?;
     }
-    warn_of_columns(&fit.column_faults(), &columns.names, console);
+    warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
     let candidates = state
         .candidates
         .iter()
         .map(|c| CandidateResult { k: c.learned.k(), score: c.prequential.mean() })
         .collect();
-    let model = Model::from_fit(&settings, state, &columns);
-    let result = FitResult {
-        algorithm: model.algorithm.name(),
-        rows: model.rows,
-        rows_skipped: rows.rows_skipped(),
-        columns: columns.names,
-        k: model.k(),
-        seed: model.seed,
-        read_seconds,
-        learn_seconds,
-        prequential_log_likelihood: model.prequential.mean(),
-        prequential_rows: model.prequential.rows,
-        candidates,
-        health: model.health,
-        out: PathBuf::new(),
-    };
+    let model = provenance.model(state);
+    let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
     Ok((model, result))
+}
+
+fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
+    match ks.iter().copied().max() {
+        Some(k) if (k as u64) > rows => Err(LearnError::TooFewRows { k, rows }),
+        _ => Ok(()),
+    }
 }
 
 impl TraceArgs {
@@ -347,8 +384,7 @@ impl TraceArgs {
         let test = match &self.test {
             None => None,
             Some(test) => {
-                let ColumnNames { names, named } = columns.clone();
-                let expected = Some(ExpectedColumns { names, named });
+                let expected = Some(columns.clone().into());
                 Some(data.reading.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
             }
         };
@@ -367,10 +403,7 @@ fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult
     let block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
     rows.tell_end(console);
-    let largest = args.ks().into_iter().max().unwrap_or(1);
-    if block.rows() < largest {
-        return Err(crate::learn::LearnError::TooFewRows { k: largest, rows: block.rows() as u64 }.into());
-    }
+    check_enough_rows(&args.ks(), block.rows() as u64)?;
     warn_of_columns(&crate::learn::find_column_faults(block.view()), &columns.names, console);
     let begun = std::time::Instant::now();
     let settings = EmSettings::default();
@@ -390,21 +423,8 @@ fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult
         summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
     }
     let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
-    let result = FitResult {
-        algorithm: model.algorithm.name(),
-        rows: model.rows,
-        rows_skipped: rows.rows_skipped(),
-        columns: columns.names,
-        k: model.k(),
-        seed: model.seed,
-        read_seconds,
-        learn_seconds: begun.elapsed().as_secs_f64(),
-        prequential_log_likelihood: None,
-        prequential_rows: 0,
-        candidates,
-        health: model.health,
-        out: PathBuf::new(),
-    };
+    let result =
+        FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
     Ok((model, result))
 }
 
@@ -442,6 +462,13 @@ fn warn_of_health(health: &Health, console: &Console) {
         console.warn(&format!(
             "{} rows were so far out that nothing could be learned from them; look for values beyond 1e150",
             health.rows_out_of_range
+        ));
+    }
+    if health.components_damped > 0 {
+        console.warn(&format!(
+            "the shards disagree so much on {} components that their product was improper and had to be damped: \
+             use fewer shards, or a longer --warmup",
+            health.components_damped
         ));
     }
     if health.literal_steps_kept > 0 {

@@ -5,6 +5,7 @@ mod data_args;
 mod datasets;
 mod eval;
 mod fit;
+mod merge;
 mod pass;
 mod show;
 mod synth;
@@ -46,6 +47,7 @@ struct Cli {
 enum Command {
     Fit(fit::Args),
     Eval(eval::Args),
+    Merge(merge::Args),
     Show(show::Args),
     Synth(synth::Args),
     Datasets(datasets::Args),
@@ -82,6 +84,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
     match cli.command {
         Command::Fit(args) => fit::run(&args, console),
         Command::Eval(args) => eval::run(&args, console),
+        Command::Merge(args) => merge::run(&args, console),
         Command::Show(args) => show::run(&args, console),
         Command::Synth(args) => synth::run(&args, console),
         Command::Datasets(args) => datasets::run(&args, console),

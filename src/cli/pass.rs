@@ -12,8 +12,8 @@ use super::console::Console;
 use super::data_args::{Rows, create_output};
 use super::trace::Trace;
 use crate::data::Block;
-use crate::learn::{FitSettings, FitState, OnlineFit};
-use crate::model::{ColumnNames, Model};
+use crate::learn::{Algorithm, FitSettings, FitState, OnlineFit};
+use crate::model::{ColumnNames, Lineage, Model};
 
 /// Rows that are read and learned at a time.
 const BLOCK_ROWS: u64 = 1024;
@@ -24,10 +24,25 @@ pub(super) struct Stops {
     pub trace_every: Option<u64>,
 }
 
+/// What a model file says beside what was learned.
+pub(super) struct Provenance {
+    pub settings: FitSettings,
+    pub columns: ColumnNames,
+    pub lineage: Option<Lineage>,
+}
+
+impl Provenance {
+    pub fn model(&self, state: FitState) -> Model {
+        match &self.lineage {
+            Some(lineage) => Model::from_shard(&self.settings, state, &self.columns, lineage.clone()),
+            None => Model::from_fit(&self.settings, state, &self.columns),
+        }
+    }
+}
+
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
-    pub settings: &'a FitSettings,
-    pub columns: &'a ColumnNames,
+    pub provenance: &'a Provenance,
     pub stops: Stops,
     pub trace: Option<Trace>,
     pub console: &'a Console,
@@ -45,7 +60,11 @@ impl Pass<'_> {
     pub fn run(mut self, rows: &mut Rows, skip: u64) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
-        let mut block = Block::new(self.columns.names.len());
+        let shards = match &self.provenance.settings.algorithm {
+            Algorithm::Odmm(settings) => self.console.shard_counters(&bar, settings.shards),
+            _ => Vec::new(),
+        };
+        let mut block = Block::new(self.fit.dim());
         let (mut reading, mut learning) = (Duration::ZERO, Duration::ZERO);
         let begun = Instant::now();
         let mut position = 0u64;
@@ -70,11 +89,15 @@ impl Pass<'_> {
                 position,
                 position as f64 / begun.elapsed().as_secs_f64()
             ));
+            for (counter, learned) in shards.iter().zip(self.fit.shard_rows()) {
+                counter.set_message(format!("{learned} rows"));
+            }
             if interrupted.load(Ordering::Relaxed) {
                 bar.finish_and_clear();
                 return Err(self.save_interrupted(position));
             }
         }
+        shards.iter().for_each(|counter| counter.finish_and_clear());
         bar.finish_and_clear();
         if position < skip {
             anyhow::bail!(
@@ -116,7 +139,7 @@ impl Pass<'_> {
 
     fn save(&self, path: &Path) -> anyhow::Result<()> {
         let mut file = create_output(path)?;
-        let model = Model::from_fit(self.settings, self.fit.state()?, self.columns);
+        let model = self.provenance.model(self.fit.state()?);
         let written = model.write(&mut file).and_then(|()| file.commit());
         written.with_context(|| format!("cannot write checkpoint '{}'", path.display()))
     }

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::data_args::read_model;
-use crate::learn::Health;
-use crate::model::{Model, Recipe};
+use crate::learn::{Health, LearnerState, MergeReport};
+use crate::model::{Lineage, Model, Recipe};
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,10 @@ struct Shown {
     rivals: Vec<(usize, Option<f64>)>,
     /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
     waiting_for_rows: bool,
+    /// Where it comes from, if it is a shard or merged from shards.
+    lineage: Option<Lineage>,
+    /// How well the shards of oDMM fitted together.
+    merged: Option<MergeReport>,
     components: Vec<ShownComponent>,
     health: Health,
 }
@@ -83,6 +87,11 @@ fn shown(model: &Model) -> Shown {
         prequential_rows: model.prequential.rows,
         rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),
         waiting_for_rows: model.pending.is_some(),
+        lineage: model.lineage.clone(),
+        merged: match &model.learned {
+            LearnerState::Sharded(state) => Some(state.merged.clone()),
+            _ => model.lineage.as_ref().and_then(|lineage| lineage.merged.clone()),
+        },
         components,
         health: model.health,
     }
@@ -109,6 +118,17 @@ fn describe(shown: &Shown) -> String {
             .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| format!("{s:.4}"))))
             .collect();
         text += &format!("other K in the same pass: {}\n", scores.join(", "));
+    }
+    if let Some(lineage) = &shown.lineage {
+        let shards = match lineage.shards.len() {
+            1 => "one shard".to_string(),
+            several => format!("{several} shards merged"),
+        };
+        text += &format!("{shards}, from common prior {} of {} rows\n", lineage.prior, lineage.prior_rows);
+    }
+    if let Some(report) = &shown.merged {
+        let most = report.disagreement.iter().copied().fold(0.0, f64::max);
+        text += &format!("shards differ from the whole by {most:.4} at most (Bhattacharyya distance)\n");
     }
     if shown.waiting_for_rows {
         text += "provisional: fewer rows than the start wants; the file keeps them, and a resumed run begins anew\n";
@@ -170,6 +190,7 @@ fn describe_health(health: &Health) -> String {
         (health.pivots_raised, "times a column's spread was held at the floor"),
         (health.nu_floored, "times a projection was held at the least degrees of freedom"),
         (health.literal_steps_kept, "times the paper's equations had no solution"),
+        (health.components_damped, "components whose product over the shards had to be damped"),
     ];
     let told: Vec<String> = counts
         .iter()

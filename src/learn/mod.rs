@@ -2,6 +2,7 @@
 
 mod assignment;
 mod em;
+mod fingerprint;
 mod init;
 mod kmeans;
 mod merge;
@@ -14,6 +15,7 @@ pub mod projection;
 mod summary;
 
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
+pub use fingerprint::Fingerprint;
 pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start};
 pub use merge::{MergeReport, align, merge, permute};
 pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
@@ -60,6 +62,11 @@ pub trait OnlineLearner: Send {
 
     /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`.
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
+
+    /// Rows that each shard has learned, for a learner that has shards.
+    fn shard_rows(&self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// The mixture as estimated now.
     fn estimate(&self) -> GaussianMixture;

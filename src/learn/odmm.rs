@@ -232,6 +232,14 @@ impl OnlineLearner for Odmm {
         evidence.into_iter().for_each(|seen| score.add(seen));
     }
 
+    fn shard_rows(&self) -> Vec<u64> {
+        let dealt = self.rows.saturating_sub(self.warmup);
+        let round = DEAL * self.settings.shards as u64;
+        let of_shard =
+            |shard: u64| dealt / round * DEAL + (dealt % round).saturating_sub(shard * DEAL).min(DEAL);
+        (0..self.settings.shards as u64).map(of_shard).collect()
+    }
+
     fn estimate(&self) -> GaussianMixture {
         self.merged().0.point_estimate()
     }

@@ -6,7 +6,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
-use super::{Algorithm, Health, LearnError, LearnerState, OnlineLearner, default_init_rows, fit_start};
+use super::{
+    Algorithm, Fingerprint, Health, LearnError, LearnerState, OnlineLearner, default_init_rows, fit_start,
+};
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,6 +107,8 @@ pub struct FitState {
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
+    /// Of the rows seen, where they are a shard's.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl FitState {
@@ -122,6 +126,7 @@ pub struct OnlineFit {
     rows: u64,
     columns: Vec<ColumnSummary>,
     faults: Vec<ColumnFault>,
+    fingerprint: Option<Fingerprint>,
     stage: Stage,
 }
 
@@ -161,6 +166,7 @@ impl OnlineFit {
             rows: 0,
             columns,
             faults: Vec::new(),
+            fingerprint: None,
             stage: Stage::Buffering(Vec::new()),
         })
     }
@@ -183,7 +189,15 @@ impl OnlineFit {
                 Stage::Learning(Learning { floor: state.floor, candidates })
             }
         };
-        Ok(OnlineFit { settings, dim, rows: state.rows, columns: state.columns, faults: Vec::new(), stage })
+        Ok(OnlineFit {
+            settings,
+            dim,
+            rows: state.rows,
+            columns: state.columns,
+            faults: Vec::new(),
+            fingerprint: state.fingerprint,
+            stage,
+        })
     }
 
     /// Rows seen so far.
@@ -201,6 +215,14 @@ impl OnlineFit {
         matches!(self.stage, Stage::Learning(_))
     }
 
+    /// Rows that each shard has learned, where the learner of the first K has shards.
+    pub fn shard_rows(&self) -> Vec<u64> {
+        match &self.stage {
+            Stage::Learning(learning) => learning.candidates[0].learner.shard_rows(),
+            Stage::Buffering(_) => Vec::new(),
+        }
+    }
+
     /// Learns some rows.
     ///
     /// # Panics
@@ -213,6 +235,9 @@ impl OnlineFit {
             self.columns.iter_mut().zip(row).for_each(|(column, &value)| column.push(value));
         }
         self.rows += rows.nrows() as u64;
+        if let Some(fingerprint) = &mut self.fingerprint {
+            values.chunks_exact(self.dim).for_each(|row| fingerprint.add_row(row));
+        }
         if let Stage::Buffering(buffer) = &mut self.stage {
             let room = self.settings.init_rows(self.dim) * self.dim - buffer.len();
             let (first, rest) = values.split_at(room.min(values.len()));
@@ -254,6 +279,7 @@ impl OnlineFit {
             floor: learning.floor.clone(),
             pending,
             candidates: learning.candidates.iter().map(Candidate::state).collect(),
+            fingerprint: self.fingerprint,
         }
     }
 

@@ -26,6 +26,22 @@ impl ColumnSummary {
         self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
     }
 
+    /// The summary of two sets of rows together.
+    pub fn joined(self, other: ColumnSummary) -> ColumnSummary {
+        if self.count == 0 || other.count == 0 {
+            return if self.count == 0 { other } else { self };
+        }
+        let count = self.count + other.count;
+        let share = other.count as f64 / count as f64;
+        let apart = other.mean - self.mean;
+        let between = apart * apart * self.count as f64 * share;
+        ColumnSummary {
+            count,
+            mean: self.mean + apart * share,
+            squares: (self.squares + other.squares + between).min(f64::MAX),
+        }
+    }
+
     /// Standard deviation (by `n`, as scikit-learn's scaler has it).
     pub fn standard_deviation(&self) -> f64 {
         (self.squares / self.count.max(1) as f64).sqrt()

@@ -1,7 +1,10 @@
 //! The model file: versioned JSON that a person can read, with floats that survive exactly.
 
+mod format;
+mod merge;
 mod output;
 
+pub use merge::{Lineage, MergeError, Merged, merge_models};
 pub use output::OutputFile;
 
 use std::io::{self, Read, Write};
@@ -131,6 +134,9 @@ pub struct Model {
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<CandidateState>,
+    /// Where a shard comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<Lineage>,
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
@@ -146,6 +152,20 @@ pub struct ColumnNames {
 }
 
 impl Model {
+    /// The model of a pass over one shard: `lineage` as it was when the pass began, and the rows seen since.
+    pub fn from_shard(
+        settings: &FitSettings,
+        state: FitState,
+        columns: &ColumnNames,
+        mut lineage: Lineage,
+    ) -> Self {
+        if let Some(fingerprint) = state.fingerprint {
+            lineage.shards.pop();
+            lineage.shards.push(fingerprint);
+        }
+        Model { lineage: Some(lineage), ..Model::from_fit(settings, state, columns) }
+    }
+
     /// The model of a pass: the K with the best prequential score, and the others as its rivals.
     pub fn from_fit(settings: &FitSettings, mut state: FitState, columns: &ColumnNames) -> Self {
         let best = state.candidates.remove(state.best());
@@ -167,6 +187,7 @@ impl Model {
             health: best.health,
             learned: best.learned,
             rivals: state.candidates,
+            lineage: None,
             pending: state.pending,
         }
     }
@@ -198,6 +219,7 @@ impl Model {
             health: Health::default(),
             learned: LearnerState::Point { start: mixture.clone(), start_rows: rows, mixture, rows: 0 },
             rivals: Vec::new(),
+            lineage: None,
             pending: None,
         }
     }
@@ -224,6 +246,10 @@ impl Model {
             floor: self.columns.iter().map(|column| column.floor).collect(),
             pending: self.pending.clone(),
             candidates,
+            fingerprint: self
+                .lineage
+                .as_ref()
+                .map(|lineage| lineage.shards.last().copied().unwrap_or_default()),
         };
         Some((settings, state))
     }
@@ -256,7 +282,8 @@ impl Model {
 
     /// Writes the model as JSON.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut to, self).map_err(io::Error::from)?;
+        let mut serializer = serde_json::Serializer::with_formatter(&mut to, format::ModelFormatter::new());
+        self.serialize(&mut serializer).map_err(io::Error::from)?;
         to.write_all(b"\n")
     }
 

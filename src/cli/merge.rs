@@ -1,0 +1,127 @@
+//! `gmm-bmm merge`: combine shard posteriors learned anywhere from a common prior.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::console::Console;
+use super::data_args::{ModelOutput, read_model};
+use crate::model::{Merged, merge_models};
+
+/// Combine shards learned anywhere from a common prior: product of posteriors over prior
+///
+/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned the same rows are refused. The order of the shards does not matter, and a merged model can be merged again with others of the same prior.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm fit --data first.csv --k 5 --out prior.json
+  gmm-bmm fit --data part1.csv --prior prior.json --out p1.json     # on any machine
+  gmm-bmm fit --data part2.csv --prior prior.json --out p2.json
+  gmm-bmm merge --prior prior.json p1.json p2.json --out model.json")]
+pub(super) struct Args {
+    /// The common prior that every shard grew from
+    #[arg(long, value_name = "MODEL")]
+    prior: PathBuf,
+
+    /// The shards
+    #[arg(required = true, value_name = "SHARD")]
+    shards: Vec<PathBuf>,
+
+    /// Where to write the merged model ('-' is standard output)
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Put components that stand in another order than the prior's in its order first
+    #[arg(long)]
+    align: bool,
+
+    /// Fail unless there are exactly so many shards, so that a lost one is noticed
+    #[arg(long, value_name = "N")]
+    expect: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct MergeResult {
+    shards: usize,
+    rows: u64,
+    prior_rows: u64,
+    k: usize,
+    damping: Vec<f64>,
+    disagreement: Vec<f64>,
+    permuted: Vec<String>,
+    out: PathBuf,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    if let Some(expected) = args.expect {
+        let found = args.shards.len();
+        anyhow::ensure!(
+            expected == found,
+            "{found} shards were given where {expected} are expected: one is lost"
+        );
+    }
+    let out = ModelOutput::open(&args.out)?;
+    let prior = read_model(&args.prior)?;
+    let bar = console.progress(Some(args.shards.len() as u64));
+    let read = |path: &PathBuf| {
+        let model = read_model(path);
+        bar.inc(1);
+        Ok((path.display().to_string(), model?))
+    };
+    let shards = args.shards.par_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    bar.finish_and_clear();
+    let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
+    tell_permuted(&permuted, args.align, console);
+    for (j, lambda) in report.damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
+        console.warn(&format!(
+            "the shards disagree so much on component {} that their product was improper; it was damped to the \
+             power {lambda:.3}",
+            j + 1
+        ));
+    }
+    out.write(&model)?;
+    if args.out.as_os_str() == "-" {
+        return Ok(());
+    }
+    let result = MergeResult {
+        shards: shards.len(),
+        rows: model.rows,
+        prior_rows: prior.rows,
+        k: model.k(),
+        damping: report.damping,
+        disagreement: report.disagreement,
+        permuted: permuted.into_iter().map(|(name, _)| name).collect(),
+        out: args.out.clone(),
+    };
+    console.result(&result, describe)?;
+    Ok(())
+}
+
+fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &Console) {
+    for (name, order) in permuted {
+        let order: Vec<String> = order.iter().map(|j| (j + 1).to_string()).collect();
+        let order = order.join(", ");
+        if realigned {
+            console.note(&format!("the components of '{name}' were put in the prior's order: {order}"));
+        } else {
+            console.warn(&format!(
+                "the components of '{name}' seem to stand in another order than the prior's ({order}): if they \
+                 were permuted, merge again with --align"
+            ));
+        }
+    }
+}
+
+fn describe(result: &MergeResult) -> String {
+    let most = result.disagreement.iter().copied().fold(0.0, f64::max);
+    format!(
+        "{} shards merged: {} components from {} rows and a common prior of {} rows\n\
+         shards differ from the whole by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
+         model written to {}\n",
+        result.shards,
+        result.k,
+        result.rows,
+        result.prior_rows,
+        result.out.display()
+    )
+}

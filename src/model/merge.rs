@@ -1,0 +1,207 @@
+//! Merging model files that were learned apart from one common prior.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Column, Model, Recipe};
+use crate::dist::Posterior;
+use crate::learn::{
+    ColumnSummary, Fingerprint, FitSettings, FitState, LearnerState, MergeReport, Prequential, align, merge,
+    permute,
+};
+
+/// Where a shard comes from: which prior it grew from, and which rows it has learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lineage {
+    /// Of the common prior and its columns.
+    pub prior: Fingerprint,
+    /// Rows that the common prior had seen.
+    pub prior_rows: u64,
+    /// Of the rows of each shard in this model.
+    pub shards: Vec<Fingerprint>,
+    /// How well the shards fitted together, once merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergeReport>,
+}
+
+/// Why models cannot be merged.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MergeError {
+    /// The prior has no posterior to grow from.
+    #[error("a common prior has to be a model of obmm, this one was made by '{0}'")]
+    NotAPrior(&'static str),
+    /// A model that was not learned with `fit --prior`.
+    #[error("'{0}' was not learned from a common prior: learn each shard with 'fit --prior PRIOR'")]
+    NotAShard(String),
+    /// A model that grew from another prior.
+    #[error(
+        "'{name}' grew from prior {found}, not from this prior, which is {expected}: learn it again with --prior"
+    )]
+    OtherPrior {
+        /// The model.
+        name: String,
+        /// Its prior.
+        found: Fingerprint,
+        /// The prior given.
+        expected: Fingerprint,
+    },
+    /// Other columns, or in another order.
+    #[error("'{0}' was learned from other columns than the prior")]
+    OtherColumns(String),
+    /// The rows of one shard twice.
+    #[error(
+        "'{first}' and '{second}' have learned the same rows (shard {shard}): a retried shard counts once, leave one out"
+    )]
+    SameShard {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+        /// The shard.
+        shard: Fingerprint,
+    },
+    /// Nothing to merge.
+    #[error("there is nothing to merge: name at least one shard")]
+    Nothing,
+}
+
+/// The outcome of a merge.
+#[derive(Debug, Clone)]
+pub struct Merged {
+    /// The merged model.
+    pub model: Model,
+    /// How well the shards fitted together.
+    pub report: MergeReport,
+    /// Shards whose components stand in another order than the prior's, with that order.
+    pub permuted: Vec<(String, Vec<usize>)>,
+}
+
+impl Model {
+    /// Which prior this model is for those who grow from it.
+    pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
+        let posterior = self.common_prior()?;
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        let text = serde_json::to_vec(&(names, posterior)).expect("a posterior has only finite numbers");
+        Ok(Fingerprint::of_bytes(&text))
+    }
+
+    fn common_prior(&self) -> Result<&Posterior, MergeError> {
+        match (&self.algorithm, self.learned.posterior()) {
+            (Recipe::Obmm(_), Some(posterior)) => Ok(posterior),
+            _ => Err(MergeError::NotAPrior(self.algorithm.name())),
+        }
+    }
+
+    /// A pass that learns one shard from this model as the common prior.
+    pub fn begin_shard(&self) -> Result<(FitSettings, FitState, Lineage), MergeError> {
+        let prior = self.common_prior()?.clone();
+        let lineage = Lineage {
+            prior: self.prior_fingerprint()?,
+            prior_rows: self.rows,
+            shards: Vec::new(),
+            merged: None,
+        };
+        let mut begun = self.clone();
+        begun.learned = LearnerState::Bayes { posterior: prior.clone(), prior };
+        begun.prequential = Prequential::default();
+        begun.health = Default::default();
+        begun.rivals.clear();
+        begun.pending = None;
+        begun.rows = 0;
+        for column in &mut begun.columns {
+            column.summary = ColumnSummary::default();
+        }
+        begun.lineage = Some(lineage.clone());
+        let (settings, mut state) = begun.to_fit().expect("a model of obmm can go on");
+        state.fingerprint = Some(Fingerprint::default());
+        Ok((settings, state, lineage))
+    }
+}
+
+/// The product of the shards' posteriors over their common prior. With `realign`, shards whose components stand in
+/// another order are put in the prior's order first; otherwise they are only named.
+pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
+    let expected = prior.prior_fingerprint()?;
+    check_belonging(prior, shards, expected)?;
+    let common = prior.common_prior()?;
+    let mut permuted = Vec::new();
+    let mut posteriors = Vec::with_capacity(shards.len());
+    for (name, shard) in shards {
+        let own = shard.common_prior()?;
+        let order = align(common, own);
+        let in_order = order.iter().copied().eq(0..order.len());
+        posteriors.push(if in_order || !realign { own.clone() } else { permute(own, &order) });
+        if !in_order {
+            permuted.push((name.clone(), order));
+        }
+    }
+    let (posterior, report) = merge(common, &posteriors.iter().collect::<Vec<_>>());
+    let mut model = prior.clone();
+    model.rivals.clear();
+    model.pending = None;
+    model.learned = LearnerState::Bayes { prior: common.clone(), posterior };
+    model.rows = shards.iter().map(|(_, shard)| shard.rows).sum();
+    model.columns = merged_columns(prior, shards);
+    model.prequential = Prequential::default();
+    model.health = Default::default();
+    for (_, shard) in shards {
+        model.prequential.rows += shard.prequential.rows;
+        model.prequential.log_likelihood += shard.prequential.log_likelihood;
+        model.health = model.health + shard.health;
+    }
+    model.health.components_damped = report.damped();
+    let parts =
+        shards.iter().flat_map(|(_, shard)| shard.lineage.iter().flat_map(|l| l.shards.iter().copied()));
+    let mut parts: Vec<Fingerprint> = parts.collect();
+    parts.sort_unstable();
+    model.lineage = Some(Lineage {
+        prior: expected,
+        prior_rows: prior.rows,
+        shards: parts,
+        merged: Some(report.clone()),
+    });
+    Ok(Merged { model, report, permuted })
+}
+
+fn check_belonging(
+    prior: &Model,
+    shards: &[(String, Model)],
+    expected: Fingerprint,
+) -> Result<(), MergeError> {
+    if shards.is_empty() {
+        return Err(MergeError::Nothing);
+    }
+    let mut seen: Vec<(Fingerprint, &str)> = Vec::new();
+    let mut known = HashSet::new();
+    for (name, shard) in shards {
+        let Some(lineage) = &shard.lineage else { return Err(MergeError::NotAShard(name.clone())) };
+        if lineage.prior != expected {
+            return Err(MergeError::OtherPrior { name: name.clone(), found: lineage.prior, expected });
+        }
+        if shard.column_names().names != prior.column_names().names || shard.k() != prior.k() {
+            return Err(MergeError::OtherColumns(name.clone()));
+        }
+        for &fingerprint in &lineage.shards {
+            if !known.insert(fingerprint) {
+                let first = seen.iter().find(|(other, _)| *other == fingerprint).map_or("", |(_, name)| name);
+                return Err(MergeError::SameShard {
+                    first: first.to_string(),
+                    second: name.clone(),
+                    shard: fingerprint,
+                });
+            }
+            seen.push((fingerprint, name));
+        }
+    }
+    Ok(())
+}
+
+fn merged_columns(prior: &Model, shards: &[(String, Model)]) -> Vec<Column> {
+    let merged = |(j, column): (usize, &Column)| {
+        let parts = shards.iter().map(|(_, shard)| shard.columns[j].summary);
+        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::joined), ..column.clone() }
+    };
+    prior.columns.iter().enumerate().map(merged).collect()
+}

@@ -1,0 +1,203 @@
+//! Shards learned apart: oDMM in one process, and `fit --prior` with `gmm-bmm merge`.
+
+mod common;
+
+use common::*;
+use gmm_bmm::data::synth::{Synth, SynthSpec};
+use gmm_bmm::data::{Block, RowSource};
+use gmm_bmm::dist::{GaussianMixture, Posterior};
+use gmm_bmm::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OnlineFit};
+use ndarray::{Array2, Axis, s};
+use serde_json::Value;
+
+fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize, block: usize) -> gmm_bmm::learn::FitState {
+    let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: None };
+    let mut fit = OnlineFit::new(rows.ncols(), settings).unwrap();
+    rows.axis_chunks_iter(Axis(0), block).for_each(|rows| fit.observe(rows).unwrap());
+    fit.state().unwrap()
+}
+
+fn odmm(shards: usize, warmup: Option<u64>) -> Algorithm {
+    Algorithm::Odmm(OdmmSettings { obmm: ObmmSettings::default(), shards, warmup })
+}
+
+#[track_caller]
+fn assert_same(found: &Posterior, expected: &Posterior, tolerance: f64) {
+    let pairs = found.weights().concentrations().iter().zip(expected.weights().concentrations());
+    pairs.for_each(|(a, b)| assert_close(a / b, 1.0, tolerance, "a"));
+    for (found, expected) in found.components().iter().zip(expected.components()) {
+        assert_close(found.kappa() / expected.kappa(), 1.0, tolerance, "kappa");
+        assert_close(found.nu() / expected.nu(), 1.0, tolerance, "nu");
+        found.mean().iter().zip(expected.mean()).for_each(|(a, b)| assert_close(*a, *b, tolerance, "m"));
+        let (a, b) = (found.psi().matrix(), expected.psi().matrix());
+        let size = b.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        a.iter().zip(&b).for_each(|(a, b)| assert_close(a / size, b / size, tolerance, "psi"));
+    }
+}
+
+#[test]
+fn with_one_component_any_sharding_is_the_one_machine_posterior() {
+    let rows = clusters(5000, 4, 12) + 10.0;
+    let whole = fit(&rows, Algorithm::Obmm(ObmmSettings::default()), 1, 5000);
+    let whole = whole.candidates[0].learned.posterior().unwrap();
+    for shards in [1, 2, 5, 50] {
+        for warmup in [None, Some(0), Some(3333), Some(10_000)] {
+            for block in [1, 100, 5000] {
+                let parts = fit(&rows, odmm(shards, warmup), 1, block);
+                assert_same(parts.candidates[0].learned.posterior().unwrap(), whole, 1e-9);
+            }
+        }
+    }
+}
+
+fn draw(spec: SynthSpec, test_rows: u64) -> (Array2<f64>, Array2<f64>) {
+    let synth = Synth::new(spec).unwrap();
+    let read = |mut source: Box<dyn RowSource>| {
+        let mut block = Block::new(source.columns().len());
+        let mut values = Vec::new();
+        while source.read_block(&mut block, 8192).unwrap() {
+            values.extend_from_slice(block.values());
+        }
+        Array2::from_shape_vec((values.len() / block.columns(), block.columns()), values).unwrap()
+    };
+    (read(Box::new(synth.training())), read(Box::new(synth.test(test_rows))))
+}
+
+fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
+    let mut scorer = mixture.scorer();
+    rows.outer_iter().map(|row| scorer.log_density(row.as_slice().unwrap())).sum::<f64>()
+        / rows.nrows() as f64
+}
+
+#[test]
+fn sharding_loses_next_to_nothing_on_the_nine_synthetic_sets() {
+    let mut losses = [0.0; 4];
+    for set in 1..=9 {
+        let spec = SynthSpec { rows: 60_000, ..SynthSpec::paper(set).unwrap() };
+        let k = spec.k;
+        let (train, test) = draw(spec, 10_000);
+        let level =
+            |algorithm| score(&fit(&train, algorithm, k, 8192).candidates[0].learned.estimate(), &test);
+        let whole = level(Algorithm::Obmm(ObmmSettings::default()));
+        let sharded = [odmm(5, None), odmm(50, None), odmm(5, Some(0)), odmm(50, Some(0))];
+        for (loss, algorithm) in losses.iter_mut().zip(sharded) {
+            *loss += (whole - level(algorithm)) / 9.0;
+        }
+    }
+    let [five, fifty, five_apart, fifty_apart] = losses;
+    println!("mean loss against oBMM: 5 shards {five:.4}, 50 shards {fifty:.4}");
+    println!("without a warm-up:      5 shards {five_apart:.4}, 50 shards {fifty_apart:.4}");
+    assert!(five <= 0.005, "5 shards lose {five}");
+    assert!(fifty <= 0.02, "50 shards lose {fifty}");
+}
+
+fn with_parts() -> Workplace {
+    let place = Workplace::new();
+    let rows = clusters(9000, 3, 1);
+    let header = ["a", "b", "c"];
+    for (i, part) in rows.axis_chunks_iter(Axis(0), 3000).enumerate() {
+        place.write(&format!("part{i}.csv"), &as_csv(&part.to_owned(), &header));
+    }
+    place.run("fit --data part0.csv --k 3 --out prior.json").success();
+    place.run("fit --data part1.csv --prior prior.json --out p1.json").success();
+    place.run("fit --data part2.csv --prior prior.json --out p2.json").success();
+    place
+}
+
+#[test]
+fn odmm_gives_the_same_bytes_on_any_number_of_threads_and_goes_on_where_it_stopped() {
+    let place = Workplace::new();
+    let rows = clusters(6000, 3, 1);
+    let header = ["a", "b", "c"];
+    place.write("rows.csv", &as_csv(&rows, &header));
+    place.write("a.csv", &as_csv(&rows.slice(s![..2777, ..]).to_owned(), &header));
+    place.write("b.csv", &as_csv(&rows.slice(s![2777.., ..]).to_owned(), &header));
+    let line = "--algo odmm --shards 7 --warmup 1500 --k 2..3";
+    for threads in [1, 2, 64] {
+        place.run(&format!("fit --data rows.csv {line} --threads {threads} --out t{threads}.json")).success();
+    }
+    assert_eq!(place.read("t1.json"), place.read("t2.json"));
+    assert_eq!(place.read("t1.json"), place.read("t64.json"));
+    place.run(&format!("fit --data a.csv {line} --out part.json")).success();
+    place.run("fit --data b.csv --resume part.json --out part.json").success();
+    assert_eq!(place.read("t1.json"), place.read("part.json"));
+    let shown = place.json("show t1.json");
+    assert!(shown["merged"]["disagreement"].as_array().unwrap().len() >= 2);
+}
+
+#[test]
+fn merging_does_not_depend_on_order_or_grouping() {
+    let place = with_parts();
+    let result = place.json("merge --prior prior.json p1.json p2.json --out m.json");
+    assert_eq!(result["shards"], 2);
+    assert_eq!(result["rows"], 6000);
+    assert_eq!(result["prior_rows"], 3000);
+    place.run("merge --prior prior.json p2.json p1.json --out swapped.json").success();
+    place.run("merge --prior prior.json p1.json --out one.json").success();
+    place.run("merge --prior prior.json one.json p2.json --out grouped.json").success();
+    let level = |model: &str| {
+        number(&place.json(&format!("eval --model {model} --data part0.csv"))["mean_log_likelihood"])
+    };
+    for other in ["swapped.json", "grouped.json"] {
+        assert_close(level(other), level("m.json"), 1e-10, other);
+    }
+    assert_close(level("one.json"), level("p1.json"), 1e-10, "one part is itself");
+    place.run("show m.json").success().stdout(predicates::str::contains("2 shards merged"));
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let place = with_parts();
+    place.run("fit --data part1.csv --k 3 --out other.json").success();
+    place.run("fit --data part2.csv --prior other.json --out stranger.json").success();
+    place.run("fit --data part0.csv --k 3 --algo em --out batch.json").success();
+    place.run("merge --prior prior.json p1.json p2.json --out both.json").success();
+    let merge = |shards: &str| format!("merge --prior prior.json {shards} --out m.json");
+    place.refuses(&merge("p1.json stranger.json"), 1, &["stranger.json", "grew from prior"]);
+    place.refuses(&merge("p1.json other.json"), 1, &["other.json", "not learned from a common prior"]);
+    place.refuses(&merge("p1.json p1.json"), 1, &["same rows"]);
+    place.refuses(&merge("both.json p2.json"), 1, &["both.json", "p2.json", "same rows"]);
+    place.refuses(&merge("p1.json missing.json"), 1, &["missing.json"]);
+    place.refuses("merge --prior batch.json p1.json --out m.json", 1, &["'em'"]);
+    place.refuses("merge --prior prior.json p1.json --expect 2 --out m.json", 1, &["one is lost"]);
+    place.refuses("fit --data part1.csv --prior batch.json --out m.json", 1, &["batch.json", "prior"]);
+    place.refuses("fit --data part1.csv --prior prior.json --k 3 --out m.json", 2, &["--prior"]);
+    // The same rows in another order are the same shard.
+    let text = place.read("part2.csv");
+    let mut lines: Vec<&str> = text.lines().skip(1).collect();
+    lines.reverse();
+    place.write("reversed.csv", &format!("a,b,c\n{}\n", lines.join("\n")));
+    place.run("fit --data reversed.csv --prior prior.json --out p2again.json").success();
+    place.refuses(&merge("p2.json p2again.json"), 1, &["same rows"]);
+}
+
+#[test]
+fn permuted_components_are_detected_and_align_puts_them_back() {
+    let place = with_parts();
+    let mut model: Value = serde_json::from_str(&place.read("p2.json")).unwrap();
+    let posterior = &mut model["learned"]["bayes"]["posterior"];
+    for list in ["a", "components"] {
+        posterior[list].as_array_mut().unwrap().rotate_left(1);
+    }
+    place.write("permuted.json", &model.to_string());
+    place.run("merge --prior prior.json p1.json p2.json --out straight.json").success();
+    let warned = place.run("merge --prior prior.json p1.json permuted.json --out wrong.json").success();
+    let said = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();
+    assert!(said.contains("permuted.json") && said.contains("--align"), "{said}");
+    place.run("merge --prior prior.json p1.json permuted.json --align --out aligned.json").success();
+    let learned = |name: &str| serde_json::from_str::<Value>(&place.read(name)).unwrap()["learned"].clone();
+    assert_eq!(learned("straight.json"), learned("aligned.json"));
+    assert_ne!(learned("straight.json"), learned("wrong.json"));
+}
+
+#[test]
+fn a_shard_can_be_stopped_and_gone_on_with() {
+    let place = with_parts();
+    let text = place.read("part1.csv");
+    let lines: Vec<&str> = text.lines().collect();
+    place.write("first.csv", &(lines[..1001].join("\n") + "\n"));
+    place.write("rest.csv", &format!("{}\n{}\n", lines[0], lines[1001..].join("\n")));
+    place.run("fit --data first.csv --prior prior.json --out half.json").success();
+    place.run("fit --data rest.csv --resume half.json --out half.json").success();
+    assert_eq!(place.read("half.json"), place.read("p1.json"));
+}
