@@ -17,9 +17,9 @@ FORCE:
 
 demo: $(GMM_BMM)
 	@mkdir -p target/demo
-	$(GMM_BMM) fit --data magic04 --k 2..8 --out target/demo/magic04.json
+	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 --k 2..8 --out target/demo/magic04.json
 	$(GMM_BMM) eval --model target/demo/magic04.json --data magic04
-	$(GMM_BMM) fit --data magic04 --k 8 --algo oem --out target/demo/magic04-oem.json
+	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 --k 8 --algo oem --out target/demo/magic04-oem.json
 	$(GMM_BMM) eval --model target/demo/magic04-oem.json --data magic04
 	$(GMM_BMM) show target/demo/magic04.json
 

@@ -25,9 +25,6 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
 
-    #[command(flatten)]
-    data: DataArgs,
-
     /// Write the score of each row, its most probable component and that probability to this CSV file
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
@@ -39,6 +36,9 @@ pub(super) struct Args {
     /// Units of the score: the data's own, or the training data's standard deviations
     #[arg(long, value_enum, default_value_t = Units::Raw)]
     units: Units,
+
+    #[command(flatten)]
+    data: DataArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]

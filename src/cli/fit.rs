@@ -29,9 +29,6 @@ use crate::model::{ColumnNames, Lineage, Model, Recipe};
   gmm-bmm fit --data part1.csv --prior prior.json --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv")]
 pub(super) struct Args {
-    #[command(flatten)]
-    data: DataArgs,
-
     /// Number of components, or a range such as 2..10 (both ends included)
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present_any = ["resume", "prior"])]
     k: Option<KRange>,
@@ -51,6 +48,9 @@ pub(super) struct Args {
     /// Rows that the start is fitted to [default: the larger of 1000 and 10·K·columns]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     init_rows: Option<u32>,
+
+    #[command(flatten)]
+    data: DataArgs,
 
     #[command(flatten)]
     obmm: ObmmArgs,

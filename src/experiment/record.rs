@@ -37,6 +37,27 @@ pub struct RunRecord {
     pub folds: usize,
     /// The numbers of components compared.
     pub ks: Vec<usize>,
+    /// What else the cells depend on.
+    #[serde(default)]
+    pub settings: CellSettings,
+}
+
+/// Settings of the learners that every cell of a folder has to share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CellSettings {
+    /// Restarts of batch EM.
+    pub em_restarts: usize,
+    /// Shards of oDMM.
+    pub shards: usize,
+    /// Rows that the shards share before they part; by default those of the start.
+    pub warmup: Option<u64>,
+}
+
+impl Default for CellSettings {
+    fn default() -> Self {
+        CellSettings { em_restarts: 10, shards: 5, warmup: None }
+    }
 }
 
 /// A data set as it was used.

@@ -161,8 +161,7 @@ impl Ranks {
     /// z of the positive ranks, and its two-sided p-value.
     fn normal(&self, correction: bool) -> (f64, f64) {
         let (n, n0) = (self.count as u128, self.zeros as u128);
-        let variance_48 =
-            2 * (n * (n + 1) * (2 * n + 1) - n0 * (n0 + 1) * (2 * n0 + 1)) - self.tied;
+        let variance_48 = 2 * (n * (n + 1) * (2 * n + 1) - n0 * (n0 + 1) * (2 * n0 + 1)) - self.tied;
         if variance_48 == 0 {
             return (0.0, 1.0);
         }
@@ -201,7 +200,10 @@ mod tests {
         for differences in [&[][..], &[0.0, -0.0]] {
             for zeros in [Zeros::Drop, Zeros::Pratt] {
                 let test = signed_rank_with(differences, zeros, Method::Auto).unwrap();
-                assert_eq!((test.p_value, test.z, test.rank_biserial(), test.effect_size()), (1.0, 0.0, 0.0, 0.0));
+                assert_eq!(
+                    (test.p_value, test.z, test.rank_biserial(), test.effect_size()),
+                    (1.0, 0.0, 0.0, 0.0)
+                );
             }
         }
         assert!(signed_rank(&[1.0, f64::NAN]).is_none());

@@ -1,0 +1,518 @@
+//! `gmm-bmm compare`: run several learners over a range of K on one or more data sets.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use ndarray::Array2;
+use serde::Serialize;
+
+use super::Interrupted;
+use super::console::Console;
+use super::data_args::{KRange, ReadingArgs, parse_k, usage};
+use super::pass::watch_for_interrupt;
+use crate::data::{
+    Catalogue, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
+};
+use crate::experiment::{
+    CellSettings, Contender, DEFAULT_CONTENDERS, DataRecord, Ending, ExperimentError, Pairs, Plan,
+    PlannedSet, Record, RecordFile, RunRecord, SelectRule, Workers, read_records,
+};
+use crate::report::{ReportOptions, write_report};
+
+/// Compare learners over a range of K on one or more data sets
+///
+/// Every learner is run with every K on every fold of the cross-validation. Each finished cell is written to DIR/records.jsonl at once: a comparison that was interrupted goes on where it stopped when the same command is called again, and a longer one adds to a shorter one. Tables and pictures are made from the records alone.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm compare --data abalone --k 2..10 --out abalone
+  gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
+  gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
+  gmm-bmm compare --from-records abalone --select paper --units zscore")]
+pub(super) struct Args {
+    /// CSV file to compare on (also .gz), or the name of a set in the catalogue; each is a set of its own
+    #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
+    data: Vec<PathBuf>,
+
+    /// Score these rows, and learn from all of --data, instead of cross-validation
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "folds", help_heading = "Data")]
+    test: Option<PathBuf>,
+
+    /// Add noise of one quantum to discrete columns: 'auto' finds them, a list names them, 'both' runs each
+    /// set that has them without noise as well, 'off' adds none
+    #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "off",
+          default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
+    dequantize: Dequantize,
+
+    /// The data stand in for the real sets of these names, which the tables then say
+    #[arg(long, help_heading = "Data")]
+    stand_in: bool,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    /// Number of components, or a range such as 2..10 (both ends included)
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", default_value = "2..10")]
+    k: KRange,
+
+    /// Learners: start, oem (both forms: oem_printed, oem_counted), obmm (both: obmm_exact, obmm_discounted),
+    /// obmm_paper, odmm, em
+    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
+          default_value = "start,oem,obmm,odmm,em")]
+    algos: Vec<Algos>,
+
+    /// Folds of the cross-validation
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..))]
+    folds: u16,
+
+    /// Seed of splits and starts: the same seed gives the same scores, whatever the number of threads
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Shards of oDMM
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    shards: u16,
+
+    /// Rows that the shards of oDMM share before they part; 0 is the paper's set-up [default: the start's rows]
+    #[arg(long, value_name = "ROWS")]
+    warmup: Option<u64>,
+
+    /// Restarts of batch EM
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    em_restarts: u16,
+
+    /// Time each fit so many times and write down the median
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+
+    /// Folds and K to run at a time; 1 gives each fit all threads [default: the number of threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    /// Folder for records, tables and pictures; records that are there already are not run again
+    #[arg(long, short, value_name = "DIR", default_value = "gmm-bmm-compare")]
+    out: PathBuf,
+
+    /// Make tables and pictures anew from the records in this folder, and run nothing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "out", "dequantize", "stand_in", "k",
+          "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
+    from_records: Option<PathBuf>,
+
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tables")]
+struct ShownArgs {
+    /// How K is chosen for the tables
+    #[arg(long, value_enum, default_value_t = SelectArg::Validation, value_name = "RULE")]
+    select: SelectArg,
+
+    /// What the Wilcoxon tests pair
+    #[arg(long, value_enum, default_value_t = PairsArg::Rows)]
+    pairs: PairsArg,
+
+    /// Units of the scores: the data's own, columns scaled to standard deviation 1, or for each set what the
+    /// paper's figures fit
+    #[arg(long, value_enum, default_value_t = UnitsArg::Paper)]
+    units: UnitsArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SelectArg {
+    /// By validation rows, which are part of the training rows
+    Validation,
+    /// By the density of rows just before they are learned
+    Evidence,
+    /// As in the paper: until the test rows' score stops improving significantly
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PairsArg {
+    /// Test rows
+    Rows,
+    /// Means of folds
+    Folds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UnitsArg {
+    Raw,
+    Zscore,
+    Paper,
+}
+
+/// One word of `--algos`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Algos(Vec<Contender>);
+
+fn parse_algo(text: &str) -> Result<Algos, String> {
+    use Contender::*;
+    Ok(Algos(match text.trim().to_ascii_lowercase().replace('-', "_").as_str() {
+        "start" => vec![Start],
+        "oem" => vec![OemPrinted, Oem],
+        "oem_printed" => vec![OemPrinted],
+        "oem_counted" => vec![Oem],
+        "obmm" => vec![Obmm, ObmmDiscounted],
+        "obmm_exact" => vec![Obmm],
+        "obmm_discounted" => vec![ObmmDiscounted],
+        "obmm_paper" => vec![ObmmPaper],
+        "odmm" => vec![Odmm],
+        "em" => vec![Em],
+        "all" => DEFAULT_CONTENDERS.into_iter().chain([ObmmPaper]).collect(),
+        _ => {
+            return Err(
+                "give a list of start, oem, oem_printed, oem_counted, obmm, obmm_exact, obmm_discounted, \
+                        obmm_paper, odmm, em"
+                    .into(),
+            );
+        }
+    }))
+}
+
+/// What to do about discrete columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Dequantize {
+    Off,
+    Auto,
+    Both,
+    Columns(Vec<String>),
+}
+
+fn parse_dequantize(text: &str) -> Result<Dequantize, String> {
+    Ok(match text {
+        "off" => Dequantize::Off,
+        "auto" => Dequantize::Auto,
+        "both" => Dequantize::Both,
+        "" => return Err("give 'auto', 'both', 'off' or names of columns".into()),
+        list => Dequantize::Columns(list.split(',').map(|name| name.trim().to_string()).collect()),
+    })
+}
+
+/// What a comparison came to.
+#[derive(Debug, Serialize)]
+struct CompareResult {
+    folder: PathBuf,
+    data: Vec<String>,
+    /// Cells in the records.
+    cells: usize,
+    /// Cells that this call ran.
+    cells_run: usize,
+    seconds: f64,
+    #[serde(skip)]
+    tables: String,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    let begun = std::time::Instant::now();
+    let (folder, records, cells_run) = match &args.from_records {
+        Some(folder) => (folder, read_records(folder)?, 0),
+        None => {
+            let plan = args.plan(console)?;
+            let (records, cells_run) = run_plan(args, &plan, console)?;
+            (&args.out, records, cells_run)
+        }
+    };
+    let cells = records.iter().filter(|record| matches!(record, Record::Cell(_))).count();
+    anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", folder.display());
+    let summary = write_report(&records, &args.shown.options(), folder)
+        .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
+    let name = |record: &Record| match record {
+        Record::Data(data) => Some(data.data.clone()),
+        _ => None,
+    };
+    let result = CompareResult {
+        folder: folder.clone(),
+        data: records.iter().filter_map(name).collect(),
+        cells,
+        cells_run,
+        seconds: begun.elapsed().as_secs_f64(),
+        tables: summary.terminal(std::io::stdout().is_terminal()),
+    };
+    console.result(&result, describe).map_err(Into::into)
+}
+
+fn describe(result: &CompareResult) -> String {
+    format!(
+        "{}\n{} cells, {} of them run now in {:.1} s; records, tables and pictures are in {}\n",
+        result.tables.trim_end(),
+        result.cells,
+        result.cells_run,
+        result.seconds,
+        result.folder.display()
+    )
+}
+
+impl ShownArgs {
+    fn options(&self) -> ReportOptions {
+        ReportOptions {
+            select: match self.select {
+                SelectArg::Validation => SelectRule::Validation,
+                SelectArg::Evidence => SelectRule::Evidence,
+                SelectArg::Paper => SelectRule::Paper,
+            },
+            pairs: match self.pairs {
+                PairsArg::Rows => Pairs::Rows,
+                PairsArg::Folds => Pairs::Folds,
+            },
+            units: match self.units {
+                UnitsArg::Raw => Some(Units::Raw),
+                UnitsArg::Zscore => Some(Units::Zscore),
+                UnitsArg::Paper => None,
+            },
+        }
+    }
+}
+
+/// Runs what the records do not have yet. Gives all records, and the number of cells that were run.
+fn run_plan(args: &Args, plan: &Plan, console: &Console) -> anyhow::Result<(Vec<Record>, usize)> {
+    let interrupted = watch_for_interrupt();
+    let (mut file, mut records) = RecordFile::open(&args.out)?;
+    plan.check_against(&records).with_context(|| format!("cannot add to '{}'", args.out.display()))?;
+    let missing = plan.missing_cells(&records).len();
+    let done = records.len();
+    if done > 0 {
+        console.note(&format!(
+            "'{}' has {done} records already; {missing} cells are missing",
+            args.out.display()
+        ));
+    }
+    let workers = args.workers();
+    let earlier = records.clone();
+    if missing > 0 {
+        let run = Record::Run(args.run_record(plan, workers));
+        file.append(&run)?;
+        records.push(run);
+    }
+    let bar = console.progress(Some(missing as u64));
+    let mut sink = |record: &Record| {
+        file.append(record)?;
+        if let Record::Cell(cell) = record {
+            bar.inc(1);
+            let (done, data) = (bar.position(), &cell.data);
+            bar.set_message(format!("{done} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
+        }
+        records.push(record.clone());
+        Ok(())
+    };
+    let ending = crate::experiment::run(plan, &earlier, workers, interrupted, &mut sink);
+    bar.finish_and_clear();
+    file.sync()?;
+    let run = records.iter().filter(|r| matches!(r, Record::Cell(_))).count()
+        - earlier.iter().filter(|r| matches!(r, Record::Cell(_))).count();
+    if ending? == Ending::Stopped && interrupted.load(Ordering::Relaxed) {
+        return Err(Interrupted(format!(
+            " after {run} of {missing} cells: they are kept in '{}', and the same command goes on from there",
+            args.out.display()
+        ))
+        .into());
+    }
+    Ok((records, run))
+}
+
+impl Args {
+    fn workers(&self) -> Workers {
+        let threads = rayon::current_num_threads();
+        let jobs = self.jobs.map_or(threads, usize::from);
+        Workers { jobs, threads: (threads / jobs).max(1) }
+    }
+
+    fn run_record(&self, plan: &Plan, workers: Workers) -> RunRecord {
+        RunRecord {
+            tool: env!("CARGO_PKG_VERSION").into(),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            began: utc(SystemTime::now()),
+            processor: processor(),
+            threads: workers.jobs * workers.threads,
+            seed: plan.seed,
+            folds: plan.folds,
+            ks: plan.ks.clone(),
+            settings: plan.settings,
+        }
+    }
+
+    fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
+        if self.test.is_some() && self.data.len() > 1 {
+            return Err(usage("--test goes with one --data"));
+        }
+        let mut contenders: Vec<Contender> = self.algos.iter().flat_map(|algos| algos.0.clone()).collect();
+        contenders.sort();
+        contenders.dedup();
+        let mut sets = Vec::new();
+        for path in &self.data {
+            let set = self.read_set(path, console)?;
+            sets.extend(self.with_and_without_noise(set, console)?);
+        }
+        self.check_named_columns(&sets)?;
+        let plan = Plan {
+            sets,
+            ks: self.k.0.clone(),
+            contenders,
+            seed: self.seed,
+            folds: if self.test.is_some() { 1 } else { self.folds.into() },
+            settings: CellSettings {
+                em_restarts: self.em_restarts.into(),
+                shards: self.shards.into(),
+                warmup: self.warmup,
+            },
+            repeat: self.repeat.into(),
+        };
+        plan.check().map_err(|error| match error {
+            ExperimentError::Plan(text) => usage(text),
+            other => other.into(),
+        })?;
+        Ok(plan)
+    }
+
+    fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
+        let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
+        let (columns, named) = (rows.columns().to_vec(), rows.named);
+        let values = as_matrix(rows.read_all()?);
+        rows.tell_end(console);
+        let test = match &self.test {
+            None => None,
+            Some(test) => {
+                let expected = Some(ExpectedColumns { names: columns.clone(), named });
+                let mut rows = self.reading.open(std::slice::from_ref(test), self.seed, expected, console)?;
+                let values = as_matrix(rows.read_all()?);
+                rows.tell_end(console);
+                Some(values)
+            }
+        };
+        let name = set_name(path);
+        // A file may be a set of the catalogue too, but only with the columns that the paper uses.
+        let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
+        let record = DataRecord {
+            title: known.map_or(name.clone(), |set| set.title.clone()),
+            units: match self.shown.units {
+                UnitsArg::Raw => Units::Raw,
+                UnitsArg::Zscore => Units::Zscore,
+                UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
+            },
+            data: known.map_or(name, |set| set.name.clone()),
+            rows: values.nrows(),
+            columns,
+            dequantized: Vec::new(),
+            stand_in: self.stand_in,
+        };
+        Ok(PlannedSet { record, rows: values, test })
+    }
+
+    /// A set as it is, with noise in its discrete columns, or both.
+    fn with_and_without_noise(&self, set: PlannedSet, console: &Console) -> anyhow::Result<Vec<PlannedSet>> {
+        let names = &set.record.columns;
+        let found: Vec<DiscreteColumn> = match &self.dequantize {
+            Dequantize::Off => Vec::new(),
+            Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
+            Dequantize::Columns(wanted) => {
+                let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));
+                chosen.filter_map(|column| discrete_column(set.rows.view(), column)).collect()
+            }
+        };
+        if found.is_empty() {
+            return Ok(vec![set]);
+        }
+        let spread: Vec<(String, f64)> = found.iter().map(|f| (names[f.column].clone(), f.quantum)).collect();
+        let list: Vec<String> =
+            spread.iter().map(|(name, quantum)| format!("'{name}' ({quantum})")).collect();
+        console.note(&format!(
+            "{}: noise of one quantum is added to the discrete columns {}",
+            set.record.data,
+            list.join(", ")
+        ));
+        let seed = self.seed;
+        let noisy = PlannedSet {
+            rows: with_noise(set.rows.view(), &found, seed),
+            test: set.test.as_ref().map(|test| with_noise(test.view(), &found, seed.wrapping_add(1))),
+            record: set.record.dequantized(spread),
+        };
+        Ok(if self.dequantize == Dequantize::Both { vec![set, noisy] } else { vec![noisy] })
+    }
+
+    fn check_named_columns(&self, sets: &[PlannedSet]) -> anyhow::Result<()> {
+        let Dequantize::Columns(wanted) = &self.dequantize else { return Ok(()) };
+        let has = |name: &String| sets.iter().any(|set| set.record.columns.contains(name));
+        match wanted.iter().find(|name| !has(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let columns = sets.first().map(|set| set.record.columns.join(", ")).unwrap_or_default();
+                Err(usage(format!("--dequantize names '{name}', but the columns are {columns}")))
+            }
+        }
+    }
+}
+
+fn as_matrix(block: crate::data::Block) -> Array2<f64> {
+    block.view().to_owned()
+}
+
+/// The file's name without folder and endings, or the name of the set in the catalogue.
+fn set_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let name = file.strip_suffix(".gz").unwrap_or(&file);
+    let name = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    match name {
+        "" | "-" => "data".into(),
+        _ => name.into(),
+    }
+}
+
+/// `2026-01-31T12:00:00Z`.
+fn utc(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, clock) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of year 0, in which every leap day is the last of its year (Howard Hinnant's algorithm).
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The processor as the system names it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    named.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn times_are_written_as_dates() {
+        let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_827_696), "2000-02-29T12:34:56Z");
+        assert_eq!(at(1_772_323_199), "2026-02-28T23:59:59Z");
+        assert_eq!(at(1_772_323_200), "2026-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn sets_are_called_after_their_files() {
+        for (path, name) in
+            [("a/abalone.csv", "abalone"), ("x.y.csv.gz", "x.y"), ("magic04", "magic04"), ("-", "data")]
+        {
+            assert_eq!(set_name(Path::new(path)), name);
+        }
+    }
+
+    #[test]
+    fn words_of_the_list_of_learners_stand_for_one_or_both_forms() {
+        assert_eq!(parse_algo("oEM").unwrap().0, [Contender::OemPrinted, Contender::Oem]);
+        assert_eq!(parse_algo("obmm-exact").unwrap().0, [Contender::Obmm]);
+        assert!(parse_algo("kmeans").is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! Discrete columns, and noise that spreads them.
+//!
+//! Where many rows share one value of a column, a mixture can put a component on that value and make the likelihood
+//! as high as its floor allows. Uniform noise of one quantum, added once to all rows, turns such a column into one
+//! that has a density, and a likelihood that says something.
+
+use std::collections::HashMap;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A column to spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DiscreteColumn {
+    /// Which column, from 0.
+    pub column: usize,
+    /// The width of the noise: the step of the column's values.
+    pub quantum: f64,
+}
+
+/// A column with more than this share of its rows on one value counts as discrete: it is inflated there.
+const ON_ONE_VALUE: f64 = 0.1;
+/// So does a column whose values occur so often on average …
+const REPEATS: usize = 5;
+/// … if its commonest values, as many as a mixture may well have components, …
+const COMMONEST: usize = 10;
+/// … hold more than this share of the rows.
+const ON_COMMONEST: f64 = 0.1;
+/// Steps below this share of the standard deviation are not taken for the column's step: noise so thin would
+/// leave the spikes where they are.
+const THINNEST: f64 = 0.01;
+
+/// The discrete columns of `rows`, each with its quantum. Constant columns are left alone: they have no step.
+///
+/// ```
+/// use gmm_bmm::data::find_discrete;
+/// use ndarray::Array2;
+///
+/// let rows = Array2::from_shape_fn((200, 2), |(i, j)| if j == 0 { (i % 7) as f64 } else { (i as f64).sin() });
+/// let found = find_discrete(rows.view());
+/// assert_eq!(found.len(), 1);
+/// assert_eq!((found[0].column, found[0].quantum), (0, 1.0));
+/// ```
+pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
+    let found = |(column, values): (usize, ArrayView1<f64>)| {
+        let values = Values::of(values);
+        values
+            .is_discrete()
+            .then(|| values.quantum())
+            .flatten()
+            .map(|quantum| DiscreteColumn { column, quantum })
+    };
+    rows.columns().into_iter().enumerate().filter_map(found).collect()
+}
+
+/// Column `column` of `rows` as one to spread, whether it looks discrete or not; `None` if it is constant.
+pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteColumn> {
+    let quantum = Values::of(rows.column(column)).quantum()?;
+    Some(DiscreteColumn { column, quantum })
+}
+
+/// Adds noise, uniform within half a quantum on either side, to the columns named. The noise of a column follows
+/// from the seed and the column's number alone.
+pub fn add_noise(mut rows: ArrayViewMut2<f64>, columns: &[DiscreteColumn], seed: u64) {
+    for &DiscreteColumn { column, quantum } in columns {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(column as u64);
+        for value in rows.column_mut(column) {
+            *value += quantum * (rng.random::<f64>() - 0.5);
+        }
+    }
+}
+
+/// The distinct values of a column in order, with how often each occurs.
+struct Values {
+    rows: usize,
+    sorted: Vec<(f64, usize)>,
+    standard_deviation: f64,
+}
+
+impl Values {
+    fn of(column: ArrayView1<f64>) -> Values {
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        // Adding zero makes −0 a 0.
+        column.iter().for_each(|value| *counts.entry((value + 0.0).to_bits()).or_default() += 1);
+        let mut sorted: Vec<(f64, usize)> =
+            counts.into_iter().map(|(bits, count)| (f64::from_bits(bits), count)).collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let rows = column.len();
+        let weighed = |f: &dyn Fn(f64) -> f64| {
+            sorted.iter().map(|&(value, count)| f(value) * count as f64).sum::<f64>() / rows.max(1) as f64
+        };
+        let mean = weighed(&|value| value);
+        let standard_deviation = weighed(&|value| (value - mean).powi(2)).sqrt();
+        Values { rows, sorted, standard_deviation }
+    }
+
+    fn is_discrete(&self) -> bool {
+        let mut counts: Vec<usize> = self.sorted.iter().map(|&(_, count)| count).collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let share = |commonest: usize| {
+            let held: usize = counts.iter().take(commonest).filter(|count| **count > 1).sum();
+            held as f64 / self.rows.max(1) as f64
+        };
+        let few_values = counts.len() * REPEATS <= self.rows;
+        share(1) > ON_ONE_VALUE || (few_values && share(COMMONEST) > ON_COMMONEST)
+    }
+
+    /// The smallest gap between neighbouring values that is not thin; without one, the thinnest allowed.
+    fn quantum(&self) -> Option<f64> {
+        let thinnest = THINNEST * self.standard_deviation;
+        if !(thinnest > 0.0 && thinnest.is_finite()) {
+            return None;
+        }
+        let gaps = self.sorted.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let smallest = gaps.filter(|gap| *gap >= thinnest).fold(f64::INFINITY, f64::min);
+        // Decimal steps come out of binary subtraction with a tail of nines or noughts.
+        Some(if smallest.is_finite() { rounded(smallest) } else { thinnest })
+    }
+}
+
+/// To ten significant digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.9e}").parse().unwrap_or(value)
+}
+
+/// A copy of `rows` with noise in the columns named.
+pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
+    let mut noisy = rows.to_owned();
+    add_noise(noisy.view_mut(), columns, seed);
+    noisy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Block, Catalogue, CsvOptions, CsvStream, Input};
+
+    /// The discrete columns of a bundled set, as the paper uses it.
+    fn found_in(name: &str) -> Vec<(String, f64)> {
+        let set = Catalogue::built_in().find(name).unwrap();
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets");
+        let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
+        let mut stream = CsvStream::open(vec![Input::File(set.path_in(&folder))], options).unwrap();
+        let mut all = Block::new(stream.columns().len());
+        let mut block = Block::new(stream.columns().len());
+        while stream.read_block(&mut block, 1000).unwrap() {
+            block.iter().for_each(|row| all.push(row));
+        }
+        let found = find_discrete(all.view());
+        found.iter().map(|found| (stream.columns()[found.column].clone(), found.quantum)).collect()
+    }
+
+    fn names(found: &[(String, f64)]) -> Vec<&str> {
+        found.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn all_columns_of_airfoil_but_the_measured_one_are_discrete() {
+        let found = found_in("airfoil");
+        let expected = ["frequency", "attack_angle", "chord_length", "velocity", "displacement_thickness"];
+        assert_eq!(names(&found), expected);
+        assert_eq!((found[0].1, found[1].1, found[2].1, found[3].1), (50.0, 0.1, 0.0254, 7.9));
+        assert!((0.0001..0.0003).contains(&found[4].1), "{found:?}");
+    }
+
+    #[test]
+    fn all_columns_of_transfusion_are_discrete() {
+        let quanta: Vec<f64> = found_in("transfusion").iter().map(|(_, quantum)| *quantum).collect();
+        assert_eq!(quanta, [1.0, 1.0, 250.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn lengths_and_rings_of_abalone_are_discrete_and_its_weights_are_not() {
+        let found = found_in("abalone");
+        let expected = [("Length", 0.005), ("Diameter", 0.005), ("Height", 0.005), ("Rings", 1.0)];
+        assert_eq!(found, expected.map(|(name, quantum)| (name.to_string(), quantum)));
+    }
+
+    #[test]
+    fn banknote_power_plant_and_magic_have_no_discrete_column() {
+        for name in ["banknote", "ccpp", "magic04"] {
+            assert_eq!(found_in(name), [], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_column_inflated_at_zero_is_discrete() {
+        let rows =
+            Array2::from_shape_fn((500, 1), |(i, _)| if i % 5 == 0 { 0.0 } else { 3.0 + (i as f64).sin() });
+        let found = find_discrete(rows.view());
+        assert_eq!(found.len(), 1);
+        assert!(found[0].quantum > 0.01 && found[0].quantum < 2.1);
+    }
+
+    #[test]
+    fn few_rows_a_constant_and_a_smooth_column_are_left_alone() {
+        let smooth = |i: usize| (i as f64 * 0.37).sin();
+        let rows = Array2::from_shape_fn((30, 2), |(i, j)| if j == 0 { 4.5 } else { smooth(i) });
+        assert_eq!(find_discrete(rows.view()), []);
+        assert_eq!(discrete_column(rows.view(), 0), None);
+        assert!(discrete_column(rows.view(), 1).is_some());
+    }
+
+    #[test]
+    fn noise_stays_within_half_a_quantum_and_follows_from_the_seed() {
+        let rows = Array2::from_shape_fn((1000, 3), |(i, j)| (i % (j + 3)) as f64);
+        let columns = [DiscreteColumn { column: 2, quantum: 0.5 }];
+        let noisy = with_noise(rows.view(), &columns, 7);
+        assert_eq!(noisy.column(0), rows.column(0));
+        let noise = &noisy.column(2) - &rows.column(2);
+        assert!(noise.iter().all(|value| value.abs() <= 0.25));
+        assert!(noise.sum().abs() / 1000.0 < 0.02 && noise.iter().any(|value| value.abs() > 0.2));
+        assert_eq!(noisy, with_noise(rows.view(), &columns, 7));
+        assert_ne!(noisy, with_noise(rows.view(), &columns, 8));
+    }
+}

@@ -1,0 +1,100 @@
+//! Learning curves: the held-out score against the rows seen.
+
+use super::plan::{Plan, cells};
+use super::record::{CellRecord, Contender, CurveRecord, Record};
+use super::select::{SelectRule, choose_k};
+use super::trial::Trial;
+use crate::learn::LearnError;
+
+/// Who gets a curve; oDMM merges its shards at the end, so it has none.
+const CONTENDERS: [Contender; 4] =
+    [Contender::Obmm, Contender::ObmmDiscounted, Contender::Oem, Contender::OemPrinted];
+/// The fold whose test rows are scored.
+const FOLD: usize = 0;
+/// Points of a curve.
+const POINTS: usize = 30;
+/// Rows before the first point.
+const FIRST: usize = 10;
+
+/// The curves of one data set that are still to be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CurveJob {
+    /// Index of the data set in the plan.
+    pub set: usize,
+    /// Components: what validation chose for oBMM.
+    pub k: usize,
+    /// Learners, with the α or β of their cell.
+    pub learners: Vec<(Contender, Option<f64>)>,
+    /// Mean test score of batch EM with as many components.
+    pub level: Option<(String, f64)>,
+}
+
+/// The curves that `records`, which have all cells, do not have yet.
+pub(super) fn missing_curves(plan: &Plan, records: &[Record]) -> Vec<CurveJob> {
+    (0..plan.sets.len()).filter_map(|set| missing_curves_of(plan, set, records)).collect()
+}
+
+fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<CurveJob> {
+    let name = &plan.sets[set].record.data;
+    let of_set: Vec<&CellRecord> = cells(records).filter(|cell| cell.data == *name).collect();
+    let leader = CONTENDERS.into_iter().find(|contender| plan.contenders.contains(contender))?;
+    let of_leader: Vec<&CellRecord> =
+        of_set.iter().copied().filter(|cell| cell.contender == leader && plan.ks.contains(&cell.k)).collect();
+    let k = choose_k(&of_leader, SelectRule::Validation)?;
+    let cell_of = |contender| of_set.iter().find(|c| c.contender == contender && c.k == k && c.fold == FOLD);
+    let is_drawn = |contender: Contender| {
+        records.iter().any(|record| {
+            matches!(record, Record::Curve(c) if c.data == *name && c.contender == contender && c.k == k)
+        })
+    };
+    let wanted = CONTENDERS.into_iter().filter(|c| plan.contenders.contains(c) && !is_drawn(*c));
+    let learners: Vec<_> = wanted.filter_map(|c| Some((c, cell_of(c)?.tuned))).collect();
+    let level = cell_of(Contender::Em).and_then(|cell| {
+        let scores: Vec<f64> = cell.test.iter().map(|&score| f64::from(score)).collect();
+        Some(("batch EM".to_string(), crate::stats::mean(&scores)?))
+    });
+    (!learners.is_empty()).then_some(CurveJob { set, k, learners, level })
+}
+
+/// Draws the curves of one data set.
+pub(super) fn draw(
+    plan: &Plan,
+    job: &CurveJob,
+    emit: &mut dyn FnMut(CurveRecord) -> bool,
+) -> Result<(), (Contender, LearnError)> {
+    let set = &plan.sets[job.set];
+    let mut trial = Trial::new(plan, set, FOLD, job.k);
+    let row_counts = spaced(trial.train_rows());
+    for &(contender, tuned) in &job.learners {
+        let points = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
+        let (data, level) = (set.record.data.clone(), job.level.clone());
+        if !emit(CurveRecord { data, contender, k: job.k, points, level }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Numbers of rows, evenly spaced on a logarithmic axis, the last being `most`.
+fn spaced(most: usize) -> Vec<usize> {
+    let first = FIRST.min(most);
+    let ratio = most as f64 / first as f64;
+    let at = |i: usize| (first as f64 * ratio.powf(i as f64 / (POINTS - 1) as f64)).round() as usize;
+    let mut counts: Vec<usize> = (0..POINTS).map(|i| at(i).min(most)).collect();
+    counts.dedup();
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_spaced_evenly_on_a_logarithmic_axis() {
+        let counts = spaced(100_000);
+        assert_eq!((counts.len(), counts[0], counts[29]), (30, 10, 100_000));
+        assert!(counts.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(spaced(10), [10]);
+        assert_eq!(spaced(3), [3]);
+    }
+}

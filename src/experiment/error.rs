@@ -1,0 +1,64 @@
+use std::io;
+use std::path::PathBuf;
+
+use super::record::Contender;
+use crate::learn::LearnError;
+
+/// Why a comparison cannot be run or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A plan that makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// A learner that failed.
+    #[error("{contender:?} with K = {k} on fold {fold} of '{data}'")]
+    Learn {
+        /// The data set.
+        data: String,
+        /// The fold, from 1.
+        fold: usize,
+        /// The learner.
+        contender: Contender,
+        /// Components.
+        k: usize,
+        /// What it said.
+        source: LearnError,
+    },
+    /// Records of another comparison in the same folder.
+    #[error(
+        "the records are of {what} {theirs}, not {ours}: give another folder with --out, or the settings that the \
+         records were made with"
+    )]
+    OtherSettings {
+        /// What differs.
+        what: String,
+        /// In the records.
+        theirs: String,
+        /// In the plan.
+        ours: String,
+    },
+    /// A folder or file that cannot be used.
+    #[error("cannot use '{}'", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line that is not a record.
+    #[error(
+        "'{}' line {line} is not a record: {why}; delete the line to have its cell run again",
+        path.display()
+    )]
+    BadRecord {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// A record that could not be handed on.
+    #[error("cannot write a record")]
+    Sink(#[source] io::Error),
+}

@@ -1,0 +1,23 @@
+//! Comparisons: a [`Plan`] is run, and what comes of it is written down as [`Record`]s.
+//!
+//! A cell is one learner with one K on one fold of one data set. Cells are independent of each other and follow
+//! from the plan's seed alone, whatever the number of threads and whatever was run before; so a comparison that
+//! was interrupted goes on where it stopped, and tables and pictures are made from the records alone.
+
+mod curve;
+mod error;
+mod plan;
+mod record;
+mod run;
+mod select;
+mod split;
+mod store;
+mod trial;
+
+pub use error::ExperimentError;
+pub use plan::{Cell, DEFAULT_CONTENDERS, Plan, PlannedSet};
+pub use record::{CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Record, RunRecord};
+pub use run::{Ending, Workers, run};
+pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_k, paired_differences};
+pub use store::{RECORDS_FILE, RecordFile, read_records};
+pub use trial::{ALPHAS, BETAS, VALIDATION_RESTARTS};

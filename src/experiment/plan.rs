@@ -1,0 +1,300 @@
+//! What is to be compared.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ndarray::Array2;
+
+use super::error::ExperimentError;
+use super::record::{CellRecord, CellSettings, Contender, DataRecord, Record};
+use super::split::{Split, fitting_rows};
+
+/// Who takes part unless told otherwise.
+pub const DEFAULT_CONTENDERS: [Contender; 7] = [
+    Contender::Start,
+    Contender::OemPrinted,
+    Contender::Oem,
+    Contender::Obmm,
+    Contender::ObmmDiscounted,
+    Contender::Odmm,
+    Contender::Em,
+];
+
+/// What the names of sets with noise in their discrete columns end in.
+pub(super) const DEQUANTIZED: &str = "+dequantized";
+
+/// A data set with its rows.
+#[derive(Debug, Clone)]
+pub struct PlannedSet {
+    /// What the records say of it.
+    pub record: DataRecord,
+    /// The rows that are split into folds; all training rows if there are test rows.
+    pub rows: Array2<f64>,
+    /// Test rows of their own.
+    pub test: Option<Array2<f64>>,
+}
+
+impl DataRecord {
+    /// The same set with noise in some columns, each with its quantum.
+    pub fn dequantized(&self, columns: Vec<(String, f64)>) -> DataRecord {
+        let data = format!("{}{DEQUANTIZED}", self.data);
+        DataRecord { data, dequantized: columns, ..self.clone() }
+    }
+}
+
+impl PlannedSet {
+    /// The name without what was done to the set, so that the folds of both forms are the same.
+    pub(super) fn base_name(&self) -> &str {
+        self.record.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.record.data)
+    }
+}
+
+/// What is to be compared.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The data sets.
+    pub sets: Vec<PlannedSet>,
+    /// The numbers of components.
+    pub ks: Vec<usize>,
+    /// The learners.
+    pub contenders: Vec<Contender>,
+    /// Seed of splits and starts.
+    pub seed: u64,
+    /// Folds of the cross-validation; 1 if the sets have test rows of their own.
+    pub folds: usize,
+    /// Settings of the learners.
+    pub settings: CellSettings,
+    /// How often each fit is timed; the median counts.
+    pub repeat: usize,
+}
+
+/// One learner with one K on one fold of one data set, still to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// Index of the data set in the plan.
+    pub set: usize,
+    /// The test fold, from 0.
+    pub fold: usize,
+    /// Components.
+    pub k: usize,
+    /// The learner.
+    pub contender: Contender,
+}
+
+impl Plan {
+    /// Refuses a plan that makes no sense.
+    pub fn check(&self) -> Result<(), ExperimentError> {
+        let refuse = |text: String| Err(ExperimentError::Plan(text));
+        if self.sets.is_empty() || self.contenders.is_empty() || self.ks.is_empty() || self.ks.contains(&0) {
+            return refuse("a comparison needs data, learners and numbers of components from 1".into());
+        }
+        if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 {
+            return refuse("restarts, shards and repeats must be at least 1".into());
+        }
+        let mut names = HashSet::new();
+        for set in &self.sets {
+            let name = &set.record.data;
+            if !names.insert(name) {
+                return refuse(format!("two data sets are called '{name}': rename one of the files"));
+            }
+            let rows = set.rows.nrows();
+            match &set.test {
+                Some(test) if test.nrows() == 0 || self.folds != 1 => {
+                    return refuse(format!("'{name}' needs test rows, and then has one fold"));
+                }
+                None if self.folds < 2 || self.folds > rows => {
+                    return refuse(format!(
+                        "{} folds cannot be made of the {rows} rows of '{name}'",
+                        self.folds
+                    ));
+                }
+                _ => {}
+            }
+            let least = fitting_rows(rows - if set.test.is_some() { 0 } else { rows.div_ceil(self.folds) });
+            let largest = self.ks.iter().copied().max().unwrap_or(1);
+            // The second half of the training rows is scored by what was learned from the first.
+            if least / 2 < largest || least == rows {
+                return refuse(format!(
+                    "'{name}' has too few rows for K = {largest}: {least} are left to learn from once test and \
+                     validation rows are set apart"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells that `earlier` records do not have, in the order of the plan.
+    pub fn missing_cells(&self, earlier: &[Record]) -> Vec<Cell> {
+        let done: HashSet<(&str, usize, usize, Contender)> =
+            cells(earlier).map(|cell| (cell.data.as_str(), cell.fold, cell.k, cell.contender)).collect();
+        let mut missing = Vec::new();
+        for (index, set) in self.sets.iter().enumerate() {
+            for fold in 0..self.folds {
+                for &k in &self.ks {
+                    for &contender in &self.contenders {
+                        if !done.contains(&(set.record.data.as_str(), fold, k, contender)) {
+                            missing.push(Cell { set: index, fold, k, contender });
+                        }
+                    }
+                }
+            }
+        }
+        missing
+    }
+
+    /// Refuses to mix with records that were made with other settings or from other data.
+    pub fn check_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
+        for record in earlier {
+            match record {
+                Record::Run(run) => {
+                    same("seed", &run.seed, &self.seed)?;
+                    same("folds", &run.folds, &self.folds)?;
+                    same("restarts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+                    same("shards", &run.settings.shards, &self.settings.shards)?;
+                    same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
+                }
+                Record::Data(data) => {
+                    let Some(set) = self.sets.iter().find(|set| set.record.data == data.data) else {
+                        continue;
+                    };
+                    let of = |what: &str| format!("{what} of '{}'", data.data);
+                    same(&of("rows"), &data.rows, &set.record.rows)?;
+                    same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
+                    same(&of("noise"), &noise(data), &noise(&set.record))?;
+                }
+                _ => {}
+            }
+        }
+        self.check_rows_against(earlier)
+    }
+
+    /// The spread of the training rows tells whether a fold is the one that earlier cells were run on.
+    fn check_rows_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
+        let mut folds: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
+        for cell in cells(earlier) {
+            if let Some(index) = self.sets.iter().position(|set| set.record.data == cell.data)
+                && cell.fold < self.folds
+            {
+                folds.insert((index, cell.fold), (cell.log_jacobian, cell.test.len()));
+            }
+        }
+        for ((index, fold), theirs) in folds {
+            let split = Split::new(self, &self.sets[index], fold);
+            if theirs != (split.log_jacobian(), split.test.nrows()) {
+                return Err(ExperimentError::OtherSettings {
+                    what: format!("'{}' with", self.sets[index].record.data),
+                    theirs: "other rows".into(),
+                    ours: "those it has now".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A seed for one purpose, of its own for each data set.
+    pub(super) fn seed_of(&self, set: &PlannedSet, purpose: &str) -> u64 {
+        derived_seed(self.seed, &format!("{}/{purpose}", set.base_name()))
+    }
+}
+
+fn warmup(settings: &CellSettings) -> String {
+    settings.warmup.map_or("of the start's rows".into(), |rows| format!("{rows} rows"))
+}
+
+fn noise(data: &DataRecord) -> String {
+    if data.dequantized.is_empty() {
+        return "none".into();
+    }
+    data.dequantized
+        .iter()
+        .map(|(name, quantum)| format!("{name} by {quantum}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(), ExperimentError> {
+    if theirs == ours {
+        return Ok(());
+    }
+    Err(ExperimentError::OtherSettings {
+        what: what.into(),
+        theirs: theirs.to_string(),
+        ours: ours.to_string(),
+    })
+}
+
+/// The cells among some records.
+pub(super) fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
+    records.iter().filter_map(|record| match record {
+        Record::Cell(cell) => Some(cell.as_ref()),
+        _ => None,
+    })
+}
+
+/// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
+/// spreads every bit.
+pub(crate) fn derived_seed(seed: u64, words: &str) -> u64 {
+    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = seed.to_le_bytes().into_iter().chain(words.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv);
+    let mut mixed = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::data::Units;
+
+    /// A plan for one small set.
+    pub fn plan_of(rows: usize, folds: usize) -> Plan {
+        let values = Array2::from_shape_fn((rows, 2), |(i, j)| ((i * (j + 3)) as f64 * 0.7).sin());
+        let record = DataRecord {
+            data: "waves".into(),
+            title: "Waves".into(),
+            rows,
+            columns: vec!["a".into(), "b".into()],
+            dequantized: Vec::new(),
+            units: Units::Raw,
+            stand_in: false,
+        };
+        Plan {
+            sets: vec![PlannedSet { record, rows: values, test: None }],
+            ks: vec![1, 2],
+            contenders: vec![Contender::Start, Contender::Obmm],
+            seed: 1,
+            folds,
+            settings: CellSettings { em_restarts: 2, ..CellSettings::default() },
+            repeat: 1,
+        }
+    }
+
+    #[test]
+    fn plans_that_make_no_sense_are_refused() {
+        assert!(plan_of(60, 3).check().is_ok());
+        let refused = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan_of(60, 3);
+            change(&mut plan);
+            plan.check().unwrap_err().to_string()
+        };
+        assert!(refused(&|plan| plan.folds = 1).contains("1 folds cannot be made of the 60 rows"));
+        assert!(refused(&|plan| plan.folds = 61).contains("61 folds"));
+        assert!(refused(&|plan| plan.ks = vec![30]).contains("too few rows for K = 30"));
+        assert!(refused(&|plan| plan.sets.push(plan.sets[0].clone())).contains("two data sets"));
+        assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
+    }
+
+    #[test]
+    fn all_cells_are_missing_at_first() {
+        let plan = plan_of(60, 3);
+        assert_eq!(plan.missing_cells(&[]).len(), 3 * 2 * 2);
+    }
+
+    #[test]
+    fn seeds_differ_by_every_word() {
+        let seeds = [derived_seed(1, "a"), derived_seed(2, "a"), derived_seed(1, "b"), derived_seed(1, "ab")];
+        let distinct: HashSet<u64> = seeds.into_iter().collect();
+        assert_eq!(distinct.len(), 4);
+        assert_eq!(derived_seed(1, "a"), derived_seed(1, "a"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Which rows are learned and which are scored.
+
+use ndarray::{Array2, ArrayView2, Axis, s};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::plan::{Plan, PlannedSet};
+use crate::learn::ColumnSummary;
+
+/// One part in so many of the training rows is for validation.
+const VALIDATION: usize = 10;
+
+/// The rows of one fold.
+pub(super) struct Split {
+    /// Training rows in the order in which they are learned; the last of them are the validation rows.
+    pub train: Array2<f64>,
+    /// Test rows in file order.
+    pub test: Array2<f64>,
+    /// Training rows before the validation rows.
+    pub fitting_rows: usize,
+}
+
+impl Split {
+    pub fn new(plan: &Plan, set: &PlannedSet, fold: usize) -> Split {
+        let (train, test) = indices(plan, set, fold);
+        let test = match &set.test {
+            Some(rows) => rows.clone(),
+            None => set.rows.select(Axis(0), &test),
+        };
+        let fitting_rows = fitting_rows(train.len());
+        Split { train: set.rows.select(Axis(0), &train), test, fitting_rows }
+    }
+
+    /// Training rows that are not for validation.
+    pub fn fitting(&self) -> ArrayView2<'_, f64> {
+        self.train.slice(s![..self.fitting_rows, ..])
+    }
+
+    /// The validation rows.
+    pub fn validation(&self) -> ArrayView2<'_, f64> {
+        self.train.slice(s![self.fitting_rows.., ..])
+    }
+
+    /// `Σ ln sd` of the training rows' columns.
+    pub fn log_jacobian(&self) -> f64 {
+        log_jacobian(self.train.view())
+    }
+}
+
+/// How many of so many training rows are not for validation.
+pub(super) fn fitting_rows(train: usize) -> usize {
+    train - train / VALIDATION
+}
+
+fn log_jacobian(rows: ArrayView2<f64>) -> f64 {
+    let summary = |column: ndarray::ArrayView1<f64>| {
+        let mut summary = ColumnSummary::default();
+        column.iter().for_each(|&value| summary.push(value));
+        summary.unit().ln()
+    };
+    rows.columns().into_iter().map(summary).sum()
+}
+
+/// Training rows in the order of learning, and test rows in file order.
+fn indices(plan: &Plan, set: &PlannedSet, fold: usize) -> (Vec<usize>, Vec<usize>) {
+    let n = set.rows.nrows();
+    let mut order: Vec<usize> = (0..n).collect();
+    let shuffle = |order: &mut [usize], what: &str| {
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(plan.seed_of(set, what)));
+    };
+    shuffle(&mut order, "folds");
+    let test: Vec<usize> = match set.test {
+        Some(_) => Vec::new(),
+        None => order.drain(fold * n / plan.folds..(fold + 1) * n / plan.folds).collect(),
+    };
+    shuffle(&mut order, &format!("order {fold}"));
+    (order, sorted(test))
+}
+
+fn sorted(mut indices: Vec<usize>) -> Vec<usize> {
+    indices.sort_unstable();
+    indices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::plan_of;
+    use super::*;
+
+    #[test]
+    fn every_row_is_tested_once_and_learned_in_all_other_folds() {
+        let plan = plan_of(103, 10);
+        let mut tested = Vec::new();
+        for fold in 0..10 {
+            let (train, test) = indices(&plan, &plan.sets[0], fold);
+            assert!(test.len() == 10 || test.len() == 11);
+            assert!(test.is_sorted() && !train.is_sorted());
+            assert_eq!(sorted([train, test.clone()].concat()), (0..103).collect::<Vec<_>>());
+            tested.extend(test);
+        }
+        assert_eq!(sorted(tested), (0..103).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn noise_does_not_change_who_is_tested() {
+        let mut plan = plan_of(50, 5);
+        let before = indices(&plan, &plan.sets[0], 2);
+        plan.sets[0].record.data += super::super::plan::DEQUANTIZED;
+        assert_eq!(indices(&plan, &plan.sets[0], 2), before);
+        plan.seed += 1;
+        assert_ne!(indices(&plan, &plan.sets[0], 2), before);
+    }
+
+    #[test]
+    fn the_last_tenth_of_the_training_rows_is_for_validation() {
+        let plan = plan_of(100, 10);
+        let split = Split::new(&plan, &plan.sets[0], 0);
+        assert_eq!((split.fitting().nrows(), split.validation().nrows(), split.test.nrows()), (81, 9, 10));
+    }
+}

@@ -1,0 +1,344 @@
+//! All learners with one K on one fold of one data set.
+
+use std::time::Instant;
+
+use ndarray::{ArrayView2, s};
+
+use super::plan::{Plan, PlannedSet};
+use super::record::{CellRecord, Contender};
+use super::split::Split;
+use crate::dist::GaussianMixture;
+use crate::learn::{
+    Algorithm, EmSettings, Health, LearnError, Moments, ObmmSettings, OdmmSettings, OemSettings,
+    OnlineLearner, Prequential, Start, default_init_rows, fit_em, fit_start,
+};
+use crate::stats::median;
+
+/// The exponents that online EM may choose from, by the validation rows.
+pub const ALPHAS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+/// The discounts that oBMM may choose from, by the validation rows.
+pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
+/// Restarts of the batch EM that is scored on the validation rows, where the final one does not do with fewer: it
+/// serves to choose K only.
+pub const VALIDATION_RESTARTS: usize = 3;
+
+/// One K on one fold of one data set, with what its learners share.
+pub(super) struct Trial<'a> {
+    plan: &'a Plan,
+    set: &'a PlannedSet,
+    fold: usize,
+    k: usize,
+    seed: u64,
+    split: Split,
+    log_jacobian: f64,
+    starts: Option<Starts>,
+}
+
+/// The starts that all online learners share.
+struct Starts {
+    /// From the training rows without the validation rows.
+    fitting: Start,
+    /// From all training rows.
+    all: Start,
+    /// From rows of the first half only, so that every row of the second can be scored before it is learned.
+    half: Start,
+    /// Seconds that `all` took.
+    seconds: f64,
+}
+
+/// What a learner came to on all training rows.
+struct Learned {
+    mixture: GaussianMixture,
+    tuned: Option<f64>,
+    validation: f64,
+    prequential: Option<f64>,
+    start_seconds: f64,
+    learn_seconds: f64,
+    health: Health,
+}
+
+impl<'a> Trial<'a> {
+    pub fn new(plan: &'a Plan, set: &'a PlannedSet, fold: usize, k: usize) -> Self {
+        let split = Split::new(plan, set, fold);
+        let seed = plan.seed_of(set, &format!("start {fold} {k}"));
+        let log_jacobian = split.log_jacobian();
+        Trial { plan, set, fold, k, seed, split, log_jacobian, starts: None }
+    }
+
+    /// Learns, scores, and writes down.
+    pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
+        let learned = match contender {
+            Contender::Em => self.learn_em()?,
+            Contender::Start => self.learn_start()?,
+            _ => self.learn_online(contender)?,
+        };
+        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
+            learned.health;
+        Ok(CellRecord {
+            data: self.set.record.data.clone(),
+            fold: self.fold,
+            contender,
+            k: self.k,
+            tuned: learned.tuned,
+            train_rows: self.split.train.nrows(),
+            validation: Some(learned.validation),
+            prequential: learned.prequential,
+            test: scores(&learned.mixture, self.split.test.view()).map(|score| score as f32).collect(),
+            log_jacobian: self.log_jacobian,
+            start_seconds: learned.start_seconds,
+            learn_seconds: learned.learn_seconds,
+            guarded: rows_out_of_range + pivots_raised + nu_floored + literal_steps_kept + components_damped,
+        })
+    }
+
+    /// The mean test score of `contender` after each of some numbers of rows.
+    pub fn curve(
+        &mut self,
+        contender: Contender,
+        tuned: Option<f64>,
+        row_counts: &[usize],
+    ) -> Result<Vec<(u64, f64)>, LearnError> {
+        self.make_starts()?;
+        let mut learner = begin(&algorithm(contender, tuned, self.plan), &self.starts().all)?;
+        let mut points = Vec::with_capacity(row_counts.len());
+        let mut before = 0;
+        for &rows in row_counts {
+            observe(learner.as_mut(), self.split.train.slice(s![before..rows, ..]));
+            before = rows;
+            points.push((rows as u64, mean_score(&learner.estimate(), self.split.test.view())));
+        }
+        Ok(points)
+    }
+
+    /// Training rows.
+    pub fn train_rows(&self) -> usize {
+        self.split.train.nrows()
+    }
+
+    fn learn_em(&self) -> Result<Learned, LearnError> {
+        let restarts = self.plan.settings.em_restarts;
+        let settings = |restarts| EmSettings { restarts, finalists: restarts, ..EmSettings::default() };
+        let quick = settings(restarts.min(VALIDATION_RESTARTS));
+        let first = fit_em(self.split.fitting(), self.k, self.seed, &quick)?;
+        let fit = || fit_em(self.split.train.view(), self.k, self.seed, &settings(restarts));
+        let (fit, learn_seconds) = timed(self.plan.repeat, fit)?;
+        Ok(Learned {
+            mixture: fit.mixture,
+            tuned: None,
+            validation: mean_score(&first.mixture, self.split.validation()),
+            prequential: None,
+            start_seconds: 0.0,
+            learn_seconds,
+            health: Health::default(),
+        })
+    }
+
+    fn learn_start(&mut self) -> Result<Learned, LearnError> {
+        self.make_starts()?;
+        let starts = self.starts();
+        Ok(Learned {
+            mixture: starts.all.mixture.clone(),
+            tuned: None,
+            validation: mean_score(&starts.fitting.mixture, self.split.validation()),
+            prequential: Some(mean_score(&starts.half.mixture, self.second_half())),
+            start_seconds: starts.seconds,
+            learn_seconds: starts.seconds,
+            health: Health::default(),
+        })
+    }
+
+    fn learn_online(&mut self, contender: Contender) -> Result<Learned, LearnError> {
+        self.make_starts()?;
+        let starts = self.starts();
+        let mut best: Option<(Option<f64>, f64)> = None;
+        for tuned in candidates(contender) {
+            let mut learner = begin(&algorithm(contender, tuned, self.plan), &starts.fitting)?;
+            observe(learner.as_mut(), self.split.fitting());
+            let score = mean_score(&learner.estimate(), self.split.validation());
+            if best.is_none_or(|(_, top)| score > top) {
+                best = Some((tuned, score));
+            }
+        }
+        let (tuned, validation) = best.expect("every learner has at least one candidate");
+        let algorithm = algorithm(contender, tuned, self.plan);
+        let learn = || {
+            let mut learner = begin(&algorithm, &starts.all)?;
+            observe(learner.as_mut(), self.split.train.view());
+            Ok((learner.estimate(), learner.health()))
+        };
+        let ((mixture, health), seconds) = timed(self.plan.repeat, learn)?;
+        Ok(Learned {
+            mixture,
+            tuned,
+            validation,
+            prequential: self.prequential(&algorithm)?,
+            start_seconds: starts.seconds,
+            learn_seconds: starts.seconds + seconds,
+            health,
+        })
+    }
+
+    /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
+    /// and learners, however many rows the start takes.
+    fn prequential(&self, algorithm: &Algorithm) -> Result<Option<f64>, LearnError> {
+        let mut learner = begin(algorithm, &self.starts().half)?;
+        observe(learner.as_mut(), self.split.train.slice(s![..self.half(), ..]));
+        Ok(observe(learner.as_mut(), self.second_half()).mean().map(bounded))
+    }
+
+    fn make_starts(&mut self) -> Result<(), LearnError> {
+        if self.starts.is_some() {
+            return Ok(());
+        }
+        let train = self.split.train.view();
+        let wanted = default_init_rows(self.k, train.ncols());
+        let fit = |most: usize| fit_start(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
+        let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
+        // Where the start takes fewer rows than there are, it is the same for all.
+        let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
+        let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);
+        self.starts = Some(Starts { fitting, all, half, seconds });
+        Ok(())
+    }
+
+    fn starts(&self) -> &Starts {
+        self.starts.as_ref().expect("made before any online learner is run")
+    }
+
+    fn half(&self) -> usize {
+        self.split.train.nrows() / 2
+    }
+
+    fn second_half(&self) -> ArrayView2<'_, f64> {
+        self.split.train.slice(s![self.half().., ..])
+    }
+}
+
+/// The values of α or β to choose from.
+fn candidates(contender: Contender) -> Vec<Option<f64>> {
+    match contender {
+        Contender::Oem | Contender::OemPrinted => ALPHAS.into_iter().map(Some).collect(),
+        Contender::ObmmDiscounted => BETAS.into_iter().map(Some).collect(),
+        _ => vec![None],
+    }
+}
+
+/// The online algorithm that a contender stands for. Start and batch EM are not online.
+fn algorithm(contender: Contender, tuned: Option<f64>, plan: &Plan) -> Algorithm {
+    let obmm = |moments, discount| ObmmSettings { moments, discount };
+    let oem = |count_start| {
+        let alpha = tuned.unwrap_or(OemSettings::default().alpha);
+        Algorithm::Oem(OemSettings { alpha, count_start })
+    };
+    match contender {
+        Contender::OemPrinted => oem(false),
+        Contender::Oem => oem(true),
+        Contender::ObmmPaper => Algorithm::Obmm(obmm(Moments::Paper, 0.0)),
+        Contender::ObmmDiscounted => Algorithm::Obmm(obmm(Moments::Whitened, tuned.unwrap_or(0.0))),
+        Contender::Odmm => Algorithm::Odmm(OdmmSettings {
+            obmm: ObmmSettings::default(),
+            shards: plan.settings.shards,
+            warmup: plan.settings.warmup,
+        }),
+        Contender::Obmm | Contender::Start | Contender::Em => Algorithm::Obmm(ObmmSettings::default()),
+    }
+}
+
+fn begin(algorithm: &Algorithm, start: &Start) -> Result<Box<dyn OnlineLearner>, LearnError> {
+    algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())
+}
+
+/// Learns `rows`, and gives the score that they got beforehand.
+fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
+    let mut score = Prequential::default();
+    let values = rows.as_slice().expect("rows are a stretch of a matrix in standard layout");
+    learner.observe_block(values, &mut score);
+    score
+}
+
+fn scores<'a>(mixture: &'a GaussianMixture, rows: ArrayView2<'a, f64>) -> impl Iterator<Item = f64> {
+    let mut scorer = mixture.scorer();
+    let mut buffer = vec![0.0; rows.ncols()];
+    (0..rows.nrows()).map(move |i| {
+        buffer.iter_mut().zip(rows.row(i)).for_each(|(to, from)| *to = *from);
+        bounded(scorer.log_density(&buffer))
+    })
+}
+
+fn mean_score(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> f64 {
+    scores(mixture, rows).sum::<f64>() / rows.nrows().max(1) as f64
+}
+
+/// JSON has no infinities; a row of no density at all counts as the worst number that a record can hold.
+fn bounded(score: f64) -> f64 {
+    let most = f64::from(f32::MAX);
+    if score.is_nan() { -most } else { score.clamp(-most, most) }
+}
+
+/// What `work` gives, and the median of the seconds it took.
+fn timed<T>(repeat: usize, mut work: impl FnMut() -> Result<T, LearnError>) -> Result<(T, f64), LearnError> {
+    let mut time = || {
+        let begun = Instant::now();
+        let value = work()?;
+        Ok((value, begun.elapsed().as_secs_f64()))
+    };
+    let (value, first) = time()?;
+    let mut seconds = vec![first];
+    for _ in 1..repeat {
+        seconds.push(time()?.1);
+    }
+    Ok((value, median(&seconds).unwrap_or(first)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::plan_of;
+    use super::*;
+
+    #[test]
+    fn every_contender_fills_its_cell() {
+        let plan = plan_of(240, 4);
+        let mut trial = Trial::new(&plan, &plan.sets[0], 1, 2);
+        let all = super::super::plan::DEFAULT_CONTENDERS.into_iter().chain([Contender::ObmmPaper]);
+        for contender in all {
+            let cell = trial.run(contender).unwrap();
+            assert_eq!((cell.contender, cell.k, cell.fold, cell.train_rows), (contender, 2, 1, 180));
+            assert_eq!(cell.test.len(), 60);
+            assert!(cell.test.iter().all(|score| score.is_finite()), "{contender:?}");
+            assert!(cell.validation.is_some_and(f64::is_finite), "{contender:?}");
+            assert_eq!(cell.prequential.is_some(), contender != Contender::Em, "{contender:?}");
+            assert_eq!(cell.tuned.is_some(), candidates(contender).len() > 1, "{contender:?}");
+            assert!(cell.learn_seconds >= cell.start_seconds);
+        }
+    }
+
+    #[test]
+    fn a_cell_does_not_depend_on_who_ran_before_it() {
+        let plan = plan_of(120, 3);
+        let cell = |before: &[Contender]| {
+            let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
+            before.iter().for_each(|&contender| drop(trial.run(contender).unwrap()));
+            let cell = trial.run(Contender::Oem).unwrap();
+            (cell.test, cell.validation, cell.prequential, cell.tuned)
+        };
+        assert_eq!(cell(&[]), cell(&[Contender::Start, Contender::Odmm, Contender::Em]));
+    }
+
+    #[test]
+    fn a_curve_ends_where_the_cell_is() {
+        let plan = plan_of(120, 3);
+        let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
+        let cell = trial.run(Contender::Obmm).unwrap();
+        let points = trial.curve(Contender::Obmm, None, &[10, 80]).unwrap();
+        let mean = cell.test.iter().map(|&score| f64::from(score)).sum::<f64>() / 40.0;
+        assert_eq!((points.len(), points[1].0), (2, 80));
+        assert!((points[1].1 - mean).abs() < 1e-6);
+    }
+
+    #[test]
+    fn scores_without_a_number_become_the_worst_there_is() {
+        assert_eq!(bounded(f64::NEG_INFINITY), f64::from(f32::MIN));
+        assert_eq!(bounded(f64::NAN) as f32, f32::MIN);
+        assert_eq!(bounded(-1.5), -1.5);
+    }
+}
