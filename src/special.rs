@@ -30,6 +30,25 @@ pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     leading + (stirling_tail(top) - stirling_tail(base)) + rising.ln()
 }
 
+/// `ln Γ(x + d/2) − ln Γ(x) + d/2 · ln b` for `x, b > 0`: what the evidence of a component needs after every
+/// update, with one logarithm where `x` is large.
+///
+/// About the middle `w = x + (h−1)/2`, `h = d/2`, the odd terms of Stirling's series cancel:
+/// `h ln w − B₃(a)/3w² − B₅(a)/10w⁴ − B₇(a)/21w⁶`, `a = (h+1)/2`, with the Bernoulli polynomials `B`.
+pub fn log_gamma_ratio_scaled(x: f64, d: usize, b: f64) -> f64 {
+    let h = d as f64 / 2.0;
+    let w = x + (h - 1.0) / 2.0;
+    if w < 20.0 * h.max(1.0) {
+        return log_gamma_ratio(x, d) + h * b.ln();
+    }
+    let a = (h + 1.0) / 2.0;
+    let b3 = a * (0.5 + a * (a - 1.5));
+    let b5 = a * (-1.0 / 6.0 + a * a * (5.0 / 3.0 + a * (a - 2.5)));
+    let b7 = a * (1.0 / 6.0 + a * a * (-7.0 / 6.0 + a * a * (3.5 + a * (a - 3.5))));
+    let square = 1.0 / (w * w);
+    h * (w * b).ln() - square * (b3 / 3.0 + square * (b5 / 10.0 + square * (b7 / 21.0)))
+}
+
 /// From here on five terms of Stirling's series give full double precision.
 const STIRLING_FROM: f64 = 16.0;
 
@@ -63,6 +82,24 @@ pub fn normalise_log_weights(values: &mut [f64]) -> f64 {
         *value *= inverse;
     }
     top + sum.ln()
+}
+
+/// Shares a row out: log-densities in, responsibilities `∝ weight · density` out. Returns
+/// `ln Σ weight · density / Σ weight`, or −∞ (and zeros) if nothing is finite.
+pub fn share_out(log_densities: &mut [f64], weights: &[f64], total_weight: f64) -> f64 {
+    let top = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for (value, weight) in log_densities.iter_mut().zip(weights) {
+        *value = weight * (*value - top).exp();
+        sum += *value;
+    }
+    if !(top.is_finite() && sum > 0.0) {
+        log_densities.fill(0.0);
+        return f64::NEG_INFINITY;
+    }
+    // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
+    log_densities.iter_mut().for_each(|value| *value /= sum);
+    top + (sum / total_weight).ln()
 }
 
 /// `ln Σ exp(v)`.

@@ -42,10 +42,7 @@ fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
     for row in rows.outer_iter() {
         learner.observe(&row.to_vec()).unwrap();
     }
-    match learner.state() {
-        LearnerState::Bayes { posterior, .. } => posterior,
-        LearnerState::Point { .. } => unreachable!("oBMM learns a posterior"),
-    }
+    learner.state().posterior().unwrap().clone()
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `gmm-bmm compare`: run several learners over a range of K on one or more data sets.
 
+mod provenance;
+
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -13,6 +15,7 @@ use serde::Serialize;
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::{KRange, ReadingArgs, parse_k, usage};
+use super::fit::warn_of_columns;
 use super::pass::watch_for_interrupt;
 use crate::data::{
     Catalogue, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
@@ -21,6 +24,7 @@ use crate::experiment::{
     CellSettings, Contender, DEFAULT_CONTENDERS, DataRecord, Ending, ExperimentError, Pairs, Plan,
     PlannedSet, Record, RecordFile, RunRecord, SelectRule, Workers, read_records,
 };
+use crate::learn::find_column_faults;
 use crate::report::{ReportOptions, write_report};
 
 /// Compare learners over a range of K on one or more data sets
@@ -326,8 +330,8 @@ impl Args {
         RunRecord {
             tool: env!("CARGO_PKG_VERSION").into(),
             command: std::env::args().collect::<Vec<_>>().join(" "),
-            began: utc(SystemTime::now()),
-            processor: processor(),
+            began: provenance::utc(SystemTime::now()),
+            processor: provenance::processor(),
             threads: workers.jobs * workers.threads,
             seed: plan.seed,
             folds: plan.folds,
@@ -374,6 +378,7 @@ impl Args {
         let (columns, named) = (rows.columns().to_vec(), rows.named);
         let values = as_matrix(rows.read_all()?);
         rows.tell_end(console);
+        warn_of_columns(&find_column_faults(values.view()), &columns, console);
         let test = match &self.test {
             None => None,
             Some(test) => {
@@ -462,43 +467,9 @@ fn set_name(path: &Path) -> String {
     }
 }
 
-/// `2026-01-31T12:00:00Z`.
-fn utc(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, clock) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of year 0, in which every leap day is the last of its year (Howard Hinnant's algorithm).
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// The processor as the system names it.
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    named.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn times_are_written_as_dates() {
-        let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "1970-01-01T00:00:00Z");
-        assert_eq!(at(951_827_696), "2000-02-29T12:34:56Z");
-        assert_eq!(at(1_772_323_199), "2026-02-28T23:59:59Z");
-        assert_eq!(at(1_772_323_200), "2026-03-01T00:00:00Z");
-    }
 
     #[test]
     fn sets_are_called_after_their_files() {

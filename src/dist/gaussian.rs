@@ -11,6 +11,8 @@ use crate::special::LN_2PI;
 pub struct Gaussian {
     mean: Vec<f64>,
     covariance: Factor,
+    #[serde(skip)]
+    log_det: f64,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +35,8 @@ impl Gaussian {
     pub fn new(mean: Vec<f64>, covariance: Factor) -> Result<Self, DistError> {
         check_length("mean", mean.len(), covariance.dim())?;
         check_finite("mean", &mean)?;
-        Ok(Gaussian { mean, covariance })
+        let log_det = covariance.log_det();
+        Ok(Gaussian { mean, covariance, log_det })
     }
 
     /// `μ`.
@@ -60,7 +63,7 @@ impl Density for Gaussian {
     fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64 {
         subtract(x, &self.mean, deviation);
         let q = self.covariance.quadratic_form(deviation, whitened);
-        Gaussian::log_density_of(q, self.covariance.log_det(), self.dim())
+        Gaussian::log_density_of(q, self.log_det, self.dim())
     }
 
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {

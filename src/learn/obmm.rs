@@ -6,7 +6,7 @@ use super::online::{Cell, Change, Online, Rule};
 use super::projection::{RawPrecision, Scalars, least_nu, project_dirichlet, project_dirichlet_literally};
 use super::{Health, LearnError, LearnerState, OnlineLearner};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
-use crate::special::{LN_PI, log_gamma_ratio};
+use crate::special::{LN_PI, log_gamma_ratio_scaled};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -103,15 +103,16 @@ impl ObmmRule {
 }
 
 impl Rule for ObmmRule {
-    /// `ln a_j/A + ln t_j(x)` with `t` the Student-t evidence of the component.
-    fn log_terms(&mut self, _x: &[f64], cells: &[Cell], terms: &mut [f64]) {
-        let log_total = self.total.ln();
-        let parts = terms.iter_mut().zip(cells).zip(&self.scalars).zip(&self.a);
-        for (((term, cell), scalars), a) in parts {
-            let b = scalars.kappa / (scalars.kappa + 1.0);
-            let tail = 0.5 * (scalars.nu + 1.0) * (b * cell.q).ln_1p();
-            *term = a.ln() - log_total + scalars.log_constant - tail;
+    /// `ln t_j(x)`, the Student-t evidence of the component.
+    fn log_densities(&mut self, _x: &[f64], cells: &[Cell], out: &mut [f64]) {
+        for ((out, cell), own) in out.iter_mut().zip(cells).zip(&self.scalars) {
+            let b = own.kappa / (own.kappa + 1.0);
+            *out = own.log_constant - 0.5 * (own.nu + 1.0) * (b * cell.q).ln_1p();
         }
+    }
+
+    fn weights(&self) -> (&[f64], f64) {
+        (&self.a, self.total)
     }
 
     fn update(&mut self, j: usize, r: f64, cell: &Cell, health: &mut Health) -> Option<Change> {
@@ -149,8 +150,8 @@ impl Rule for ObmmRule {
         let d = dim as f64;
         let own = &mut self.scalars[j];
         let b = own.kappa / (own.kappa + 1.0);
-        own.log_constant = log_gamma_ratio((own.nu + 1.0 - d) / 2.0, dim)
-            + 0.5 * (d * (b.ln() - LN_PI) - cell.matrix.log_det());
+        own.log_constant = log_gamma_ratio_scaled((own.nu + 1.0 - d) / 2.0, dim, b)
+            - 0.5 * (d * LN_PI + cell.matrix.log_det());
     }
 
     fn update_weights(&mut self, r: &[f64], health: &mut Health) {

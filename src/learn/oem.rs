@@ -52,7 +52,9 @@ impl OemSettings {
             start,
             start_rows,
             rows,
+            step: 0.0,
         };
+        rule.step = rule.step_size();
         rule.frozen_log_det = rule.frozen.iter().map(|cell| cell.matrix.log_det()).collect();
         Box::new(Online::new(cells_of(mixture), rule, floor, health))
     }
@@ -73,6 +75,8 @@ struct OemRule {
     start: GaussianMixture,
     start_rows: u64,
     rows: u64,
+    /// `γ` of the next row.
+    step: f64,
     /// The start, by which responsibilities are shared out while the statistics of the first rows gather.
     frozen: Vec<Cell>,
     frozen_log_det: Vec<f64>,
@@ -100,23 +104,27 @@ impl OemRule {
 }
 
 impl Rule for OemRule {
-    fn log_terms(&mut self, x: &[f64], cells: &[Cell], terms: &mut [f64]) {
+    fn log_densities(&mut self, x: &[f64], cells: &[Cell], out: &mut [f64]) {
         let dim = x.len();
         let gathering = self.gathering();
-        for (j, term) in terms.iter_mut().enumerate() {
-            let (weight, q, log_det) = if gathering {
+        for (j, out) in out.iter_mut().enumerate() {
+            let (q, log_det) = if gathering {
                 self.frozen[j].look_at(x);
-                (self.start.weights()[j], self.frozen[j].q, self.frozen_log_det[j])
+                (self.frozen[j].q, self.frozen_log_det[j])
             } else {
-                (self.weights[j], cells[j].q, self.log_det[j])
+                (cells[j].q, self.log_det[j])
             };
-            *term = weight.ln() + Gaussian::log_density_of(q, log_det, dim);
+            *out = Gaussian::log_density_of(q, log_det, dim);
         }
     }
 
+    fn weights(&self) -> (&[f64], f64) {
+        if self.gathering() { (self.start.weights(), 1.0) } else { (&self.weights, 1.0) }
+    }
+
     fn update(&mut self, j: usize, r: f64, _cell: &Cell, _health: &mut Health) -> Option<Change> {
-        let gained = self.step_size() * r;
-        let weight = (1.0 - self.step_size()) * self.weights[j] + gained;
+        let gained = self.step * r;
+        let weight = (1.0 - self.step) * self.weights[j] + gained;
         let share = (gained / weight).min(LARGEST_SHARE);
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
         share.is_finite().then_some(Change {
@@ -132,9 +140,10 @@ impl Rule for OemRule {
     }
 
     fn update_weights(&mut self, r: &[f64], _health: &mut Health) {
-        let step = self.step_size();
+        let step = self.step;
         self.weights.iter_mut().zip(r).for_each(|(weight, r)| *weight += step * (r - *weight));
         self.rows += 1;
+        self.step = self.step_size();
     }
 
     fn estimate(&self, cells: &[Cell]) -> GaussianMixture {

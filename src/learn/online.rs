@@ -3,6 +3,7 @@
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::{ComponentMatrix, Factor};
+use crate::special::share_out;
 
 /// Below this a responsibility changes nothing in double precision.
 const NEGLIGIBLE: f64 = 1e-17;
@@ -51,8 +52,11 @@ impl Cell {
 
 /// What differs between learners: the evidence of a row, and what a responsibility does to a component.
 pub(super) trait Rule: Send {
-    /// `ln (weight_j · density_j(x))` of each component; the cells have looked at `x`.
-    fn log_terms(&mut self, x: &[f64], cells: &[Cell], terms: &mut [f64]);
+    /// `ln density_j(x)` of each component; the cells have looked at `x`.
+    fn log_densities(&mut self, x: &[f64], cells: &[Cell], out: &mut [f64]);
+
+    /// What each component's density is weighted by, and the sum of that.
+    fn weights(&self) -> (&[f64], f64);
 
     /// Learns the row for component `j`, whose responsibility is `r`. `None` leaves its cell as it is.
     fn update(&mut self, j: usize, r: f64, cell: &Cell, health: &mut Health) -> Option<Change>;
@@ -75,7 +79,7 @@ pub(super) struct Online<R> {
     rule: R,
     /// Least variance of each column given the columns before it.
     floor: Vec<f64>,
-    terms: Vec<f64>,
+    shares: Vec<f64>,
     health: Health,
 }
 
@@ -84,23 +88,24 @@ impl<R: Rule> Online<R> {
         for (j, cell) in cells.iter().enumerate() {
             rule.refresh(j, cell);
         }
-        let terms = vec![0.0; cells.len()];
-        Online { cells, rule, floor, terms, health }
+        let shares = vec![0.0; cells.len()];
+        Online { cells, rule, floor, shares, health }
     }
 }
 
 impl<R: Rule> OnlineLearner for Online<R> {
     fn observe(&mut self, x: &[f64]) -> Option<f64> {
         self.cells.iter_mut().for_each(|cell| cell.look_at(x));
-        self.rule.log_terms(x, &self.cells, &mut self.terms);
-        let evidence = crate::special::normalise_log_weights(&mut self.terms);
+        self.rule.log_densities(x, &self.cells, &mut self.shares);
+        let (weights, total) = self.rule.weights();
+        let evidence = share_out(&mut self.shares, weights, total);
         if !evidence.is_finite() {
             // So far out that its squared distance is not a number any more: nothing can be learned from it.
             self.health.rows_out_of_range += 1;
             return None;
         }
         for (j, cell) in self.cells.iter_mut().enumerate() {
-            let r = self.terms[j];
+            let r = self.shares[j];
             if r < NEGLIGIBLE {
                 continue;
             }
@@ -109,7 +114,7 @@ impl<R: Rule> OnlineLearner for Online<R> {
                 self.rule.refresh(j, cell);
             }
         }
-        self.rule.update_weights(&self.terms, &mut self.health);
+        self.rule.update_weights(&self.shares, &mut self.health);
         Some(evidence)
     }
 

@@ -40,8 +40,6 @@ pub struct Factor {
     scale: f64,
     /// Lower triangle by columns: column `j` holds rows `j..d`.
     lower: Vec<f64>,
-    /// `ln |LLᵀ|`, always a function of `lower` alone, so that a factor read back from a file is the same.
-    log_det_lower: f64,
 }
 
 /// How a factor is written in a file: rows of the lower triangle.
@@ -113,7 +111,7 @@ impl Factor {
         if !(scale > 0.0 && scale.is_finite()) {
             return Err(FactorError::Scale(scale));
         }
-        let mut factor = Factor { dim, scale, lower, log_det_lower: 0.0 };
+        let factor = Factor { dim, scale, lower };
         for pivot in 0..dim {
             let value = factor.lower[factor.column_start(pivot)];
             if !(value > 0.0) {
@@ -123,7 +121,6 @@ impl Factor {
         if let Some(&value) = factor.lower.iter().find(|value| !value.is_finite()) {
             return Err(FactorError::NotPositiveDefinite { pivot: 0, value });
         }
-        factor.refresh_log_det();
         Ok(factor)
     }
 
@@ -136,9 +133,22 @@ impl Factor {
         self.dim
     }
 
-    /// `ln |Ψ|`.
+    /// `ln |Ψ|`: one logarithm for all pivots, which are multiplied, with powers of two set aside.
     pub fn log_det(&self) -> f64 {
-        self.log_det_lower + self.dim as f64 * self.scale.ln()
+        let root = self.scale.sqrt();
+        let mut product = 1.0f64;
+        let mut exponent = 0i64;
+        let mut index = 0;
+        for j in 0..self.dim {
+            product *= root * self.lower[index];
+            index += self.dim - j;
+            if !(1e-140..1e140).contains(&product) {
+                let (mantissa, power) = libm::frexp(product);
+                product = mantissa;
+                exponent += i64::from(power);
+            }
+        }
+        2.0 * (product.ln() + exponent as f64 * std::f64::consts::LN_2)
     }
 
     /// `y = L⁻¹v`. Returns `q = vᵀΨ⁻¹v = |y|²/c`.
@@ -191,7 +201,6 @@ impl Factor {
                 *sum += y[j] * old;
             }
         }
-        self.refresh_log_det();
     }
 
     /// `Ψ ← cΨ` for `c > 0`.
@@ -209,7 +218,6 @@ impl Factor {
         let power = libm::ldexp(1.0, half);
         self.scale = libm::ldexp(self.scale, -2 * half);
         self.lower.iter_mut().for_each(|value| *value *= power);
-        self.refresh_log_det();
     }
 
     /// `Ψ ← DΨD` for a positive diagonal `D`: a change of the columns' units.
@@ -220,7 +228,6 @@ impl Factor {
                 *value *= unit;
             }
         }
-        self.refresh_log_det();
     }
 
     /// Raises every pivot (the variance of column `j` given the columns before it) to at least
@@ -238,9 +245,7 @@ impl Factor {
             }
             index += self.dim - j;
         }
-        if raised > 0 {
-            self.refresh_log_det();
-        }
+        if raised > 0 {}
         raised
     }
 
@@ -313,23 +318,6 @@ impl Factor {
         let (least, most) =
             relative.fold((f64::INFINITY, 0.0f64), |(least, most), v| (least.min(v), most.max(v)));
         most / least
-    }
-
-    /// One logarithm for all pivots: they are multiplied, with powers of two set aside.
-    fn refresh_log_det(&mut self) {
-        let mut product = 1.0f64;
-        let mut exponent = 0i64;
-        let mut index = 0;
-        for j in 0..self.dim {
-            product *= self.lower[index];
-            index += self.dim - j;
-            if !(1e-140..1e140).contains(&product) {
-                let (mantissa, power) = libm::frexp(product);
-                product = mantissa;
-                exponent += i64::from(power);
-            }
-        }
-        self.log_det_lower = 2.0 * (product.ln() + exponent as f64 * std::f64::consts::LN_2);
     }
 }
 
