@@ -43,8 +43,10 @@
 pub mod cli;
 pub mod data;
 pub mod dist;
+pub mod experiment;
 pub mod learn;
 pub mod linalg;
 pub mod model;
+pub mod report;
 pub mod special;
 pub mod stats;

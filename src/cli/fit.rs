@@ -434,7 +434,7 @@ fn bic_penalty(k: usize, dim: usize, rows: usize) -> f64 {
     free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
 }
 
-fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
+pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
     for fault in faults {
         match fault {
             ColumnFault::Constant { column } => {

@@ -1,5 +1,6 @@
 //! The command line: each command parses its arguments, calls the library and prints.
 
+mod compare;
 mod console;
 mod data_args;
 mod datasets;
@@ -47,6 +48,7 @@ struct Cli {
 enum Command {
     Fit(fit::Args),
     Eval(eval::Args),
+    Compare(Box<compare::Args>),
     Merge(merge::Args),
     Show(show::Args),
     Synth(synth::Args),
@@ -84,6 +86,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
     match cli.command {
         Command::Fit(args) => fit::run(&args, console),
         Command::Eval(args) => eval::run(&args, console),
+        Command::Compare(args) => compare::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),
         Command::Show(args) => show::run(&args, console),
         Command::Synth(args) => synth::run(&args, console),

@@ -7,6 +7,7 @@ mod block;
 mod catalogue;
 mod cell;
 mod columns;
+mod dequantize;
 mod detect;
 mod error;
 mod input;
@@ -20,6 +21,7 @@ mod text;
 
 pub use block::Block;
 pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use dequantize::{DiscreteColumn, add_noise, discrete_column, find_discrete, with_noise};
 pub use error::{BadCell, BadRow, DataError, RowProblem};
 pub use input::Input;
 pub use shuffle::ShuffleBuffer;

@@ -245,7 +245,6 @@ impl Factor {
             }
             index += self.dim - j;
         }
-        if raised > 0 {}
         raised
     }
 

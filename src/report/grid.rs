@@ -1,0 +1,225 @@
+//! The tables, laid out once for every format.
+
+use super::names::{self, NONE, fixed, name, p_value, significant, thousands, title};
+use super::summary::{PaperColumns, SetSummary, Summary};
+use crate::data::Units;
+use crate::experiment::{Contender, SIGNIFICANCE};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Grid {
+    pub caption: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
+    /// How many columns at the left hold words; the rest hold numbers.
+    pub words: usize,
+}
+
+impl Grid {
+    /// Whether a column has arrows: then every cell of it needs room for one, to keep the digits in line.
+    pub fn has_arrows(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| !row[column].arrow.is_empty())
+    }
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Cell {
+    pub text: String,
+    pub best: bool,
+    pub arrow: &'static str,
+}
+
+impl Cell {
+    fn new(text: impl Into<String>) -> Self {
+        Cell { text: text.into(), ..Cell::default() }
+    }
+
+    fn of(value: Option<f64>, write: impl Fn(f64) -> String) -> Self {
+        Cell::new(value.map_or_else(|| NONE.to_string(), write))
+    }
+
+    /// Text and arrow.
+    pub fn whole(&self) -> String {
+        if self.arrow.is_empty() { self.text.clone() } else { format!("{}{}", self.text, self.arrow) }
+    }
+}
+
+/// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
+pub(super) fn scores(summary: &Summary) -> Grid {
+    let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
+    let mut head = vec!["data set".to_string(), "units".to_string()];
+    head.extend(summary.contenders.iter().map(|contender| name(*contender).to_string()));
+    head.extend(paper.head());
+    let row = |set: &SetSummary| {
+        let mut row = vec![Cell::new(title(&set.data)), Cell::new(names::units(set.units))];
+        for contender in &summary.contenders {
+            let entry = set.entry(*contender);
+            let mut cell = Cell::of(entry.and_then(|entry| entry.score()).map(|score| score.mean), |mean| {
+                fixed(mean, 2)
+            });
+            if let Some(entry) = entry {
+                cell.best = entry.best;
+                cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
+            }
+            row.push(cell);
+        }
+        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
+        row
+    };
+    Grid {
+        caption: "Mean test log-likelihood per row, in nats".to_string(),
+        head,
+        rows: summary.sets.iter().map(row).collect(),
+        words: 2,
+    }
+}
+
+/// Seconds of learning at the K chosen for the reference, and how often the reference's.
+pub(super) fn times(summary: &Summary) -> Grid {
+    let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
+    let mut head = vec!["data set".to_string(), "K".to_string()];
+    head.extend(summary.contenders.iter().map(|contender| name(*contender).to_string()));
+    head.extend(paper.head());
+    let row = |set: &SetSummary| {
+        let k = set.time_k(summary.reference);
+        let mut row = vec![Cell::new(title(&set.data)), Cell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
+        for contender in &summary.contenders {
+            let seconds = k.and_then(|k| median_seconds(set, *contender, k));
+            let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
+            row.push(Cell::of(seconds, |seconds| match ratio {
+                Some(ratio) => format!("{} ({}×)", significant(seconds), names::ratio(ratio)),
+                None => significant(seconds),
+            }));
+        }
+        row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
+        row
+    };
+    let base = summary.reference.map(|contender| format!(", and how often that of {}", name(contender)));
+    Grid {
+        caption: format!(
+            "Learning time in seconds, start included, median over folds, at the same K for all{}",
+            base.unwrap_or_default()
+        ),
+        head,
+        rows: summary.sets.iter().map(row).collect(),
+        words: 1,
+    }
+}
+
+pub(super) fn median_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+    Some(set.entry(contender)?.at(k)?.learn_seconds.median)
+}
+
+/// Time as a multiple of the reference's at the same K.
+pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: Contender, k: usize) -> Option<f64> {
+    let ratio = median_seconds(set, contender, k)? / median_seconds(set, summary.reference?, k)?;
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Everything about the cells of the main table.
+pub(super) fn details(summary: &Summary) -> Grid {
+    let head =
+        ["data set", "learner", "K", "mean", "std. error", "p", "p (Holm)", "effect", "tuned", "seconds"];
+    let mut rows = Vec::new();
+    for set in &summary.sets {
+        for entry in &set.entries {
+            let Some(score) = entry.score() else { continue };
+            rows.push(vec![
+                Cell::new(title(&set.data)),
+                Cell::new(name(entry.contender)),
+                Cell::new(score.k.to_string()),
+                Cell { best: entry.best, ..Cell::new(fixed(score.mean, 4)) },
+                Cell::of(score.standard_error, |error| fixed(error, 4)),
+                Cell::of(entry.p_value, p_value),
+                Cell::of(entry.p_holm, p_value),
+                Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
+                Cell::of(score.tuned, significant),
+                Cell::new(significant(score.learn_seconds.mean)),
+            ]);
+        }
+    }
+    Grid {
+        caption: "The same with the chosen K, standard errors over rows, tests, and mean seconds".to_string(),
+        head: head.map(String::from).to_vec(),
+        rows,
+        words: 2,
+    }
+}
+
+/// How the table is to be read, a sentence each.
+pub(super) fn legend(summary: &Summary) -> Vec<String> {
+    let mut legend = Vec::new();
+    if let Some(reference) = summary.reference {
+        let reference = name(reference);
+        legend.push(format!(
+            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}), paired on {}. \
+             The test weighs ranks, so a few extreme rows can move the mean the other way.",
+            SIGNIFICANCE,
+            names::pairs(summary.options.pairs)
+        ));
+    }
+    legend.push(format!("K is chosen for each learner {}.", names::select_rule(summary.options.select)));
+    if summary.sets.iter().any(|set| set.units == Units::Zscore) {
+        legend.push(
+            "Units: scores of a z-scored set are those of columns scaled to standard deviation 1, by the exact Jacobian."
+                .to_string(),
+        );
+    }
+    if summary.sets.iter().any(|set| set.paper != PaperColumns::default()) {
+        legend.push(
+            "Paper: figures printed by Jaini & Poupart (2016), shown where data and units are theirs."
+                .to_string(),
+        );
+    }
+    legend
+}
+
+/// What is special about single data sets, a sentence each.
+pub(super) fn notes(summary: &Summary) -> Vec<String> {
+    let mut notes = Vec::new();
+    for set in &summary.sets {
+        let data = &set.data;
+        if data.stand_in {
+            notes.push(format!(
+                "{}: a synthetic stand-in of the size of a set that was not at hand ({} rows). Its scores say nothing about that set.",
+                title(data),
+                thousands(data.rows as u64)
+            ));
+        }
+        if !data.dequantized.is_empty() {
+            let columns: Vec<_> =
+                data.dequantized.iter().map(|(column, quantum)| format!("{column} ({quantum})")).collect();
+            notes.push(format!(
+                "{}: uniform noise of one quantum was added to the discrete columns, which otherwise have no bounded likelihood: {}.",
+                title(data),
+                columns.join(", ")
+            ));
+        }
+    }
+    notes.extend(summary.notes.iter().cloned());
+    notes
+}
+
+/// Which of the paper's columns there are.
+struct PaperHead([bool; 3]);
+
+impl PaperHead {
+    fn new<'a>(rows: impl Iterator<Item = &'a PaperColumns>) -> Self {
+        PaperHead(rows.map(values).fold([false; 3], |any, row| [0, 1, 2].map(|i| any[i] || row[i].is_some())))
+    }
+
+    fn head(&self) -> Vec<String> {
+        let names = ["paper oEM", "paper oBMM", "paper oDMM"];
+        names.iter().zip(self.0).filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()
+    }
+
+    fn cells(&self, row: &PaperColumns, write: impl Fn(f64) -> String) -> Vec<Cell> {
+        let there = values(row).into_iter().zip(self.0).filter(|(_, there)| *there);
+        there.map(|(value, _)| Cell::of(value, &write)).collect()
+    }
+}
+
+fn values(row: &PaperColumns) -> [Option<f64>; 3] {
+    [row.oem, row.obmm, row.odmm]
+}

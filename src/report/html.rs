@@ -1,0 +1,180 @@
+//! `report.html`: one self-contained page.
+
+use std::fmt::Write;
+
+use super::grid::{self, Grid};
+use super::names::{description, name, thousands, title};
+use super::plot::Picture;
+use super::summary::Summary;
+
+const STYLE: &str = include_str!("report.css");
+
+pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
+    let mut page = String::from(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Comparison of learners</title>\n<style>\n",
+    );
+    page.push_str(STYLE);
+    page.push_str(
+        "</style>\n</head>\n<body>\n<header>\n<h1>Comparison of learners of Gaussian mixtures</h1>\n",
+    );
+    page.push_str(
+        "<nav aria-label=\"Sections\"><a href=\"#compared\">What was compared</a> <a href=\"#table\">Table</a> \
+         <a href=\"#sets\">Data sets</a> <a href=\"#times\">Times</a> <a href=\"#notes\">Notes</a> \
+         <a href=\"#provenance\">Provenance</a></nav>\n</header>\n<main>\n",
+    );
+    compared(&mut page, summary);
+    page.push_str("<section id=\"table\"><h2>Table</h2>\n");
+    table(&mut page, &grid::scores(summary));
+    list(
+        &mut page,
+        "legend",
+        &[vec!["Bold: the best online learner.".to_string()], grid::legend(summary)].concat(),
+    );
+    page.push_str("<details><summary>Chosen K, standard errors, p-values</summary>\n");
+    table(&mut page, &grid::details(summary));
+    page.push_str("</details></section>\n");
+    sets(&mut page, summary, pictures);
+    page.push_str("<section id=\"times\"><h2>Times</h2>\n");
+    table(&mut page, &grid::times(summary));
+    page.push_str("</section>\n<section id=\"notes\"><h2>Notes</h2>\n");
+    let notes = grid::notes(summary);
+    list(&mut page, "notes", &notes);
+    if notes.is_empty() {
+        page.push_str("<p>None: no stand-ins, no added noise, no gaps.</p>\n");
+    }
+    page.push_str("</section>\n");
+    provenance(&mut page, summary);
+    page.push_str("</main>\n</body>\n</html>\n");
+    page
+}
+
+fn compared(page: &mut String, summary: &Summary) {
+    let sets = summary.sets.len();
+    let _ = write!(
+        page,
+        "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learned a mixture of Gaussians from the training rows of \
+         {sets} data set{}, once for every fold and every number of components K. The figures are the mean log-likelihood that its \
+         model gives to rows that it has not seen: higher is better, and a difference of 1 means that an unseen row is \
+         about 2.7 times as likely.</p>\n<dl>\n",
+        if sets == 1 { "" } else { "s" }
+    );
+    for contender in &summary.contenders {
+        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", name(*contender), escape(description(*contender)));
+    }
+    page.push_str("</dl></section>\n");
+}
+
+fn sets(page: &mut String, summary: &Summary, pictures: &[Vec<Picture>]) {
+    page.push_str("<section id=\"sets\"><h2>Data sets</h2>\n");
+    for (set, pictures) in summary.sets.iter().zip(pictures) {
+        let _ = writeln!(page, "<h3>{}</h3>", escape(&title(&set.data)));
+        if set.data.rows > 0 {
+            let columns = set.data.columns.len();
+            let rows = thousands(set.data.rows as u64);
+            let names = escape(&set.data.columns.join(", "));
+            let _ = writeln!(page, "<p>{rows} rows, {columns} columns: {names}.</p>");
+        }
+        for picture in pictures {
+            let label = format!("<svg role=\"img\" aria-label=\"{}\" ", escape(&picture.alt));
+            let svg = picture.svg.replacen("<svg ", &label, 1);
+            let caption = escape(&picture.caption);
+            let _ = writeln!(page, "<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>");
+        }
+    }
+    page.push_str("</section>\n");
+}
+
+fn provenance(page: &mut String, summary: &Summary) {
+    page.push_str("<section id=\"provenance\"><h2>Provenance</h2>\n");
+    for run in &summary.runs {
+        let ks: Vec<_> = run.ks.iter().map(usize::to_string).collect();
+        let folds = if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) };
+        let facts = [
+            ("Command", format!("<code>{}</code>", escape(&run.command))),
+            ("Version", escape(&run.tool)),
+            ("Began", escape(&run.began)),
+            ("Processor", escape(&run.processor)),
+            ("Threads", run.threads.to_string()),
+            ("Seed", run.seed.to_string()),
+            ("Tested on", folds),
+            ("K", ks.join(", ")),
+        ];
+        page.push_str("<dl>\n");
+        for (what, value) in facts {
+            let _ = writeln!(page, "<dt>{what}</dt><dd>{value}</dd>");
+        }
+        page.push_str("</dl>\n");
+    }
+    page.push_str("</section>\n");
+}
+
+fn table(page: &mut String, grid: &Grid) {
+    let caption = escape(&grid.caption);
+    let _ = write!(
+        page,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n<caption>{caption}</caption>\n<thead><tr>"
+    );
+    let class = |index: usize| if index < grid.words { " class=\"word\"" } else { "" };
+    for (index, head) in grid.head.iter().enumerate() {
+        let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(index), escape(head));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for row in &grid.rows {
+        page.push_str("<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            let mut text = escape(&cell.text);
+            if cell.best {
+                text = format!("<strong class=\"best\">{text}</strong>");
+            }
+            text.push_str(match cell.arrow {
+                "↑" => "<span class=\"arrow\" role=\"img\" aria-label=\"significantly better\">↑</span>",
+                "↓" => "<span class=\"arrow\" role=\"img\" aria-label=\"significantly worse\">↓</span>",
+                _ if grid.has_arrows(index) => "<span class=\"arrow\"></span>",
+                _ => "",
+            });
+            let _ = match index {
+                0 => write!(page, "<th scope=\"row\" class=\"word\">{text}</th>"),
+                _ => write!(page, "<td{}>{text}</td>", class(index)),
+            };
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n");
+}
+
+fn list(page: &mut String, class: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "<ul class=\"{class}\">");
+    for line in lines {
+        let _ = writeln!(page, "<li>{}</li>", escape(line));
+    }
+    page.push_str("</ul>\n");
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn names_cannot_become_markup() {
+        assert_eq!(escape("<b a=\"1\">'&"), "&lt;b a=&quot;1&quot;&gt;&#39;&amp;");
+    }
+}

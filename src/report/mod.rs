@@ -1,0 +1,119 @@
+//! Records → tables and pictures. Nothing is fitted here: whatever is shown is computed from the records alone.
+//!
+//! [`read_records`](crate::experiment::read_records) reads `records.jsonl`, [`Summary`] holds the figures, and [`write_report`] writes them as
+//! CSV, Markdown, SVG and PNG pictures and one self-contained page. One file of this module writes one format.
+
+mod csv;
+mod grid;
+mod html;
+mod markdown;
+mod names;
+mod paired;
+mod plot;
+mod scores;
+mod summary;
+mod terminal;
+
+pub use names::{description, name};
+pub use paired::Arrow;
+pub use plot::figure1;
+pub use scores::{Score, Spread};
+pub use summary::{Entry, PaperColumns, SetSummary, Summary};
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::data::Units;
+use crate::experiment::{Pairs, Record, SelectRule};
+use crate::model::OutputFile;
+
+/// How records are to be summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// How K is chosen for each learner.
+    pub select: SelectRule,
+    /// What the signed-rank test pairs.
+    pub pairs: Pairs,
+    /// The units to show scores in; by default those that each data set names.
+    pub units: Option<Units>,
+}
+
+/// What can go wrong between records and a report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// There is no result to show.
+    #[error("the records hold no result: run the comparison first")]
+    NothingToShow,
+    /// Two learners were tested on different rows.
+    #[error(
+        "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data, so remove them and run the comparison again"
+    )]
+    Unpaired {
+        /// The data set.
+        data: String,
+        /// The fold, from 0.
+        fold: usize,
+        /// A learner.
+        one: &'static str,
+        /// Its test rows.
+        one_rows: usize,
+        /// The other learner.
+        other: &'static str,
+        /// Its test rows.
+        other_rows: usize,
+    },
+    /// A file of the report cannot be written.
+    #[error("'{}' cannot be written: {source}", file.display())]
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A picture cannot be drawn.
+    #[error("the picture '{name}' cannot be drawn: {reason}")]
+    Drawing {
+        /// The picture.
+        name: String,
+        /// What the drawing library says.
+        reason: String,
+    },
+}
+
+/// Writes `loglik.csv`, `times.csv`, `summary.md`, `plots/*.svg`, `plots/*.png` and `report.html` into a folder,
+/// which is made if it is not there.
+pub fn write_report(
+    records: &[Record],
+    options: &ReportOptions,
+    folder: &Path,
+) -> Result<Summary, ReportError> {
+    let summary = Summary::new(records, options)?;
+    write_file(folder, "loglik.csv", csv::scores(&summary).as_bytes())?;
+    write_file(folder, "times.csv", csv::times(&summary).as_bytes())?;
+    let pictures = plot::pictures(&summary, records)?;
+    for picture in pictures.iter().flatten() {
+        write_picture(folder, picture)?;
+    }
+    write_file(folder, "summary.md", markdown::render(&summary, &pictures).as_bytes())?;
+    write_file(folder, "report.html", html::render(&summary, &pictures).as_bytes())?;
+    Ok(summary)
+}
+
+fn write_picture(folder: &Path, picture: &plot::Picture) -> Result<(), ReportError> {
+    write_file(folder, &format!("plots/{}.svg", picture.name), picture.svg.as_bytes())?;
+    write_file(folder, &format!("plots/{}.png", picture.name), &picture.png)
+}
+
+fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ReportError> {
+    let path = folder.join(name);
+    let write = || {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let mut file = OutputFile::create(&path)?;
+        file.write_all(bytes)?;
+        file.commit()
+    };
+    write().map_err(|source| ReportError::Unwritable { file: path.clone(), source })
+}

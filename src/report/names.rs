@@ -1,0 +1,171 @@
+//! What contenders and units are called, and how numbers are written.
+
+use crate::data::Units;
+use crate::experiment::{Contender, DataRecord, Pairs, SelectRule};
+
+/// Every contender, in the order of the tables.
+pub(super) const ORDER: [Contender; 8] = [
+    Contender::Start,
+    Contender::OemPrinted,
+    Contender::Oem,
+    Contender::Obmm,
+    Contender::ObmmDiscounted,
+    Contender::ObmmPaper,
+    Contender::Odmm,
+    Contender::Em,
+];
+
+/// What a contender is called in tables and pictures.
+pub fn name(contender: Contender) -> &'static str {
+    match contender {
+        Contender::Start => "start",
+        Contender::OemPrinted => "oEM printed",
+        Contender::Oem => "oEM",
+        Contender::Obmm => "oBMM",
+        Contender::ObmmDiscounted => "oBMM β",
+        Contender::ObmmPaper => "paper moments",
+        Contender::Odmm => "oDMM",
+        Contender::Em => "EM",
+    }
+}
+
+/// What a contender is, in a few words.
+pub fn description(contender: Contender) -> &'static str {
+    match contender {
+        Contender::Start => {
+            "the fit of the first, buffered rows, from which every online learner begins; what the pass itself adds is the difference to this"
+        }
+        Contender::OemPrinted => "online EM as printed: its step size begins at the first row",
+        Contender::Oem => "online EM whose step size counts the rows of the start",
+        Contender::Obmm => "online Bayesian Moment Matching, exact Bayes",
+        Contender::ObmmDiscounted => {
+            "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows"
+        }
+        Contender::ObmmPaper => "online Bayesian Moment Matching by the paper's printed equations",
+        Contender::Odmm => "online distributed Moment Matching: shards learned apart, then merged",
+        Contender::Em => "batch EM with restarts, which may read the data many times: the level to reach",
+    }
+}
+
+/// A data set's name with what a reader must know of it.
+pub(super) fn title(data: &DataRecord) -> String {
+    let mut title = data.title.clone();
+    if !data.dequantized.is_empty() && !title.contains("dequantized") {
+        title.push_str(", dequantized");
+    }
+    if data.stand_in {
+        title.push_str(" (stand-in)");
+    }
+    title
+}
+
+/// Whether it learns in one pass over a stream.
+pub(super) fn is_online(contender: Contender) -> bool {
+    !matches!(contender, Contender::Start | Contender::Em)
+}
+
+pub(super) fn units(units: Units) -> &'static str {
+    match units {
+        Units::Raw => "raw",
+        Units::Zscore => "z-scored",
+    }
+}
+
+pub(super) fn select_rule(rule: SelectRule) -> &'static str {
+    match rule {
+        SelectRule::Validation => "by its mean log-likelihood on validation rows",
+        SelectRule::Evidence => {
+            "by its prequential log-likelihood (batch EM, which has none, on validation rows)"
+        }
+        SelectRule::Paper => {
+            "as in the paper, on the test rows themselves: the first K that the next one does not significantly improve on"
+        }
+    }
+}
+
+pub(super) fn pairs(pairs: Pairs) -> &'static str {
+    match pairs {
+        Pairs::Rows => "the log-likelihoods of the test rows of all folds",
+        Pairs::Folds => "the mean test log-likelihoods of the folds",
+    }
+}
+
+/// What stands where there is no number.
+pub(super) const NONE: &str = "–";
+
+/// A number with so many decimals and a true minus sign.
+pub(super) fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return NONE.to_string();
+    }
+    let text = format!("{value:.decimals$}");
+    let text = if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+        text.trim_start_matches('-').to_string()
+    } else {
+        text
+    };
+    text.replace('-', "−")
+}
+
+/// A positive number to three significant digits.
+pub(super) fn significant(value: f64) -> String {
+    if !value.is_finite() || value < 0.0 {
+        return NONE.to_string();
+    }
+    if value == 0.0 {
+        return "0".to_string();
+    }
+    if value < 1e-4 {
+        return format!("{value:.0e}").replace('-', "−");
+    }
+    let decimals = (2 - value.log10().floor() as i32).max(0);
+    fixed(value, decimals as usize)
+}
+
+/// How often one time goes into another.
+pub(super) fn ratio(value: f64) -> String {
+    match value {
+        v if v >= 9.95 => fixed(v, 0),
+        v if v >= 0.995 => fixed(v, 1),
+        v if v >= 0.01 => fixed(v, 2),
+        _ => "< 0.01".to_string(),
+    }
+}
+
+/// A p-value.
+pub(super) fn p_value(value: f64) -> String {
+    if value < 1e-4 { "< 0.0001".to_string() } else { fixed(value, 4) }
+}
+
+/// `12345` as `12,345`.
+pub(super) fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!(fixed(-9.654, 2), "−9.65");
+        assert_eq!(fixed(-0.001, 2), "0.00");
+        assert_eq!(fixed(f64::NAN, 2), NONE);
+        assert_eq!(significant(1234.5), "1234");
+        assert_eq!(significant(1.2345), "1.23");
+        assert_eq!(significant(0.012345), "0.0123");
+        assert_eq!(significant(0.000012), "1e−5");
+        assert_eq!([ratio(15.6), ratio(2.11), ratio(0.244), ratio(0.001)], ["16", "2.1", "0.24", "< 0.01"]);
+        assert_eq!(p_value(0.0123), "0.0123");
+        assert_eq!(p_value(1e-9), "< 0.0001");
+        assert_eq!([thousands(7), thousands(170_000)], ["7", "170,000"]);
+    }
+}

@@ -1,0 +1,218 @@
+//! Drawing in pixels, the same for SVG and PNG.
+
+use std::sync::OnceLock;
+
+use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{Circle, DashedPathElement, PathElement, Polygon, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{
+    Color, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE, register_font,
+};
+
+use super::style::Mark;
+
+/// PNG pixels per SVG pixel.
+const PNG_SCALE: u32 = 2;
+/// PNGs are drawn so much larger still and averaged down, which smooths edges.
+const SMOOTHING: u32 = 2;
+/// Registered under the name of the generic family, so that an SVG viewer takes its own such font.
+const FONT: &str = "sans-serif";
+
+pub(super) type Area<B> = DrawingArea<B, Shift>;
+pub(super) type Failure<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
+pub(super) type Drawn<B> = Result<(), Failure<B>>;
+pub(super) type Point = (i32, i32);
+
+/// Something that can be drawn by any back end.
+pub(super) trait Figure {
+    /// Width and height in SVG pixels.
+    fn size(&self) -> (u32, u32);
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B>;
+}
+
+/// A white sheet with the scale of its pixels.
+pub(super) struct Canvas<B: DrawingBackend> {
+    pub area: Area<B>,
+    scale: f64,
+    text: TextMetrics,
+}
+
+/// How a back end sets text.
+#[derive(Clone, Copy)]
+struct TextMetrics {
+    /// What a size is multiplied by, to look the same in both.
+    size: f64,
+    /// By how much of its size text must be lowered.
+    drop: f64,
+}
+
+/// The size is that of a line, and the em is so much smaller.
+const IN_SVG: TextMetrics = TextMetrics { size: 1.24 / 1.164, drop: 0.0 };
+/// The back end sets text too high.
+const IN_PNG: TextMetrics = TextMetrics { size: 1.0, drop: 0.15 };
+
+impl<B: DrawingBackend> Canvas<B> {
+    /// Pixels for so many SVG pixels.
+    pub fn px(&self, length: f64) -> i32 {
+        (length * self.scale).round() as i32
+    }
+
+    pub fn stroke(&self, colour: impl Color, width: f64) -> ShapeStyle {
+        colour.stroke_width(((width * self.scale).round() as u32).max(1))
+    }
+
+    pub fn font(&self, size: f64, colour: RGBColor, bold: bool) -> TextStyle<'static> {
+        let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
+        // Not `FontDesc::style`, which changes the name of the style and keeps the glyphs.
+        let mut text = TextStyle::from((FONT, size * self.text.size * self.scale, style).into_font());
+        text.color = colour.to_backend_color();
+        text
+    }
+
+    /// Text anchored at a point.
+    pub fn text(&self, text: &str, at: Point, style: TextStyle<'_>, h: HPos, v: VPos) -> Drawn<B> {
+        let at = (at.0, at.1 + self.dropped(&style));
+        self.area.draw(&Text::new(text.to_string(), at, style.pos(Pos::new(h, v))))
+    }
+
+    /// Text that reads upwards, centred at a point.
+    pub fn upward_text(&self, text: &str, at: Point, style: TextStyle<'_>) -> Drawn<B> {
+        let at = (at.0 + self.dropped(&style), at.1);
+        let style = style.transform(FontTransform::Rotate270).pos(Pos::new(HPos::Center, VPos::Top));
+        self.area.draw(&Text::new(text.to_string(), at, style))
+    }
+
+    fn dropped(&self, style: &TextStyle<'_>) -> i32 {
+        (self.text.drop * style.font.get_size()).round() as i32
+    }
+
+    pub fn line(&self, points: &[Point], style: ShapeStyle) -> Drawn<B> {
+        self.area.draw(&PathElement::new(points.to_vec(), style))
+    }
+
+    pub fn dashed(&self, points: &[Point], style: ShapeStyle) -> Drawn<B> {
+        let (dash, gap) = (self.px(6.0), self.px(4.0));
+        self.area.draw(&DashedPathElement::new(points.to_vec(), dash, gap, style))
+    }
+
+    pub fn bar(&self, corners: [Point; 2], colour: RGBColor) -> Drawn<B> {
+        self.area.draw(&Rectangle::new(corners, colour.filled()))
+    }
+
+    pub fn ring(&self, at: Point, radius: f64, colour: RGBColor, width: f64) -> Drawn<B> {
+        self.area.draw(&Circle::new(at, self.px(radius), self.stroke(colour, width)))
+    }
+
+    pub fn mark(&self, mark: Mark, at: Point, colour: RGBColor) -> Drawn<B> {
+        let r = self.px(4.0);
+        let shift = |offsets: &[Point]| offsets.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect::<Vec<_>>();
+        let fill = |offsets: &[Point]| self.area.draw(&Polygon::new(shift(offsets), colour.filled()));
+        let strokes = |a: [Point; 2], b: [Point; 2]| {
+            self.line(&shift(&a), self.stroke(colour, 2.0))?;
+            self.line(&shift(&b), self.stroke(colour, 2.0))
+        };
+        match mark {
+            Mark::Dot => self.area.draw(&Circle::new(at, r, colour.filled())),
+            Mark::Ring => {
+                self.area.draw(&Circle::new(at, r, WHITE.filled()))?;
+                self.ring(at, 3.5, colour, 1.5)
+            }
+            Mark::Square => fill(&[(-r, -r), (r, -r), (r, r), (-r, r)]),
+            Mark::Diamond => fill(&[(0, -r - r / 3), (r + r / 3, 0), (0, r + r / 3), (-r - r / 3, 0)]),
+            Mark::Up => fill(&[(0, -r - r / 4), (r + r / 4, r), (-r - r / 4, r)]),
+            Mark::Down => fill(&[(0, r + r / 4), (r + r / 4, -r), (-r - r / 4, -r)]),
+            Mark::Cross => strokes([(-r, -r), (r, r)], [(-r, r), (r, -r)]),
+            Mark::Plus => strokes([(-r - r / 4, 0), (r + r / 4, 0)], [(0, -r - r / 4), (0, r + r / 4)]),
+        }
+    }
+}
+
+/// A figure as SVG text and PNG bytes.
+pub(super) fn render(figure: &impl Figure) -> Result<(String, Vec<u8>), String> {
+    let (width, height) = figure.size();
+    let scale = PNG_SCALE * SMOOTHING;
+    let (wide, high) = (width * scale, height * scale);
+    let mut svg = String::new();
+    draw_on(SVGBackend::with_string(&mut svg, (wide, high)), scale, IN_SVG, figure)?;
+    // The back end knows whole pixels only, so that the picture is drawn large and shown small.
+    let svg = svg.replacen(
+        &format!("width=\"{wide}\" height=\"{high}\""),
+        &format!("width=\"{width}\" height=\"{height}\""),
+        1,
+    );
+
+    let mut pixels = vec![0u8; (wide * high * 3) as usize];
+    draw_on(BitMapBackend::with_buffer(&mut pixels, (wide, high)), scale, IN_PNG, figure)?;
+    let png = encode(width * PNG_SCALE, height * PNG_SCALE, &averaged(&pixels, wide as usize))
+        .map_err(|error| error.to_string())?;
+    Ok((svg, png))
+}
+
+fn draw_on<B: DrawingBackend>(
+    backend: B,
+    scale: u32,
+    text: TextMetrics,
+    figure: &impl Figure,
+) -> Result<(), String> {
+    register_fonts()?;
+    let canvas = Canvas { area: backend.into_drawing_area(), scale: f64::from(scale), text };
+    let draw = || {
+        canvas.area.fill(&WHITE)?;
+        figure.draw(&canvas)?;
+        canvas.area.present()
+    };
+    draw().map_err(|error| error.to_string())
+}
+
+fn register_fonts() -> Result<(), String> {
+    static DONE: OnceLock<bool> = OnceLock::new();
+    let done = DONE.get_or_init(|| {
+        let normal = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
+        let bold = register_font(FONT, FontStyle::Bold, dejavu::sans::bold());
+        normal.is_ok() && bold.is_ok()
+    });
+    if *done { Ok(()) } else { Err("the built-in font is damaged".to_string()) }
+}
+
+/// Each square of `SMOOTHING`² pixels becomes their mean.
+fn averaged(pixels: &[u8], width: usize) -> Vec<u8> {
+    let step = SMOOTHING as usize;
+    let rows: Vec<&[u8]> = pixels.chunks_exact(width * 3).collect();
+    let mut small = Vec::with_capacity(pixels.len() / (step * step));
+    for band in rows.chunks_exact(step) {
+        for x in 0..width / step {
+            for channel in 0..3 {
+                let of = |row: &&[u8]| -> usize {
+                    (0..step).map(|dx| usize::from(row[(x * step + dx) * 3 + channel])).sum()
+                };
+                let sum: usize = band.iter().map(of).sum();
+                small.push((sum / (step * step)) as u8);
+            }
+        }
+    }
+    small
+}
+
+fn encode(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_pixels_become_their_mean() {
+        let pixels = [[0u8; 3], [100; 3], [50; 3], [250; 3]].concat();
+        assert_eq!(averaged(&pixels, 2), [100, 100, 100]);
+    }
+}

@@ -1,0 +1,252 @@
+//! Axes: ranges, ticks, and the frame with its grid.
+
+use plotters::backend::DrawingBackend;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::canvas::{Canvas, Drawn, Point};
+use super::style::{FAINT, GREY, INK};
+use crate::report::names::{fixed, thousands};
+
+const LABEL: f64 = 13.0;
+const TITLE: f64 = 14.0;
+const HEADING: f64 = 16.0;
+
+/// One axis. A log axis holds decimal logarithms.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Axis {
+    pub low: f64,
+    pub high: f64,
+    pub ticks: Vec<(f64, String)>,
+    pub title: String,
+    /// Whether ticks are names rather than numbers: then they have no grid.
+    pub named: bool,
+}
+
+impl Axis {
+    /// About `count` round ticks over a range that is widened a little.
+    pub fn linear(low: f64, high: f64, count: usize, title: &str) -> Self {
+        let (low, high) = if high > low { (low, high) } else { (low - 0.5, low + 0.5) };
+        let margin = 0.04 * (high - low);
+        let (low, high) = (low - margin, high + margin);
+        let rough = (high - low) / count as f64;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= 0.7 * rough);
+        let step = step.unwrap_or(10.0 * power);
+        let decimals = (-(step * 1.0001).log10().floor()).max(0.0) as usize;
+        let first = (low / step).ceil() as i64;
+        let ticks = (first..).map(|i| i as f64 * step).take_while(|value| *value <= high);
+        let ticks = ticks.map(|value| (value, fixed(value, decimals))).collect();
+        Axis { low, high, ticks, title: title.to_string(), named: false }
+    }
+
+    /// A log axis over positive values: ticks at 1, or at 1, 2 and 5, times powers of ten.
+    pub fn log(low: f64, high: f64, write: impl Fn(f64) -> String, title: &str) -> Self {
+        let (mut from, mut to) = (low.log10(), high.log10());
+        if to - from < 0.3 {
+            (from, to) = (from - 0.15, to + 0.15);
+        }
+        let margin = 0.03 * (to - from);
+        let (from, to) = (from - margin, to + margin);
+        let multiples: &[f64] = if to - from > 1.6 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        // At most about six labels.
+        let every = (((to - from) / 6.0).ceil() as i32).max(1);
+        let mut ticks = Vec::new();
+        for power in from.floor() as i32..=to.ceil() as i32 {
+            for multiple in multiples.iter().filter(|_| power % every == 0) {
+                let value = multiple * 10f64.powi(power);
+                if (from..=to).contains(&value.log10()) {
+                    ticks.push((value.log10(), write(value)));
+                }
+            }
+        }
+        Axis { low: from, high: to, ticks, title: title.to_string(), named: false }
+    }
+
+    /// Whole numbers, with half a step to either side.
+    pub fn whole(values: &[usize], title: &str) -> Self {
+        let (low, high) =
+            (values.iter().min().copied().unwrap_or(1), values.iter().max().copied().unwrap_or(1));
+        let every = ((high - low) / 16 + 1).max(1);
+        let ticks = (low..=high).step_by(every).map(|value| (value as f64, value.to_string())).collect();
+        Axis { low: low as f64 - 0.5, high: high as f64 + 0.5, ticks, title: title.to_string(), named: false }
+    }
+}
+
+/// Rows, as `10,000`.
+pub(super) fn rows(value: f64) -> String {
+    thousands(value.round() as u64)
+}
+
+/// A power of ten or a multiple, as `0.01` or `1000`.
+pub(super) fn plain(value: f64) -> String {
+    if !(1e-4..1e5).contains(&value) {
+        return format!("{value:.0e}").replace('-', "−");
+    }
+    fixed(value, (-value.log10().floor()).max(0.0) as usize)
+}
+
+/// The range to show of some values: all of them, unless the lowest lie far below the middle one, as those of a
+/// learner that broke down do; then only to `reach` times the distance from the highest to the middle one, which
+/// keeps the rest readable.
+pub(super) fn readable(values: impl Iterator<Item = f64>, reach: f64) -> Option<(f64, f64)> {
+    let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (lowest, highest) = (*sorted.first()?, *sorted.last()?);
+    let upper_half = highest - sorted[sorted.len() / 2];
+    let floor = highest - reach * upper_half;
+    if upper_half <= 0.0 || lowest >= floor {
+        return Some((lowest, highest));
+    }
+    // Down to the lowest value that is still in reach, so that no room is wasted.
+    let reached = sorted.iter().copied().find(|value| *value >= floor).unwrap_or(floor);
+    Some((reached - 0.08 * (highest - reached), highest))
+}
+
+/// Where data are drawn, in pixels.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    left: i32,
+    top: i32,
+    right: i32,
+    bottom: i32,
+    x: Axis,
+    y: Axis,
+}
+
+impl Frame {
+    /// Lays axes out inside a box (left, top, right, bottom; SVG pixels) and draws heading, grid and labels.
+    pub fn draw<B: DrawingBackend>(
+        canvas: &Canvas<B>,
+        outer: [f64; 4],
+        heading: &str,
+        x: Axis,
+        y: Axis,
+    ) -> Result<Self, super::canvas::Failure<B>> {
+        let longest = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+        let for_labels = 8.0 + 0.62 * LABEL * longest as f64;
+        let for_title = |axis: &Axis, room: f64| if axis.title.is_empty() { 0.0 } else { room };
+        let frame = Frame {
+            left: canvas.px(outer[0] + for_labels + for_title(&y, TITLE + 9.0)),
+            top: canvas.px(outer[1] + HEADING + 11.0),
+            right: canvas.px(outer[2]),
+            bottom: canvas.px(outer[3] - LABEL - 10.0 - for_title(&x, TITLE + 7.0)),
+            x,
+            y,
+        };
+        frame.draw_grid(canvas)?;
+        let middle = ((frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2);
+        let title = || canvas.font(TITLE, INK, false);
+        if !frame.x.title.is_empty() {
+            let at = (middle.0, canvas.px(outer[3]));
+            canvas.text(&frame.x.title, at, title(), HPos::Center, VPos::Bottom)?;
+        }
+        if !frame.y.title.is_empty() {
+            canvas.upward_text(&frame.y.title, (canvas.px(outer[0]), middle.1), title())?;
+        }
+        let heading_style = canvas.font(HEADING, INK, true);
+        canvas.text(heading, (frame.left, canvas.px(outer[1])), heading_style, HPos::Left, VPos::Top)?;
+        Ok(frame)
+    }
+
+    fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+        let label = || canvas.font(LABEL, INK, false);
+        let gap = canvas.px(6.0);
+        for (value, text) in &self.x.ticks {
+            let (x, _) = self.at(*value, self.y.low);
+            canvas.line(&[(x, self.top), (x, self.bottom)], canvas.stroke(FAINT, 1.0))?;
+            canvas.text(text, (x, self.bottom + gap), label(), HPos::Center, VPos::Top)?;
+        }
+        for (value, text) in &self.y.ticks {
+            let (_, y) = self.at(self.x.low, *value);
+            if !self.y.named {
+                canvas.line(&[(self.left, y), (self.right, y)], canvas.stroke(FAINT, 1.0))?;
+            }
+            canvas.text(text, (self.left - gap, y), label(), HPos::Right, VPos::Center)?;
+        }
+        let corners = [(self.left, self.top), (self.left, self.bottom), (self.right, self.bottom)];
+        canvas.line(&corners, canvas.stroke(GREY, 1.0))
+    }
+
+    /// The pixel of a value.
+    pub fn at(&self, x: f64, y: f64) -> Point {
+        let part = |axis: &Axis, value: f64| (value - axis.low) / (axis.high - axis.low);
+        let across = part(&self.x, x) * f64::from(self.right - self.left);
+        let up = part(&self.y, y) * f64::from(self.bottom - self.top);
+        (self.left + across.round() as i32, self.bottom - up.round() as i32)
+    }
+
+    /// Whether a point lies inside.
+    pub fn shows(&self, x: f64, y: f64) -> bool {
+        (self.x.low..=self.x.high).contains(&x) && (self.y.low..=self.y.high).contains(&y)
+    }
+
+    /// The lowest value that is shown.
+    pub fn floor(&self) -> f64 {
+        self.y.low
+    }
+
+    /// A broken line through points, cut off where it leaves the frame below or above.
+    pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Point; 2]> {
+        let clip = |a: (f64, f64), b: (f64, f64)| {
+            let (low, high) = (self.y.low, self.y.high);
+            if a.1.max(b.1) < low || a.1.min(b.1) > high {
+                return None;
+            }
+            let cut = |from: (f64, f64), to: (f64, f64)| {
+                let y = from.1.clamp(low, high);
+                let share = if y == from.1 { 0.0 } else { (y - from.1) / (to.1 - from.1) };
+                self.at(from.0 + share * (to.0 - from.0), y)
+            };
+            Some([cut(a, b), cut(b, a)])
+        };
+        points.windows(2).filter_map(|pair| clip(pair[0], pair[1])).collect()
+    }
+
+    /// Draws that line; joined segments in one piece, so that dashes and joints are clean.
+    pub fn draw_line<B: DrawingBackend>(
+        &self,
+        canvas: &Canvas<B>,
+        points: &[(f64, f64)],
+        style: plotters::style::ShapeStyle,
+        dashed: bool,
+    ) -> Drawn<B> {
+        let mut run: Vec<Point> = Vec::new();
+        let draw = |run: &[Point]| if dashed { canvas.dashed(run, style) } else { canvas.line(run, style) };
+        for [from, to] in self.polyline(points) {
+            if run.last() != Some(&from) {
+                if run.len() > 1 {
+                    draw(&run)?;
+                }
+                run = vec![from];
+            }
+            run.push(to);
+        }
+        if run.len() > 1 { draw(&run) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let axis = Axis::linear(-9.83, -8.91, 6, "");
+        let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels, ["−9.8", "−9.6", "−9.4", "−9.2", "−9.0"]);
+        let axis = Axis::log(100.0, 170_000.0, rows, "");
+        let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels, ["100", "1,000", "10,000", "100,000"]);
+        assert_eq!([plain(0.001), plain(0.5), plain(20.0), plain(1e-6)], ["0.001", "0.5", "20", "1e−6"]);
+        assert_eq!(Axis::linear(3.0, 3.0, 5, "").ticks.len(), 5);
+    }
+
+    #[test]
+    fn outliers_below_are_cut_off_and_even_spreads_are_not() {
+        let (low, high) = readable([-10.0, -9.5, -9.0, -8.8, -8.5, -500.0, -400.0].into_iter(), 4.0).unwrap();
+        assert!(low > -11.0 && high == -8.5, "{low}");
+        assert_eq!(readable((0..10).map(f64::from), 4.0), Some((0.0, 9.0)));
+        assert_eq!(readable([2.0, 2.0, 1.0].into_iter(), 4.0), Some((1.0, 2.0)));
+        assert_eq!(readable(std::iter::empty(), 4.0), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! The legend, beside or below the data.
+
+use plotters::backend::DrawingBackend;
+use plotters::style::RGBColor;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::canvas::{Canvas, Drawn};
+use super::style::{GREY, INK, Mark};
+
+const TEXT: f64 = 13.5;
+const NOTE: f64 = 11.5;
+const SAMPLE: f64 = 26.0;
+
+/// One line of a legend.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Item {
+    pub text: String,
+    /// A smaller line below, where there is more to say.
+    pub note: String,
+    pub colour: RGBColor,
+    pub mark: Option<Mark>,
+    pub dashed: bool,
+}
+
+/// Draws items below each other from a corner, in SVG pixels.
+pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
+    let mut y = y;
+    for item in items {
+        draw_item(canvas, item, x, y)?;
+        y += if item.note.is_empty() { 22.0 } else { 36.0 };
+    }
+    Ok(())
+}
+
+/// Draws items beside each other, each so wide as its text needs.
+pub(super) fn draw_row<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
+    let mut x = x;
+    for item in items {
+        draw_item(canvas, item, x, y)?;
+        x += SAMPLE + 36.0 + 0.6 * TEXT * item.text.chars().count() as f64;
+    }
+    Ok(())
+}
+
+fn draw_item<B: DrawingBackend>(canvas: &Canvas<B>, item: &Item, x: f64, y: f64) -> Drawn<B> {
+    let ends = [(canvas.px(x), canvas.px(y)), (canvas.px(x + SAMPLE), canvas.px(y))];
+    let stroke = canvas.stroke(item.colour, 2.0);
+    if item.dashed {
+        canvas.dashed(&ends, stroke)?
+    } else {
+        canvas.line(&ends, stroke)?
+    }
+    if let Some(mark) = item.mark {
+        canvas.mark(mark, (canvas.px(x + SAMPLE / 2.0), canvas.px(y)), item.colour)?;
+    }
+    let left = canvas.px(x + SAMPLE + 7.0);
+    let font = canvas.font(TEXT, INK, false);
+    canvas.text(&item.text, (left, canvas.px(y)), font, HPos::Left, VPos::Center)?;
+    if item.note.is_empty() {
+        return Ok(());
+    }
+    let font = canvas.font(NOTE, GREY, false);
+    canvas.text(&item.note, (left, canvas.px(y + 15.0)), font, HPos::Left, VPos::Center)
+}

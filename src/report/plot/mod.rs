@@ -1,0 +1,135 @@
+//! Pictures, each as SVG and as PNG at twice the resolution, with an embedded font.
+
+mod by_k;
+mod canvas;
+mod curves;
+mod figure1;
+mod frame;
+mod legend;
+mod style;
+mod times;
+
+pub use figure1::figure1;
+
+use std::collections::BTreeSet;
+
+use super::ReportError;
+use super::names::{name, title};
+use super::summary::{SetSummary, Summary};
+use crate::experiment::{CurveRecord, Record};
+
+/// A picture in both formats.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Picture {
+    /// The file's name, without folder and ending.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub caption: String,
+    /// What one sees in it, for those who cannot.
+    pub alt: String,
+    pub svg: String,
+    pub png: Vec<u8>,
+}
+
+impl Picture {
+    fn draw(
+        name: String,
+        caption: String,
+        alt: String,
+        figure: &impl canvas::Figure,
+    ) -> Result<Self, ReportError> {
+        let failed = |reason| ReportError::Drawing { name: name.clone(), reason };
+        let (svg, png) = canvas::render(figure).map_err(failed)?;
+        Ok(Picture { name, caption, alt, svg, png })
+    }
+}
+
+/// The pictures of each data set.
+pub(super) fn pictures(summary: &Summary, records: &[Record]) -> Result<Vec<Vec<Picture>>, ReportError> {
+    let mut taken = BTreeSet::new();
+    summary
+        .sets
+        .iter()
+        .map(|set| {
+            let slug = slug(&set.data.data, &mut taken);
+            let curves: Vec<_> = records.iter().filter_map(|record| curve_of(record, set)).collect();
+            set_pictures(summary, set, &curves, &slug)
+        })
+        .collect()
+}
+
+fn curve_of<'a>(record: &'a Record, set: &SetSummary) -> Option<&'a CurveRecord> {
+    match record {
+        Record::Curve(curve) if curve.data == set.data.data => Some(curve),
+        _ => None,
+    }
+}
+
+fn set_pictures(
+    summary: &Summary,
+    set: &SetSummary,
+    curves: &[&CurveRecord],
+    slug: &str,
+) -> Result<Vec<Picture>, ReportError> {
+    let title = title(&set.data);
+    let mut pictures = Vec::new();
+    if let Some(figure) = by_k::ByK::new(set) {
+        let over = if figure.has_folds() { "folds" } else { "test rows" };
+        let caption = format!(
+            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; the chosen K is ringed."
+        );
+        let alt = format!("Line chart of test log-likelihood against K on {title}. {}", best_of(set));
+        pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);
+    }
+    if let Some(figure) = curves::Curves::new(set, curves) {
+        let caption = format!("{title}: test log-likelihood of fold 0 against rows seen, on a log axis.");
+        let alt = format!("Learning curves on {title}: test log-likelihood against rows seen.");
+        pictures.push(Picture::draw(format!("curve-{slug}"), caption, alt, &figure)?);
+    }
+    if let Some(figure) = times::Times::new(summary, set) {
+        let caption = format!("{title}: seconds of learning at K = {}, median over the folds.", figure.k);
+        let alt = format!("Bar chart of learning times on {title}.");
+        pictures.push(Picture::draw(format!("time-{slug}"), caption, alt, &figure)?);
+    }
+    Ok(pictures)
+}
+
+fn best_of(set: &SetSummary) -> String {
+    let best = set.entries.iter().find(|entry| entry.best);
+    best.and_then(|entry| {
+        let score = entry.score()?;
+        Some(format!(
+            "Best online learner: {} with {:.2} at K = {}.",
+            name(entry.contender),
+            score.mean,
+            score.k
+        ))
+    })
+    .unwrap_or_default()
+}
+
+/// A name that is fit for a file and that no other data set has.
+fn slug(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let mut slug = plain.to_lowercase();
+    let mut number = 1;
+    while !taken.insert(slug.clone()) {
+        number += 1;
+        slug = format!("{}-{number}", plain.to_lowercase());
+    }
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_plain_and_differ() {
+        let mut taken = BTreeSet::new();
+        assert_eq!(slug("abalone+dequantized", &mut taken), "abalone-dequantized");
+        assert_eq!(slug("../A b", &mut taken), "---a-b");
+        assert_eq!(slug("../a/b", &mut taken), "---a-b-2");
+    }
+}

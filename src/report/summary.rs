@@ -1,0 +1,313 @@
+//! The figures of the tables, computed from records: pure data, from which every format is written.
+
+use std::collections::BTreeMap;
+
+use super::names::{ORDER, is_online, name, title};
+use super::paired::{self, Arrow};
+use super::scores::{Folds, Score};
+use super::{ReportError, ReportOptions};
+use crate::data::{Catalogue, Units};
+use crate::experiment::{
+    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
+};
+
+/// Learners that others may be tested against; the first that took part is the reference.
+const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
+const DEQUANTIZED: &str = "+dequantized";
+
+/// All figures of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// How records were summed up.
+    pub options: ReportOptions,
+    /// The learner that others are tested against: oBMM; without it the first of its variants that took part.
+    pub reference: Option<Contender>,
+    /// Who took part, in the order of the columns.
+    pub contenders: Vec<Contender>,
+    /// The data sets, in the order of the records.
+    pub sets: Vec<SetSummary>,
+    /// Where the records come from.
+    pub runs: Vec<RunRecord>,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+/// One data set: a row of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetSummary {
+    /// The data set as it was used.
+    pub data: DataRecord,
+    /// The units that scores are shown in.
+    pub units: Units,
+    /// The paper's mean test log-likelihoods, where they are comparable.
+    pub paper: PaperColumns,
+    /// The paper's seconds.
+    pub paper_seconds: PaperColumns,
+    /// The learners, in the order of the columns.
+    pub entries: Vec<Entry>,
+    /// `Σ ln sd` of fold 0, by which a learning curve is moved into z-scored units.
+    pub(super) curve_shift: Option<f64>,
+}
+
+/// What the paper reports of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PaperColumns {
+    /// Online EM.
+    pub oem: Option<f64>,
+    /// Online Bayesian Moment Matching.
+    pub obmm: Option<f64>,
+    /// Online distributed Moment Matching.
+    pub odmm: Option<f64>,
+}
+
+/// One learner on one data set: a cell of the table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The learner.
+    pub contender: Contender,
+    /// The K that was chosen for it, where one could be.
+    pub chosen: Option<usize>,
+    /// Its figures for every K, ascending.
+    pub by_k: Vec<Score>,
+    /// Probability of a difference to the reference as great as this if there were none.
+    pub p_value: Option<f64>,
+    /// The same with Holm's correction over the data sets.
+    pub p_holm: Option<f64>,
+    /// Size of the difference in ranks, in [−1, 1]; positive if better than the reference.
+    pub effect_size: Option<f64>,
+    /// Whether it is significantly better or worse than the reference.
+    pub arrow: Option<Arrow>,
+    /// Whether it is the best of the online learners.
+    pub best: bool,
+}
+
+type Cells<'a> = BTreeMap<Contender, BTreeMap<usize, Folds<'a>>>;
+
+impl Summary {
+    /// Sums up records. Where a part was run twice, the later record counts.
+    pub fn new(records: &[Record], options: &ReportOptions) -> Result<Self, ReportError> {
+        let (data, runs, cells) = sorted(records);
+        if cells.values().all(BTreeMap::is_empty) {
+            return Err(ReportError::NothingToShow);
+        }
+        let took_part = |contender: &Contender| cells.values().any(|set| set.contains_key(contender));
+        let contenders: Vec<_> = ORDER.into_iter().filter(took_part).collect();
+        let reference = REFERENCES.into_iter().find(took_part);
+        let mut notes = Vec::new();
+        let mut sets = Vec::new();
+        for data in data {
+            if let Some(cells) = cells.get(data.data.as_str()) {
+                sets.push(set_summary(data, cells, options, reference, &mut notes)?);
+            }
+        }
+        correct_p_values(&contenders, &mut sets);
+        Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
+    }
+}
+
+impl SetSummary {
+    /// The figures of a learner.
+    pub fn entry(&self, contender: Contender) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.contender == contender)
+    }
+
+    /// The K at which times are compared, the same for all learners: that of the reference.
+    pub fn time_k(&self, reference: Option<Contender>) -> Option<usize> {
+        let by_reference = reference.and_then(|contender| self.entry(contender)?.chosen);
+        by_reference.or_else(|| self.entries.iter().find_map(|entry| entry.chosen))
+    }
+}
+
+impl Entry {
+    /// The figures at some K.
+    pub fn at(&self, k: usize) -> Option<&Score> {
+        self.by_k.iter().find(|score| score.k == k)
+    }
+
+    /// The figures at the chosen K.
+    pub fn score(&self) -> Option<&Score> {
+        self.at(self.chosen?)
+    }
+}
+
+/// Sorts records by what they are, so that the order in which they were written does not matter.
+fn sorted(records: &[Record]) -> (Vec<DataRecord>, Vec<RunRecord>, BTreeMap<&str, Cells<'_>>) {
+    let mut data: Vec<DataRecord> = Vec::new();
+    let mut runs = Vec::new();
+    let mut cells: BTreeMap<&str, Cells> = BTreeMap::new();
+    for record in records {
+        match record {
+            Record::Run(run) => runs.push(run.clone()),
+            Record::Data(set) => match data.iter_mut().find(|other| other.data == set.data) {
+                Some(other) => *other = set.clone(),
+                None => data.push(set.clone()),
+            },
+            Record::Cell(cell) => {
+                let by_k = cells.entry(&cell.data).or_default().entry(cell.contender).or_default();
+                by_k.entry(cell.k).or_default().insert(cell.fold, cell);
+            }
+            Record::Curve(_) => {}
+        }
+    }
+    for name in cells.keys() {
+        if data.iter().all(|set| set.data != *name) {
+            data.push(unknown_data(name));
+        }
+    }
+    (data, runs, cells)
+}
+
+fn unknown_data(name: &str) -> DataRecord {
+    DataRecord {
+        data: name.to_string(),
+        title: name.to_string(),
+        rows: 0,
+        columns: Vec::new(),
+        dequantized: Vec::new(),
+        units: Units::Raw,
+        stand_in: false,
+    }
+}
+
+fn set_summary(
+    data: DataRecord,
+    cells: &Cells,
+    options: &ReportOptions,
+    reference: Option<Contender>,
+    notes: &mut Vec<String>,
+) -> Result<SetSummary, ReportError> {
+    let units = options.units.unwrap_or(data.units);
+    let mut entries = Vec::new();
+    for contender in ORDER {
+        let Some(by_k) = cells.get(&contender) else { continue };
+        let all: Vec<&CellRecord> = by_k.values().flat_map(|folds| folds.values().copied()).collect();
+        // With a single K there is nothing to choose.
+        let only = by_k.first_key_value().filter(|_| by_k.len() == 1).map(|(k, _)| *k);
+        entries.push(Entry {
+            contender,
+            chosen: only.or_else(|| choose_k(&all, options.select)),
+            by_k: by_k.iter().filter_map(|(k, folds)| Score::new(*k, folds, units)).collect(),
+            p_value: None,
+            p_holm: None,
+            effect_size: None,
+            arrow: None,
+            best: false,
+        });
+    }
+    mark_best(&mut entries);
+    test_against(reference, &mut entries, cells, options.pairs, &data.data)?;
+    note_gaps(&data, &entries, notes);
+    let (paper, paper_seconds) = paper_columns(&data, units);
+    let curve_shift = cells.values().flat_map(BTreeMap::values).find_map(|folds| folds.get(&0));
+    Ok(SetSummary {
+        data,
+        units,
+        paper,
+        paper_seconds,
+        entries,
+        curve_shift: curve_shift.map(|cell| cell.log_jacobian),
+    })
+}
+
+fn mark_best(entries: &mut [Entry]) {
+    let mean_of =
+        |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| is_online(entry.contender));
+    let best = entries.iter().filter_map(mean_of).max_by(f64::total_cmp);
+    for entry in entries {
+        entry.best = best.is_some() && mean_of(entry) == best;
+    }
+}
+
+/// Tests every learner at its K against the reference at the reference's.
+fn test_against(
+    reference: Option<Contender>,
+    entries: &mut [Entry],
+    cells: &Cells,
+    pairs: Pairs,
+    data: &str,
+) -> Result<(), ReportError> {
+    let folds_of = |entry: &Entry| cells.get(&entry.contender)?.get(&entry.chosen?);
+    let Some(base) = entries.iter().find(|entry| Some(entry.contender) == reference).and_then(folds_of)
+    else {
+        return Ok(());
+    };
+    for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
+        let Some(folds) = folds_of(entry) else { continue };
+        let Some(outcome) = paired::test(&differences(folds, base, pairs, data)?) else { continue };
+        entry.p_value = Some(outcome.p_value);
+        entry.effect_size = Some(outcome.effect_size);
+        entry.arrow = outcome.arrow();
+    }
+    Ok(())
+}
+
+/// Learner − reference, over the folds that both have. Units do not matter: both sides gain the same.
+fn differences(folds: &Folds, base: &Folds, pairs: Pairs, data: &str) -> Result<Vec<f64>, ReportError> {
+    let mut both = folds.iter().filter_map(|(fold, cell)| Some((fold, *cell, *base.get(fold)?)));
+    if let Some((fold, cell, other)) = both.find(|(_, cell, other)| cell.test.len() != other.test.len()) {
+        return Err(ReportError::Unpaired {
+            data: data.to_string(),
+            fold: *fold,
+            one: name(cell.contender),
+            one_rows: cell.test.len(),
+            other: name(other.contender),
+            other_rows: other.test.len(),
+        });
+    }
+    let cells: Vec<_> = folds.values().copied().collect();
+    let others: Vec<_> = base.values().copied().collect();
+    Ok(paired_differences(&cells, &others, pairs))
+}
+
+fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
+    for contender in contenders {
+        let p_values: Vec<_> =
+            sets.iter().map(|set| set.entry(*contender).and_then(|entry| entry.p_value)).collect();
+        for (set, corrected) in sets.iter_mut().zip(paired::corrected(&p_values)) {
+            if let Some(entry) = set.entries.iter_mut().find(|entry| entry.contender == *contender) {
+                entry.p_holm = corrected;
+            }
+        }
+    }
+}
+
+fn note_gaps(data: &DataRecord, entries: &[Entry], notes: &mut Vec<String>) {
+    let most = entries.iter().flat_map(|entry| &entry.by_k).map(|score| score.folds).max().unwrap_or(0);
+    for entry in entries {
+        let who = name(entry.contender);
+        match entry.score() {
+            None => notes.push(format!(
+                "{}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is.",
+                title(data)
+            )),
+            Some(score) if score.folds < most => notes.push(format!(
+                "{}: {who} has {} of {most} folds so far; its mean is over these alone.",
+                title(data),
+                score.folds
+            )),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The paper's figures: scores only where data and units are the paper's, times also for a stand-in of its size.
+fn paper_columns(data: &DataRecord, units: Units) -> (PaperColumns, PaperColumns) {
+    let plain = data.data.strip_suffix(DEQUANTIZED);
+    let Some(set) = Catalogue::built_in().find(plain.unwrap_or(&data.data)) else {
+        return Default::default();
+    };
+    let same_columns = set.width().is_none_or(|width| width == data.columns.len());
+    let mut scores = PaperColumns::default();
+    if same_columns && set.units == units && plain.is_none() && !data.stand_in {
+        if let Some(row) = set.paper.table1 {
+            scores = PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None };
+        }
+        if let Some(row) = set.paper.table2 {
+            scores = PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: Some(row.odmm) };
+        }
+    }
+    let seconds = set.paper.table3.filter(|_| same_columns).map_or_else(PaperColumns::default, |row| {
+        PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: Some(row.odmm) }
+    });
+    (scores, seconds)
+}
