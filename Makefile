@@ -1,12 +1,13 @@
 # make demo   build, and run the main job on a bundled data set
-# make test   every check: format, lints, all tests, with and without OpenBLAS
+# make test   every check: format, lints, all tests, with and without OpenBLAS, and a smoke run of every command
+# make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and a minute)
 # Neither needs more than Rust; parts that need another tool are skipped with a word where it is not there.
 
 CARGO ?= cargo
 PYTHON ?= python3
 GMM_BMM = target/release/gmm-bmm
 
-.PHONY: all demo test lint test-plain test-openblas test-python doc bench clean datasets
+.PHONY: all demo test lint test-plain test-openblas test-python smoke tables figure1 datasets clean
 
 all: $(GMM_BMM)
 
@@ -18,12 +19,11 @@ FORCE:
 demo: $(GMM_BMM)
 	@mkdir -p target/demo
 	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 --k 2..8 --out target/demo/magic04.json
-	$(GMM_BMM) eval --model target/demo/magic04.json --data magic04
-	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 --k 8 --algo oem --out target/demo/magic04-oem.json
-	$(GMM_BMM) eval --model target/demo/magic04-oem.json --data magic04
 	$(GMM_BMM) show target/demo/magic04.json
+	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
+	@echo "open target/demo/compare/report.html"
 
-test: lint test-plain test-openblas test-python
+test: lint test-plain test-openblas test-python smoke
 
 lint:
 	$(CARGO) fmt --check
@@ -39,6 +39,18 @@ test-openblas:
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
 	else echo "skipped: the tests of scripts/ need Python 3"; fi
+
+smoke:
+	scripts/smoke.sh >target/smoke.log 2>&1 || { cat target/smoke.log; exit 1; }
+	@tail -n 1 target/smoke.log
+
+tables:
+	scripts/table1.sh
+	scripts/table2.sh
+	scripts/table3.sh
+
+figure1:
+	scripts/figure1.sh
 
 datasets:
 	$(PYTHON) scripts/fetch_datasets.py --all

@@ -5,6 +5,7 @@ mod console;
 mod data_args;
 mod datasets;
 mod eval;
+mod figure1;
 mod fit;
 mod merge;
 mod pass;
@@ -49,6 +50,7 @@ enum Command {
     Fit(fit::Args),
     Eval(eval::Args),
     Compare(Box<compare::Args>),
+    Figure1(figure1::Args),
     Merge(merge::Args),
     Show(show::Args),
     Synth(synth::Args),
@@ -87,6 +89,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Fit(args) => fit::run(&args, console),
         Command::Eval(args) => eval::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
+        Command::Figure1(args) => figure1::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),
         Command::Show(args) => show::run(&args, console),
         Command::Synth(args) => synth::run(&args, console),

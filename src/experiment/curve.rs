@@ -76,7 +76,7 @@ pub(super) fn draw(
 }
 
 /// Numbers of rows, evenly spaced on a logarithmic axis, the last being `most`.
-fn spaced(most: usize) -> Vec<usize> {
+pub(super) fn spaced(most: usize) -> Vec<usize> {
     let first = FIRST.min(most);
     let ratio = most as f64 / first as f64;
     let at = |i: usize| (first as f64 * ratio.powf(i as f64 / (POINTS - 1) as f64)).round() as usize;

@@ -6,6 +6,7 @@
 
 mod curve;
 mod error;
+mod figure1;
 mod plan;
 mod record;
 mod run;
@@ -15,6 +16,7 @@ mod store;
 mod trial;
 
 pub use error::ExperimentError;
+pub use figure1::{Figure1Error, figure1_curve};
 pub use plan::{Cell, DEFAULT_CONTENDERS, Plan, PlannedSet};
 pub use record::{CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};

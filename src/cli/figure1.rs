@@ -1,0 +1,99 @@
+//! `gmm-bmm figure1`: the paper's Figure 1.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::console::Console;
+use super::data_args::create_output;
+use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS};
+use crate::experiment::{CurveRecord, Record, figure1_curve};
+use crate::report::figure1;
+
+/// Draw the paper's Figure 1: learning curves of oBMM on nine synthetic sets
+///
+/// Each set is drawn from a known mixture ('synth --paper 1..9'), learned in one pass, and scored on test rows as it goes. Writes figure1.jsonl (the curves), and the figure with scores and with gaps to the true model as SVG and PNG.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm figure1 --out results/figure1
+  gmm-bmm figure1 --rows 5000 --test-rows 1000 --out quick")]
+pub(super) struct Args {
+    /// Training rows of each set
+    #[arg(long, value_name = "N", default_value_t = 170_000, value_parser = clap::value_parser!(u64).range(10..))]
+    rows: u64,
+
+    /// Test rows of each set
+    #[arg(long, value_name = "N", default_value_t = PAPER_TEST_ROWS, value_parser = clap::value_parser!(u64).range(1..))]
+    test_rows: u64,
+
+    /// Seed of the sets and of the starts
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Folder to write to
+    #[arg(long, short, value_name = "DIR", default_value = "gmm-bmm-figure1")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+struct Panel {
+    set: String,
+    rows: u64,
+    test_log_likelihood: f64,
+    true_log_likelihood: f64,
+    gap: f64,
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make '{}'", args.out.display()))?;
+    let mut file = create_output(&args.out.join("figure1.jsonl"))?;
+    let bar = console.progress(Some(PAPER_SETS as u64));
+    let draw = |set: usize| {
+        let curve = figure1_curve(set, args.rows, args.test_rows, args.seed);
+        bar.inc(1);
+        curve
+    };
+    let curves: Vec<CurveRecord> = (1..=PAPER_SETS).into_par_iter().map(draw).collect::<Result<_, _>>()?;
+    bar.finish_and_clear();
+    for curve in &curves {
+        serde_json::to_writer(&mut file, &Record::Curve(curve.clone()))?;
+        file.write_all(b"\n")?;
+    }
+    file.commit()?;
+    figure1(&curves, &args.out)?;
+    let panels: Vec<Panel> = curves.iter().filter_map(panel).collect();
+    console.result(&panels, |panels| describe(panels, args))?;
+    Ok(())
+}
+
+fn panel(curve: &CurveRecord) -> Option<Panel> {
+    let &(rows, score) = curve.points.last()?;
+    let (_, level) = curve.level.as_ref()?;
+    Some(Panel {
+        set: curve.data.clone(),
+        rows,
+        test_log_likelihood: score,
+        true_log_likelihood: *level,
+        gap: score - level,
+    })
+}
+
+fn describe(panels: &[Panel], args: &Args) -> String {
+    let mut text = String::from("set                      oBMM        truth        gap\n");
+    for p in panels {
+        text += &format!(
+            "{:<20} {:>10.4} {:>12.4} {:>10.4}\n",
+            p.set, p.test_log_likelihood, p.true_log_likelihood, p.gap
+        );
+    }
+    let mean = panels.iter().map(|panel| panel.gap).sum::<f64>() / panels.len().max(1) as f64;
+    let worst = panels.iter().map(|panel| panel.gap).fold(0.0, f64::min);
+    text + &format!(
+        "mean gap {mean:.4}, worst {worst:.4}, after one pass over {} rows\nfigures in {}\n",
+        args.rows,
+        args.out.join("plots").display()
+    )
+}

@@ -1,0 +1,87 @@
+//! The paper's Figure 1: what one pass of oBMM has learned after so many rows, on synthetic sets whose truth is known.
+
+use super::curve::spaced;
+use super::record::{Contender, CurveRecord};
+use crate::data::synth::{Synth, SynthError, SynthSpec};
+use crate::data::{Block, RowSource};
+use crate::dist::GaussianMixture;
+use crate::learn::{Algorithm, FitSettings, LearnError, ObmmSettings, OnlineFit};
+
+/// What went wrong on the way to Figure 1.
+#[derive(Debug, thiserror::Error)]
+pub enum Figure1Error {
+    /// A set could not be drawn.
+    #[error(transparent)]
+    Synth(#[from] SynthError),
+    /// A set could not be learned.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+}
+
+/// The learning curve on one of the nine sets, with `rows` training rows and the true model's level on `test_rows`.
+pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result<CurveRecord, Figure1Error> {
+    let mut spec = SynthSpec { rows, ..SynthSpec::paper(set)? };
+    spec.seed = spec.seed.wrapping_add(seed.wrapping_sub(1));
+    let (k, dim) = (spec.k, spec.dim);
+    let synth = Synth::new(spec)?;
+    let mut test = Block::new(dim);
+    read_rows(&mut synth.test(test_rows), test_rows, &mut test);
+    let settings = FitSettings {
+        algorithm: Algorithm::Obmm(ObmmSettings::default()),
+        ks: vec![k],
+        seed,
+        init_rows: None,
+    };
+    let mut fit = OnlineFit::new(dim, settings)?;
+    let mut training = synth.training();
+    let mut block = Block::new(dim);
+    let mut points = Vec::new();
+    for target in spaced(rows as usize) {
+        read_rows(&mut training, target as u64 - fit.rows(), &mut block);
+        fit.observe(block.view())?;
+        if fit.has_started() || target as u64 == rows {
+            points.push((fit.rows(), mean_score(&fit.state()?.candidates[0].learned.estimate(), &test)));
+        }
+    }
+    let level = Some(("true model".to_string(), mean_score(synth.truth(), &test)));
+    Ok(CurveRecord {
+        data: format!("set {set}: K = {k}, d = {dim}"),
+        contender: Contender::Obmm,
+        k,
+        points,
+        level,
+    })
+}
+
+/// The next `count` rows, all at once.
+fn read_rows(source: &mut impl RowSource, count: u64, rows: &mut Block) {
+    rows.clear();
+    let mut block = Block::new(rows.columns());
+    while (rows.rows() as u64) < count {
+        let most = count as usize - rows.rows();
+        if !source.read_block(&mut block, most).expect("a drawn source cannot fail") {
+            break;
+        }
+        block.iter().for_each(|row| rows.push(row));
+    }
+}
+
+fn mean_score(mixture: &GaussianMixture, rows: &Block) -> f64 {
+    let mut scorer = mixture.scorer();
+    rows.iter().map(|row| scorer.log_density(row)).sum::<f64>() / rows.rows().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_climbs_towards_the_truth() {
+        let curve = figure1_curve(1, 6000, 2000, 1).unwrap();
+        let (_, level) = curve.level.unwrap();
+        let (rows, last) = *curve.points.last().unwrap();
+        assert_eq!(rows, 6000);
+        assert!(last > level - 0.02 && last < level + 0.02, "{last} against {level}");
+        assert!(curve.points.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}
