@@ -44,13 +44,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
         }
     }
     let level = Some(("true model".to_string(), mean_score(synth.truth(), &test)));
-    Ok(CurveRecord {
-        data: format!("set {set}: K = {k}, d = {dim}"),
-        contender: Contender::Obmm,
-        k,
-        points,
-        level,
-    })
+    Ok(CurveRecord { data: format!("set {set}: d = {dim}"), contender: Contender::Obmm, k, points, level })
 }
 
 /// The next `count` rows, all at once.
