@@ -1,5 +1,7 @@
 //! `gmm-bmm fit`: learn a mixture from a stream in one pass and write a model file.
 
+mod batch;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,10 +13,10 @@ use super::data_args::{DataArgs, KRange, ModelOutput, create_output, parse_k, re
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::trace::Trace;
 use crate::learn::{
-    Algorithm, ColumnFault, ColumnSummary, EmSettings, FitSettings, Health, LearnError, Moments,
-    ObmmSettings, OdmmSettings, OemSettings, OnlineFit, fit_em,
+    Algorithm, ColumnFault, FitSettings, Health, LearnError, Moments, ObmmSettings, OdmmSettings,
+    OemSettings, OnlineFit,
 };
-use crate::model::{ColumnNames, Lineage, Model, Recipe};
+use crate::model::{ColumnNames, Lineage, Model};
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
@@ -219,7 +221,7 @@ impl FitResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let out = ModelOutput::open(&args.out)?;
     let (model, mut result) = match args.algo {
-        Algo::Em => fit_batch(args, console)?,
+        Algo::Em => batch::fit_batch(args, console)?,
         _ => fit_online(args, console)?,
     };
     out.write(&model)?;
@@ -390,48 +392,6 @@ impl TraceArgs {
         };
         Ok(Some(Trace::new(file, test)?))
     }
-}
-
-/// Batch EM holds all rows; of several K it keeps the one with the best BIC.
-fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
-    if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
-        return Err(usage("batch EM has no checkpoints and no learning curve: use --algo obmm or oem"));
-    }
-    let mut rows = args.data.open(args.seed, None, console)?;
-    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
-    let begun = std::time::Instant::now();
-    let block = rows.read_all()?;
-    let read_seconds = begun.elapsed().as_secs_f64();
-    rows.tell_end(console);
-    check_enough_rows(&args.ks(), block.rows() as u64)?;
-    warn_of_columns(&crate::learn::find_column_faults(block.view()), &columns.names, console);
-    let begun = std::time::Instant::now();
-    let settings = EmSettings::default();
-    let mut best = None;
-    let mut candidates = Vec::new();
-    for k in args.ks() {
-        let fit = fit_em(block.view(), k, args.seed, &settings)?;
-        let score = fit.mean_log_likelihood - bic_penalty(k, columns.names.len(), block.rows());
-        candidates.push(CandidateResult { k, score: Some(score) });
-        if best.as_ref().is_none_or(|(_, top)| score > *top) {
-            best = Some((fit, score));
-        }
-    }
-    let (fit, _) = best.expect("the range of K is not empty");
-    let mut summaries = vec![ColumnSummary::default(); columns.names.len()];
-    for row in block.iter() {
-        summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
-    }
-    let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
-    let result =
-        FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
-    Ok((model, result))
-}
-
-/// `p ln n / 2n`, the price of a mixture's free numbers per row.
-fn bic_penalty(k: usize, dim: usize, rows: usize) -> f64 {
-    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
-    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
 }
 
 pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {

@@ -1,0 +1,51 @@
+//! `fit --algo em`: batch EM over all rows in memory.
+
+use std::time::Instant;
+
+use super::{Args, CandidateResult, FitResult, check_enough_rows, warn_of_columns};
+use crate::cli::console::Console;
+use crate::cli::data_args::usage;
+use crate::learn::{ColumnSummary, EmSettings, find_column_faults, fit_em};
+use crate::model::{ColumnNames, Model, Recipe};
+
+/// Batch EM holds all rows; of several K it keeps the one with the best BIC.
+pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+    if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
+        return Err(usage("batch EM has no checkpoints and no learning curve: use --algo obmm or oem"));
+    }
+    let mut rows = args.data.open(args.seed, None, console)?;
+    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let begun = Instant::now();
+    let block = rows.read_all()?;
+    let read_seconds = begun.elapsed().as_secs_f64();
+    rows.tell_end(console);
+    check_enough_rows(&args.ks(), block.rows() as u64)?;
+    warn_of_columns(&find_column_faults(block.view()), &columns.names, console);
+    let begun = Instant::now();
+    let settings = EmSettings::default();
+    let mut best = None;
+    let mut candidates = Vec::new();
+    for k in args.ks() {
+        let fit = fit_em(block.view(), k, args.seed, &settings)?;
+        let score = fit.mean_log_likelihood - bic_penalty(k, columns.names.len(), block.rows());
+        candidates.push(CandidateResult { k, score: Some(score) });
+        if best.as_ref().is_none_or(|(_, top)| score > *top) {
+            best = Some((fit, score));
+        }
+    }
+    let (fit, _) = best.expect("the range of K is not empty");
+    let mut summaries = vec![ColumnSummary::default(); columns.names.len()];
+    for row in block.iter() {
+        summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
+    }
+    let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
+    let result =
+        FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
+    Ok((model, result))
+}
+
+/// `p ln n / 2n`, the price of a mixture's free numbers per row.
+fn bic_penalty(k: usize, dim: usize, rows: usize) -> f64 {
+    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+}
