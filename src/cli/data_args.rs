@@ -1,6 +1,8 @@
 //! The options by which every command that reads rows is told where they are and what to make of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -190,6 +192,11 @@ impl Rows {
 
     pub fn bytes_read(&self) -> u64 {
         self.stream().bytes_read()
+    }
+
+    /// The counter behind [`Rows::bytes_read`], to watch while another thread reads.
+    pub fn byte_counter(&self) -> Arc<AtomicU64> {
+        self.stream().byte_counter()
     }
 
     pub fn total_bytes(&self) -> Option<u64> {

@@ -334,7 +334,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
     let Beginning { from, skip } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
-    let mut rows = args.data.open(seed, expected, console)?;
+    let rows = args.data.open(seed, expected, console)?;
     let (provenance, fit) = match from {
         Some(begun) => begun,
         None => {
@@ -350,7 +350,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
     let pass = Pass { fit, provenance: &provenance, stops, trace, console };
-    let PassEnd { fit, state, read_seconds, learn_seconds } = pass.run(&mut rows, skip)?;
+    let PassEnd { fit, state, mut rows, read_seconds, learn_seconds } = pass.run(rows, skip)?;
     rows.tell_end(console);
     if provenance.lineage.is_none() {
         check_enough_rows(&provenance.settings.ks, state.rows)?;

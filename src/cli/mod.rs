@@ -1,5 +1,6 @@
 //! The command line: each command parses its arguments, calls the library and prints.
 
+mod ahead;
 mod compare;
 mod console;
 mod data_args;

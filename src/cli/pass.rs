@@ -6,17 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use ndarray::s;
 
 use super::Interrupted;
+use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::data_args::{Rows, create_output};
 use super::trace::Trace;
 use crate::data::Block;
 use crate::learn::{Algorithm, FitSettings, FitState, OnlineFit};
 use crate::model::{ColumnNames, Lineage, Model};
-
-/// Rows that are read and learned at a time.
-const BLOCK_ROWS: u64 = 1024;
 
 /// After how many rows the pass does something else than learn.
 pub(super) struct Stops {
@@ -51,52 +50,44 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    /// What was read from, for what there is to tell about it.
+    pub rows: Rows,
     pub read_seconds: f64,
     pub learn_seconds: f64,
 }
 
 impl Pass<'_> {
     /// Learns all rows but the first `skip`, which an earlier run has learned.
-    pub fn run(mut self, rows: &mut Rows, skip: u64) -> anyhow::Result<PassEnd> {
+    pub fn run(mut self, rows: Rows, skip: u64) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
         let shards = match &self.provenance.settings.algorithm {
             Algorithm::Odmm(settings) => self.console.shard_counters(&bar, settings.shards),
             _ => Vec::new(),
         };
-        let mut block = Block::new(self.fit.dim());
-        let (mut reading, mut learning) = (Duration::ZERO, Duration::ZERO);
         let begun = Instant::now();
+        let mut learning = Duration::ZERO;
         let mut position = 0u64;
+        let ahead = Ahead::start(rows);
         loop {
-            let most = if position < skip { skip - position } else { self.rows_until_stop(position) };
-            let started = Instant::now();
-            let more = rows.read_block(&mut block, most.min(BLOCK_ROWS) as usize)?;
-            reading += started.elapsed();
-            if !more {
-                break;
-            }
-            position += block.rows() as u64;
-            if position > skip {
-                let started = Instant::now();
-                self.fit.observe(block.view())?;
-                learning += started.elapsed();
-                self.stop_if_due(position)?;
-            }
-            bar.set_position(rows.bytes_read());
-            bar.set_message(format!(
-                "{} rows, {:.0} rows/s",
-                position,
-                position as f64 / begun.elapsed().as_secs_f64()
-            ));
+            let block = match ahead.next(interrupted)? {
+                Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
+                Next::End => break,
+                Next::Rows(_) | Next::Interrupted => {
+                    bar.finish_and_clear();
+                    return Err(self.save_interrupted(position));
+                }
+            };
+            learning += self.learn_block(&block, &mut position, skip)?;
+            ahead.give_back(block);
+            bar.set_position(ahead.bytes_read());
+            let speed = position as f64 / begun.elapsed().as_secs_f64();
+            bar.set_message(format!("{position} rows, {speed:.0} rows/s"));
             for (counter, learned) in shards.iter().zip(self.fit.shard_rows()) {
                 counter.set_message(format!("{learned} rows"));
             }
-            if interrupted.load(Ordering::Relaxed) {
-                bar.finish_and_clear();
-                return Err(self.save_interrupted(position));
-            }
         }
+        let (rows, reading) = ahead.finish();
         shards.iter().for_each(|counter| counter.finish_and_clear());
         bar.finish_and_clear();
         if position < skip {
@@ -114,9 +105,29 @@ impl Pass<'_> {
         Ok(PassEnd {
             fit: self.fit,
             state,
+            rows,
             read_seconds: reading.as_secs_f64(),
             learn_seconds: learning.as_secs_f64(),
         })
+    }
+
+    /// Learns a block in portions that end where something else is due. Returns the time of learning alone.
+    fn learn_block(&mut self, block: &Block, position: &mut u64, skip: u64) -> anyhow::Result<Duration> {
+        let mut learning = Duration::ZERO;
+        let mut from = 0;
+        while from < block.rows() {
+            let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
+            let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
+            *position += (to - from) as u64;
+            if *position > skip {
+                let started = Instant::now();
+                self.fit.observe(block.view().slice(s![from..to, ..]))?;
+                learning += started.elapsed();
+                self.stop_if_due(*position)?;
+            }
+            from = to;
+        }
+        Ok(learning)
     }
 
     fn rows_until_stop(&self, position: u64) -> u64 {
