@@ -8,6 +8,7 @@ mod datasets;
 mod eval;
 mod figure1;
 mod fit;
+mod manuals;
 mod merge;
 mod pass;
 mod show;
@@ -56,6 +57,8 @@ enum Command {
     Show(show::Args),
     Synth(synth::Args),
     Datasets(datasets::Args),
+    Completions(manuals::CompletionsArgs),
+    Man(manuals::ManArgs),
 }
 
 /// A mistake in how the command was called, found after parsing: exit code 2.
@@ -95,6 +98,8 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Show(args) => show::run(&args, console),
         Command::Synth(args) => synth::run(&args, console),
         Command::Datasets(args) => datasets::run(&args, console),
+        Command::Completions(args) => manuals::completions(&args),
+        Command::Man(args) => manuals::man(&args),
     }
 }
 

@@ -1,0 +1,54 @@
+//! `gmm-bmm completions` and `gmm-bmm man`: for shells and for `man`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use super::Cli;
+use super::data_args::create_output;
+
+/// Print completions for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm completions bash > ~/.local/share/bash-completion/completions/gmm-bmm
+  gmm-bmm completions zsh > ~/.zfunc/_gmm-bmm")]
+pub(super) struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "gmm-bmm", &mut text);
+    Ok(std::io::stdout().write_all(&text)?)
+}
+
+/// Write man pages, one for each command
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm man ~/.local/share/man/man1 && man gmm-bmm-fit")]
+pub(super) struct ManArgs {
+    /// Folder to write to
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+pub(super) fn man(args: &ManArgs) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&args.folder)
+        .with_context(|| format!("cannot make '{}'", args.folder.display()))?;
+    let mut command = Cli::command();
+    command.build();
+    let subcommands = command.get_subcommands().map(|sub| {
+        let name: &'static str = format!("gmm-bmm-{}", sub.get_name()).leak();
+        sub.clone().name(name)
+    });
+    for page in subcommands.collect::<Vec<_>>().into_iter().chain([command]) {
+        let mut file = create_output(&args.folder.join(format!("{}.1", page.get_name())))?;
+        clap_mangen::Man::new(page).render(&mut file)?;
+        file.commit()?;
+    }
+    Ok(())
+}
