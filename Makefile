@@ -1,11 +1,12 @@
 # make demo   build, and run the main job on a bundled data set
 # make test   every check: format, lints, all tests, with and without OpenBLAS, and a smoke run of every command
 # make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and a minute)
-# Neither needs more than Rust; parts that need another tool are skipped with a word where it is not there.
+# demo and test need no more than Rust; parts that need another tool are skipped with a word where it is not there.
 
 CARGO ?= cargo
 PYTHON ?= python3
-GMM_BMM = target/release/gmm-bmm
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+GMM_BMM = $(TARGET)/release/gmm-bmm
 
 .PHONY: all demo test lint test-plain test-openblas test-python smoke tables figure1 datasets clean
 
@@ -41,6 +42,7 @@ test-python:
 	else echo "skipped: the tests of scripts/ need Python 3"; fi
 
 smoke:
+	@mkdir -p target
 	scripts/smoke.sh >target/smoke.log 2>&1 || { cat target/smoke.log; exit 1; }
 	@tail -n 1 target/smoke.log
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every command, both tables and the figure on tiny synthetic data, in under a minute; fails if anything is missing.
+# Every command, the tables and the figure on tiny synthetic data, in under a minute; fails if anything is missing.
 GMM_BMM_DATASETS=target/smoke/datasets
 RESULTS=target/smoke/results
 STAND_INS=target/smoke/stand-ins

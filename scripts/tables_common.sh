@@ -1,7 +1,7 @@
 # Shared by table1.sh, table2.sh and table3.sh: which sets are at hand, and what to say of those that are not.
 set -eu
 cd "$(dirname "$0")/.."
-GMM_BMM=${GMM_BMM:-target/release/gmm-bmm}
+GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release

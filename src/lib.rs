@@ -36,8 +36,10 @@
 //! ```
 //!
 //! # The house
-//! A row enters in [`data`], meets a learner in [`learn`], and ends as numbers in a [`model`]. Below them are the
-//! distributions ([`dist`]), the matrices ([`linalg`]) and [`special`] functions; on top the command line ([`cli`]).
+//! A row enters in [`data`], meets a learner in [`learn`], and ends as numbers in a [`model`]; an [`experiment`] repeats
+//! that over folds, K and learners and writes records, and a [`report`] turns records into tables and pictures. Below
+//! them are the distributions ([`dist`]), the matrices ([`linalg`]), [`stats`] and [`special`] functions; on top the
+//! command line ([`cli`]).
 #![warn(missing_docs)]
 
 pub mod cli;

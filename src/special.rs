@@ -87,10 +87,11 @@ pub fn normalise_log_weights(values: &mut [f64]) -> f64 {
 /// Shares a row out: log-densities in, responsibilities `∝ weight · density` out. Returns
 /// `ln Σ weight · density / Σ weight`, or −∞ (and zeros) if nothing is finite.
 pub fn share_out(log_densities: &mut [f64], weights: &[f64], total_weight: f64) -> f64 {
-    let top = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weighty = log_densities.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
+    let top = weighty.fold(f64::NEG_INFINITY, |top, (value, _)| top.max(*value));
     let mut sum = 0.0;
     for (value, weight) in log_densities.iter_mut().zip(weights) {
-        *value = weight * (*value - top).exp();
+        *value = if *weight > 0.0 { weight * (*value - top).exp() } else { 0.0 };
         sum += *value;
     }
     if !(top.is_finite() && sum > 0.0) {

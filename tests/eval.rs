@@ -95,6 +95,29 @@ fn damaged_models_are_refused() {
         place.refuses(&format!("show {name}"), 1, &[name, words]);
         place.refuses(&format!("fit --data rows.csv --resume {name} --out out.json"), 1, &[name, words]);
     }
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        value.to_string()
+    };
+    let posterior = |value: &mut Value, j: usize, field: &str, to: f64| {
+        value["learned"]["bayes"]["posterior"]["components"][j][field] = to.into();
+    };
+    let out_of_range = [
+        changed(&|v| v["learned"]["bayes"]["posterior"]["a"] = serde_json::json!([1e308, 1e308, 1e308])),
+        changed(&|v| posterior(v, 0, "kappa", 1e-310)),
+        changed(&|v| posterior(v, 1, "nu", 2.0)),
+        changed(&|v| v["columns"][0]["floor"] = 1e308.into()),
+        changed(&|v| v["columns"][0]["summary"]["count"] = u64::MAX.into()),
+        changed(&|v| v["rows"] = 3.into()),
+        changed(&|v| v["pending"] = serde_json::json!([1.0, 2.0])),
+    ];
+    for (i, text) in out_of_range.iter().enumerate() {
+        let name = format!("range{i}.json");
+        place.write(&name, text);
+        place.refuses(&format!("show {name}"), 1, &[&name]);
+        place.refuses(&format!("fit --data rows.csv --resume {name} --out out.json"), 1, &[&name]);
+    }
     let mut value: Value = serde_json::from_str(&text).unwrap();
     value["columns"].as_array_mut().unwrap().pop();
     place.write("columns.json", &value.to_string());

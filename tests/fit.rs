@@ -79,6 +79,14 @@ fn resuming_gives_the_bytes_of_one_run() {
     }
 }
 
+fn wait_for(place: &Workplace, file: &str) {
+    let waited = std::time::Instant::now();
+    while !place.path(file).exists() {
+        assert!(waited.elapsed() < Duration::from_secs(60), "{file} was not written");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     let place = with_clusters(30_000);
@@ -94,11 +102,7 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
-    let waited = std::time::Instant::now();
-    while !place.path("run.checkpoint").exists() {
-        assert!(waited.elapsed() < Duration::from_secs(60), "no checkpoint was written");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for(&place, "run.checkpoint");
     child.kill().unwrap();
     child.wait().unwrap();
     drop(stdin);
@@ -119,7 +123,10 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
 fn an_interrupt_saves_the_checkpoint() {
     let place = with_clusters(3000);
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
-        .args("fit --data - --k 2 --out model.json --checkpoint run.checkpoint".split_whitespace())
+        .args(
+            "fit --data - --k 2 --out model.json --checkpoint run.checkpoint --checkpoint-every 2000"
+                .split_whitespace(),
+        )
         .current_dir(place.folder.path())
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
@@ -128,7 +135,7 @@ fn an_interrupt_saves_the_checkpoint() {
     let mut stdin = child.stdin.take().unwrap();
     let text = place.read("rows.csv");
     stdin.write_all(text.as_bytes()).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for(&place, "run.checkpoint");
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     // It ends although its input is still open and nothing comes.
@@ -227,6 +234,21 @@ fn bad_input_is_refused_with_file_row_and_column_and_leaves_nothing() {
     place.refuses("fit --data rows.csv --out out.json", 2, &["--k"]);
     let skipped = place.json(&format!("fit --data word.csv --bad-rows skip {k}"));
     assert_eq!(skipped["rows_skipped"], 1);
+}
+
+#[test]
+fn extreme_scales_give_a_model_that_can_be_read_back_and_impossible_ones_an_error() {
+    let place = Workplace::new();
+    for scale in [1e-165, 1e-100, 1e100, 1e140] {
+        place.write("scaled.csv", &as_csv(&(scale * clusters(1500, 2, 5)), &["a", "b"]));
+        place.run("fit --data scaled.csv --k 2 --out m.json").success();
+        place.run("show m.json").success();
+        place.run("fit --data scaled.csv --resume m.json --out m.json").success();
+    }
+    let wild: String =
+        (0..50).map(|i| format!("{},1.7e308\n", if i % 2 == 0 { "-1.7e308" } else { "1.7e308" })).collect();
+    place.write("wild.csv", &format!("1,2\n{wild}"));
+    place.refuses("fit --data wild.csv --k 2 --out wild.json", 1, &["row 2", "1.7e308"]);
 }
 
 #[test]

@@ -145,6 +145,8 @@ proptest! {
         let none = Scalars { dim, kappa, nu, q, r: 0.0 }.whitened();
         prop_assert!((none.kappa / kappa - 1.0).abs() < 1e-12 && (none.nu / nu - 1.0).abs() < 1e-12);
         prop_assert!(none.step == 0.0 && none.tau == 0.0 && (none.stretch - 1.0).abs() < 1e-12);
+        let far = Scalars { dim, kappa, nu, q: (q + 1.0) * 1e300, r: 1.0 }.whitened();
+        prop_assert!((far.kappa / (kappa + 1.0) - 1.0).abs() < 1e-12 && (far.nu / (nu + 1.0) - 1.0).abs() < 1e-12);
         let all = Scalars { dim, kappa, nu, q, r: 1.0 }.whitened();
         prop_assert!((all.kappa / (kappa + 1.0) - 1.0).abs() < 1e-12 && (all.nu / (nu + 1.0) - 1.0).abs() < 1e-12);
         prop_assert!((all.tau / (kappa / (kappa + 1.0)) - 1.0).abs() < 1e-12 && (all.stretch - 1.0).abs() < 1e-12);

@@ -383,7 +383,8 @@ impl Args {
             None => None,
             Some(test) => {
                 let expected = Some(ExpectedColumns { names: columns.clone(), named });
-                let mut rows = self.reading.open(std::slice::from_ref(test), self.seed, expected, console)?;
+                let whole = self.reading.whole();
+                let mut rows = whole.open(std::slice::from_ref(test), self.seed, expected, console)?;
                 let values = as_matrix(rows.read_all()?);
                 rows.tell_end(console);
                 Some(values)

@@ -107,6 +107,11 @@ impl DataArgs {
 }
 
 impl ReadingArgs {
+    /// The same, for data that are to be read whole and in order: test rows.
+    pub fn whole(&self) -> Self {
+        ReadingArgs { limit: None, shuffle_buffer: None, ..self.clone() }
+    }
+
     /// Opens other data in the same way, for instance test rows.
     pub fn open(
         &self,

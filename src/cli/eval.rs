@@ -100,7 +100,7 @@ fn score<C: Density>(
             let (log_density, shares) = scorer.responsibilities(row);
             anyhow::ensure!(
                 log_density.is_finite(),
-                "row {} is so far from every component that its density is zero in double precision: \
+                "row {} (of those read) is so far from every component that its density is zero in double precision: \
                  look for a wrong unit or a stray value",
                 summary.count + 1
             );

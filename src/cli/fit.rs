@@ -282,7 +282,7 @@ fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
     let Some(path) = checkpoint else { return Ok(Beginning { from, skip: 0 }) };
-    let (saved, fit) = read_resumable(path)?;
+    let (saved, fit) = read_checkpoint(path)?;
     let name = path.display();
     let same = match &from {
         Some((begun, _)) => saved.settings == begun.settings && same_prior(&saved.lineage, &begun.lineage),
@@ -320,6 +320,16 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
     };
     let fit = OnlineFit::restore(settings.clone(), state)?;
     Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit))
+}
+
+/// A checkpoint goes on with the very shard that it is in the middle of.
+fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
+    let model = read_model(path)?;
+    let Some((settings, state, lineage)) = model.to_interrupted_fit() else {
+        return Err(usage(format!("'{}' is no checkpoint: name another file", path.display())));
+    };
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit))
 }
 
 fn read_prior(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
@@ -387,7 +397,8 @@ impl TraceArgs {
             None => None,
             Some(test) => {
                 let expected = Some(columns.clone().into());
-                Some(data.reading.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
+                let whole = data.reading.whole();
+                Some(whole.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
             }
         };
         Ok(Some(Trace::new(file, test)?))

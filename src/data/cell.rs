@@ -2,12 +2,16 @@
 
 use super::error::BadCell;
 
+/// Numbers beyond this are refused: the difference of two of them would not be a number any more.
+const LARGEST: f64 = 1e300;
+
 /// The finite number in a cell, blanks around it aside.
 ///
-/// This is Rust's own parser, so every value is correctly rounded; what it reads as NaN or infinite is refused.
+/// This is Rust's own parser, so every value is correctly rounded; what it reads as NaN, infinite or beyond ±1e300 is
+/// refused.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell.trim_ascii()).ok()?;
-    text.parse::<f64>().ok().filter(|value| value.is_finite())
+    text.parse::<f64>().ok().filter(|value| value.abs() <= LARGEST)
 }
 
 /// Why [`parse_number`] refused a cell.
@@ -21,7 +25,7 @@ pub(super) fn why_bad(cell: &[u8]) -> BadCell {
 
 fn is_not_finite(cell: &[u8]) -> bool {
     let value = std::str::from_utf8(cell).ok().and_then(|text| text.parse::<f64>().ok());
-    value.is_some_and(|value| !value.is_finite())
+    value.is_some_and(|value| !(value.abs() <= LARGEST))
 }
 
 /// Whether a cell stands for "no value here" rather than for a name or a category.

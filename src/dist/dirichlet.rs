@@ -33,6 +33,7 @@ impl Dirichlet {
             return Err(DistError::Shape { what: "a", found: 0, expected: 1 });
         }
         a.iter().try_for_each(|&value| check_positive("a", value))?;
+        check_positive("the sum of a", a.iter().sum())?;
         Ok(Dirichlet { a })
     }
 

@@ -36,13 +36,19 @@ impl TryFrom<NormalWishartRecord> for NormalWishart {
     }
 }
 
+/// Below this the density of a row could not be told from zero in double precision.
+const LEAST_KAPPA: f64 = 1e-100;
+
 impl NormalWishart {
     /// From `m`, `κ > 0`, `ν > d − 1` and `Ψ`.
     pub fn new(m: Vec<f64>, kappa: f64, nu: f64, psi: Factor) -> Result<Self, DistError> {
         check_length("m", m.len(), psi.dim())?;
         check_finite("m", &m)?;
         check_positive("kappa", kappa)?;
-        if !(nu > m.len() as f64 - 1.0 && nu.is_finite()) {
+        if kappa < LEAST_KAPPA {
+            return Err(DistError::OutOfRange { name: "kappa", must: "at least 1e-100", value: kappa });
+        }
+        if !(nu - m.len() as f64 + 1.0 > 0.0 && nu.is_finite()) {
             return Err(DistError::OutOfRange { name: "nu", must: "above d − 1 and finite", value: nu });
         }
         Ok(NormalWishart { m, kappa, nu, psi })

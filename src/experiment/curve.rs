@@ -6,9 +6,9 @@ use super::select::{SelectRule, choose_k};
 use super::trial::Trial;
 use crate::learn::LearnError;
 
-/// Who gets a curve; oDMM merges its shards at the end, so it has none.
-const CONTENDERS: [Contender; 4] =
-    [Contender::Obmm, Contender::ObmmDiscounted, Contender::Oem, Contender::OemPrinted];
+/// Who gets a curve: the online learners.
+const CONTENDERS: [Contender; 5] =
+    [Contender::Obmm, Contender::ObmmDiscounted, Contender::Odmm, Contender::Oem, Contender::OemPrinted];
 /// The fold whose test rows are scored.
 const FOLD: usize = 0;
 /// Points of a curve.

@@ -33,7 +33,7 @@ pub fn default_init_rows(k: usize, dim: usize) -> usize {
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let settings = effort(rows.nrows() as f64 * k as f64 * (rows.ncols() as f64).powi(2));
     let fit = fit_em(rows, k, seed, &settings)?;
-    let floor = ColumnSummary::of_rows(rows).iter().map(|c| RELATIVE_FLOOR * c.unit() * c.unit()).collect();
+    let floor = ColumnSummary::of_rows(rows).iter().map(ColumnSummary::floor).collect();
     Ok(Start { mixture: fit.mixture, floor, rows: rows.nrows() as u64 })
 }
 

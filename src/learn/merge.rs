@@ -17,8 +17,8 @@ pub struct MergeReport {
     /// For each component the power `λ ∈ (0, 1]` to which `∏ P_t/P` had to be damped to stay proper; 1 is not at
     /// all.
     pub damping: Vec<f64>,
-    /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 is far
-    /// apart.
+    /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 and more is
+    /// far apart.
     pub disagreement: Vec<f64>,
 }
 
@@ -59,15 +59,15 @@ fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
     bhattacharyya(&a.point_estimate(), &b.point_estimate())
 }
 
-/// What the parts add to the natural parameters of one component, about the prior's mean.
+/// What the parts add to the natural parameters of one component.
 struct Sums {
     a: f64,
     kappa: f64,
     nu: f64,
-    /// `Σ κ_t (m_t − m₀)`.
-    first: Array1<f64>,
-    /// `Σ [Ψ_t − Ψ₀ + κ_t (m_t−m₀)(m_t−m₀)ᵀ]`.
-    second: Array2<f64>,
+    /// `κ_t` and `m_t − m₀` of each part.
+    means: Vec<(f64, Array1<f64>)>,
+    /// `Σ (Ψ_t − Ψ₀)`.
+    psi: Array2<f64>,
 }
 
 impl Sums {
@@ -79,22 +79,15 @@ impl Sums {
         let dim = prior.dim();
         let psi0 = prior.psi().matrix();
         let m0 = ArrayView1::from(prior.mean());
-        let mut sums = Sums {
-            a: 0.0,
-            kappa: 0.0,
-            nu: 0.0,
-            first: Array1::zeros(dim),
-            second: Array2::zeros((dim, dim)),
-        };
+        let mut sums =
+            Sums { a: 0.0, kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros((dim, dim)) };
         for (part, a) in parts {
             sums.a += a - prior_a;
             sums.kappa += part.kappa() - prior.kappa();
             sums.nu += part.nu() - prior.nu();
-            let moved = &ArrayView1::from(part.mean()) - &m0;
-            sums.first.scaled_add(part.kappa(), &moved);
-            sums.second += &part.psi().matrix();
-            sums.second -= &psi0;
-            add_outer(&mut sums.second, part.kappa(), &moved);
+            sums.means.push((part.kappa(), &ArrayView1::from(part.mean()) - &m0));
+            sums.psi += &part.psi().matrix();
+            sums.psi -= &psi0;
         }
         sums
     }
@@ -104,33 +97,37 @@ impl Sums {
         let a = prior_a + lambda * self.a;
         let kappa = prior.kappa() + lambda * self.kappa;
         let nu = prior.nu() + lambda * self.nu;
-        let moved = &self.first * (lambda / kappa);
-        let mut psi = prior.psi().matrix() + lambda * &self.second;
-        add_outer(&mut psi, -kappa, &moved);
+        let mut moved = Array1::zeros(prior.dim());
+        for (kappa_t, moved_t) in &self.means {
+            moved.scaled_add(lambda * kappa_t / kappa, moved_t);
+        }
+        // About the new mean, where the terms are smallest.
+        let mut psi = prior.psi().matrix() + lambda * &self.psi;
+        for (kappa_t, moved_t) in &self.means {
+            add_outer(&mut psi, lambda * kappa_t, &(moved_t - &moved));
+        }
+        add_outer(&mut psi, (1.0 - lambda * self.means.len() as f64) * prior.kappa(), &moved);
         let mean = (&moved + &ArrayView1::from(prior.mean())).to_vec();
         let factor = Factor::from_matrix(psi.view()).ok()?;
         let component = NormalWishart::new(mean, kappa, nu, factor).ok()?;
         (a > 0.0 && a.is_finite()).then_some((a, component))
     }
 
-    /// The largest `λ` for which the product is proper, found by halving; `λ = 0` is the prior, which is.
+    /// The largest `λ` for which the product is proper, found by halving (`λ = 0` is the prior, which is), less a
+    /// tenth: on the edge itself the component would be proper in name only.
     fn largest_proper(&self, prior: &NormalWishart, prior_a: f64) -> (f64, f64, NormalWishart) {
         if let Some((a, component)) = self.damped(prior, prior_a, 1.0) {
             return (1.0, a, component);
         }
         let (mut low, mut high) = (0.0, 1.0);
-        let mut best = (0.0, prior_a, prior.clone());
         for _ in 0..HALVINGS {
             let middle = 0.5 * (low + high);
-            match self.damped(prior, prior_a, middle) {
-                Some((a, component)) => {
-                    best = (middle, a, component);
-                    low = middle;
-                }
-                None => high = middle,
-            }
+            if self.damped(prior, prior_a, middle).is_some() { low = middle } else { high = middle }
         }
-        best
+        match self.damped(prior, prior_a, 0.9 * low) {
+            Some((a, component)) => (0.9 * low, a, component),
+            None => (0.0, prior_a, prior.clone()),
+        }
     }
 }
 
@@ -236,7 +233,7 @@ mod tests {
         let (merged, report) = merge(&prior, &[&a, &b]);
         assert!(report.damping[0] > 0.0 && report.damping[0] < 1.0 && report.damping[1] == 1.0);
         assert_eq!(report.damped(), 1);
-        assert!(merged.components()[0].kappa() > 0.0);
+        assert!(merged.components()[0].kappa() > 0.05 * prior.components()[0].kappa());
     }
 
     #[test]

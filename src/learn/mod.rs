@@ -246,11 +246,11 @@ impl std::ops::Add for Health {
 
     fn add(self, other: Health) -> Health {
         Health {
-            rows_out_of_range: self.rows_out_of_range + other.rows_out_of_range,
-            pivots_raised: self.pivots_raised + other.pivots_raised,
-            nu_floored: self.nu_floored + other.nu_floored,
-            literal_steps_kept: self.literal_steps_kept + other.literal_steps_kept,
-            components_damped: self.components_damped + other.components_damped,
+            rows_out_of_range: self.rows_out_of_range.saturating_add(other.rows_out_of_range),
+            pivots_raised: self.pivots_raised.saturating_add(other.pivots_raised),
+            nu_floored: self.nu_floored.saturating_add(other.nu_floored),
+            literal_steps_kept: self.literal_steps_kept.saturating_add(other.literal_steps_kept),
+            components_damped: self.components_damped.saturating_add(other.components_damped),
         }
     }
 }

@@ -77,8 +77,12 @@ impl ShardedState {
 
 impl OdmmSettings {
     pub(super) fn check(&self) -> Result<(), LearnError> {
-        if self.shards == 0 {
-            return Err(LearnError::Setting { name: "shards", must: "at least 1", value: 0.0 });
+        if !(1..=MOST_SHARDS).contains(&self.shards) {
+            return Err(LearnError::Setting {
+                name: "shards",
+                must: "from 1 to 65535",
+                value: self.shards as f64,
+            });
         }
         self.obmm.check()
     }
@@ -114,6 +118,8 @@ impl OdmmSettings {
     }
 }
 
+/// More would not be shards but rows.
+const MOST_SHARDS: usize = 65_535;
 /// Rows that are dealt to a shard at a time.
 const DEAL: u64 = 64;
 /// Rows that a worker takes of a shard before it looks for another: small enough to keep all workers busy when

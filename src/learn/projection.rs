@@ -69,6 +69,10 @@ impl Scalars {
             + r * (d / (kappa + 1.0) + (nu + 1.0) * (1.0 - r) * (1.0 - r) * scatter * frame.p);
         let across = 1.0 / frame.across;
         let term = |weight: f64, n: f64, along: f64| {
+            // Nothing times something that overflowed is still nothing.
+            if weight == 0.0 {
+                return 0.0;
+            }
             let trace = along + (d - 1.0) * across;
             let off_mean = (n * along - 1.0).powi(2) + (d - 1.0) * (n * across - 1.0).powi(2);
             weight * (off_mean + n * (along * along + (d - 1.0) * across * across + trace * trace))
@@ -76,7 +80,7 @@ impl Scalars {
         let variance = term(1.0 - r, nu, 1.0 / frame.along) + term(r, nu + 1.0, frame.p / frame.along);
         let nu_new = (d * (d + 1.0) / variance).max(least_nu(dim));
         Projected {
-            kappa: d / spread,
+            kappa: (d / spread).max(LEAST_KAPPA),
             nu: nu_new,
             step: r / (kappa + 1.0),
             tau: self.tau(&frame),
@@ -111,7 +115,8 @@ impl Scalars {
             trace * (nu_new - d - 1.0) / d - 1.0
         };
         let kappa_new = 1.0 / inverse_kappa;
-        let admissible = kappa_new > 0.0 && kappa_new.is_finite() && nu_new > d + 1.0 && nu_new.is_finite();
+        let admissible =
+            kappa_new >= LEAST_KAPPA && kappa_new.is_finite() && nu_new > d + 1.0 && nu_new.is_finite();
         admissible.then(|| Projected {
             kappa: kappa_new,
             nu: nu_new,
@@ -166,6 +171,9 @@ impl RawPrecision {
         self.sum_of_squares(g) + (self.trace - g * self.u_square).powi(2)
     }
 }
+
+/// The least `κ` that a projection may ask for: below it nothing is known of the mean anyway.
+pub const LEAST_KAPPA: f64 = 1e-9;
 
 /// The least `ν` that a projection may ask for: a wildly split mixture can ask for less than a Wishart has.
 pub fn least_nu(dim: usize) -> f64 {

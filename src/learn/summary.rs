@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use super::RELATIVE_FLOOR;
 use crate::linalg::lower_inverse;
 
 /// Count, mean and spread of one column, gathered row by row (Welford).
@@ -21,7 +22,7 @@ impl ColumnSummary {
     /// Adds one value. Squares that would overflow stay at the largest number there is.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
-        let deviation = value - self.mean;
+        let deviation = (value - self.mean).clamp(-f64::MAX, f64::MAX);
         self.mean += deviation / self.count as f64;
         self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
     }
@@ -62,6 +63,11 @@ impl ColumnSummary {
         } else {
             self.mean.abs()
         }
+    }
+
+    /// The least variance that a column may have given the columns before it.
+    pub(crate) fn floor(&self) -> f64 {
+        (RELATIVE_FLOOR * self.unit() * self.unit()).clamp(1e-300, 1e300)
     }
 
     /// Whether the column does not vary beyond rounding.

@@ -50,6 +50,16 @@ pub enum MergeError {
     /// Other columns, or in another order.
     #[error("'{0}' was learned from other columns than the prior")]
     OtherColumns(String),
+    /// Another number of components.
+    #[error("'{name}' has {found} components where the prior has {expected}")]
+    OtherK {
+        /// The model.
+        name: String,
+        /// Its components.
+        found: usize,
+        /// The prior's.
+        expected: usize,
+    },
     /// The rows of one shard twice.
     #[error(
         "'{first}' and '{second}' have learned the same rows (shard {shard}): a retried shard counts once, leave one out"
@@ -114,8 +124,7 @@ impl Model {
             column.summary = ColumnSummary::default();
         }
         begun.lineage = Some(lineage.clone());
-        let (settings, mut state) = begun.to_fit().expect("a model of obmm can go on");
-        state.fingerprint = Some(Fingerprint::default());
+        let (settings, state) = begun.to_fit().expect("a model of obmm can go on");
         Ok((settings, state, lineage))
     }
 }
@@ -142,12 +151,12 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.rivals.clear();
     model.pending = None;
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior };
-    model.rows = shards.iter().map(|(_, shard)| shard.rows).sum();
+    model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));
     model.columns = merged_columns(prior, shards);
     model.prequential = Prequential::default();
     model.health = Default::default();
     for (_, shard) in shards {
-        model.prequential.rows += shard.prequential.rows;
+        model.prequential.rows = model.prequential.rows.saturating_add(shard.prequential.rows);
         model.prequential.log_likelihood += shard.prequential.log_likelihood;
         model.health = model.health + shard.health;
     }
@@ -180,8 +189,11 @@ fn check_belonging(
         if lineage.prior != expected {
             return Err(MergeError::OtherPrior { name: name.clone(), found: lineage.prior, expected });
         }
-        if shard.column_names().names != prior.column_names().names || shard.k() != prior.k() {
+        if shard.column_names().names != prior.column_names().names {
             return Err(MergeError::OtherColumns(name.clone()));
+        }
+        if shard.k() != prior.k() {
+            return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: prior.k() });
         }
         for &fingerprint in &lineage.shards {
             if !known.insert(fingerprint) {

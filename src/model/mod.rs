@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, ColumnSummary, EmSettings, FitSettings, FitState, Health, LearnerState,
-    ObmmSettings, OdmmSettings, OemSettings, Prequential,
+    Algorithm, CandidateState, ColumnSummary, EmSettings, Fingerprint, FitSettings, FitState, Health,
+    LearnerState, ObmmSettings, OdmmSettings, OemSettings, Prequential,
 };
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -152,17 +152,15 @@ pub struct ColumnNames {
 }
 
 impl Model {
-    /// The model of a pass over one shard: `lineage` as it was when the pass began, and the rows seen since.
+    /// The model of a pass over one shard: `lineage` as it was when the pass began, and the rows seen since, which are
+    /// a shard of their own.
     pub fn from_shard(
         settings: &FitSettings,
         state: FitState,
         columns: &ColumnNames,
         mut lineage: Lineage,
     ) -> Self {
-        if let Some(fingerprint) = state.fingerprint {
-            lineage.shards.pop();
-            lineage.shards.push(fingerprint);
-        }
+        lineage.shards.extend(state.fingerprint);
         Model { lineage: Some(lineage), ..Model::from_fit(settings, state, columns) }
     }
 
@@ -201,9 +199,10 @@ impl Model {
         summaries: &[ColumnSummary],
     ) -> Self {
         let rows = summaries.iter().map(|summary| summary.count).max().unwrap_or(0);
-        let describe = |(name, &summary): (&String, &ColumnSummary)| {
-            let floor = crate::learn::RELATIVE_FLOOR * summary.unit() * summary.unit();
-            Column { name: name.clone(), summary, floor }
+        let describe = |(name, &summary): (&String, &ColumnSummary)| Column {
+            name: name.clone(),
+            summary,
+            floor: summary.floor(),
         };
         Model {
             format: FORMAT.into(),
@@ -246,12 +245,19 @@ impl Model {
             floor: self.columns.iter().map(|column| column.floor).collect(),
             pending: self.pending.clone(),
             candidates,
-            fingerprint: self
-                .lineage
-                .as_ref()
-                .map(|lineage| lineage.shards.last().copied().unwrap_or_default()),
+            fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
         };
         Some((settings, state))
+    }
+
+    /// The pass that was under way when this model was saved as its checkpoint.
+    pub fn to_interrupted_fit(&self) -> Option<(FitSettings, FitState, Option<Lineage>)> {
+        let (settings, mut state) = self.to_fit()?;
+        let mut lineage = self.lineage.clone();
+        if let Some(lineage) = &mut lineage {
+            state.fingerprint = lineage.shards.pop();
+        }
+        Some((settings, state, lineage))
     }
 
     /// The mixture as estimated.
@@ -282,6 +288,7 @@ impl Model {
 
     /// Writes the model as JSON.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        self.check().map_err(io::Error::other)?;
         let mut serializer = serde_json::Serializer::with_formatter(&mut to, format::ModelFormatter::new());
         self.serialize(&mut serializer).map_err(io::Error::from)?;
         to.write_all(b"\n")
@@ -333,15 +340,27 @@ impl Model {
         if let Some(algorithm) = self.algorithm.online() {
             algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
         }
-        if let Some(column) = self.columns.iter().find(|column| !(column.floor > 0.0)) {
-            return inconsistent(format!("the floor of column '{}' is not positive", column.name));
+        for Column { name, summary, floor } in &self.columns {
+            if !(1e-300..=1e300).contains(floor) {
+                return inconsistent(format!("the floor of column '{name}' is {floor}"));
+            }
+            let sound = summary.mean.is_finite() && summary.squares.is_finite() && summary.squares >= 0.0;
+            if !sound || summary.count > self.rows {
+                return inconsistent(format!(
+                    "the summary of column '{name}' is not that of {} rows",
+                    self.rows
+                ));
+            }
         }
-        if let Some(column) = self.columns.iter().find(|column| !(column.summary.squares >= 0.0)) {
-            return inconsistent(format!("the spread of column '{}' is negative", column.name));
+        if !self.prequential.log_likelihood.is_finite() {
+            return inconsistent("its prequential score is not a number".into());
         }
         match &self.pending {
-            Some(values) if values.len() as u64 != self.rows * dim as u64 => {
+            Some(values) if Some(values.len() as u64) != self.rows.checked_mul(dim as u64) => {
                 inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
+            }
+            Some(values) if values.iter().any(|value| !value.is_finite()) => {
+                inconsistent("a row that it holds is not of numbers".into())
             }
             _ => Ok(()),
         }
