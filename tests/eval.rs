@@ -136,6 +136,7 @@ fn hopeless_rows_are_named_not_scored_as_nothing() {
     place.write("header.csv", "a,b,c\n");
     place.refuses("eval --model model.json --data header.csv", 1, &["only a header"]);
     place.refuses("eval --model - --data -", 2, &["standard input"]);
+    place.refuses("eval --model model.json --data test.csv --scores test.csv", 2, &["replace"]);
 }
 
 #[test]

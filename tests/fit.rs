@@ -108,6 +108,14 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     drop(stdin);
     assert!(!place.path("model.json").exists());
 
+    // Of other data, or a model that is no checkpoint: refused.
+    place.write("other.csv", &as_csv(&clusters(30_000, 3, 99), &["a", "b", "c"]));
+    place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["other data"]);
+    place.refuses(
+        &line.replace("--data -", "--data rows.csv").replace("run.checkpoint", "straight.json"),
+        2,
+        &["not a checkpoint"],
+    );
     // A checkpoint is a model file like any other.
     place.run("show run.checkpoint").success();
     place.refuses(&line.replace("2..3", "4").replace("--data -", "--data rows.csv"), 2, &["other settings"]);
@@ -232,6 +240,9 @@ fn bad_input_is_refused_with_file_row_and_column_and_leaves_nothing() {
     place.refuses("fit --data rows.csv --k 2 --discount 1.5 --out out.json", 2, &["discount"]);
     place.refuses("fit --data rows.csv --k 2 --algo oem --alpha 0.3 --out out.json", 2, &["alpha"]);
     place.refuses("fit --data rows.csv --out out.json", 2, &["--k"]);
+    place.refuses("fit --data rows.csv --k 2 --out rows.csv", 2, &["rows.csv", "replace"]);
+    place.refuses("fit --data rows.csv --k 2 --out a.json --trace ./a.json", 2, &["replace"]);
+    place.refuses("fit --data abalon --k 2 --out out.json", 1, &["abalon", "gmm-bmm datasets"]);
     let skipped = place.json(&format!("fit --data word.csv --bad-rows skip {k}"));
     assert_eq!(skipped["rows_skipped"], 1);
 }

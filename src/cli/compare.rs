@@ -25,7 +25,7 @@ use crate::experiment::{
     PlannedSet, Record, RecordFile, RunRecord, SelectRule, Workers, read_records,
 };
 use crate::learn::find_column_faults;
-use crate::report::{ReportOptions, write_report};
+use crate::report::{ReportOptions, SetSummary, write_report};
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -202,12 +202,13 @@ fn parse_dequantize(text: &str) -> Result<Dequantize, String> {
 #[derive(Debug, Serialize)]
 struct CompareResult {
     folder: PathBuf,
-    data: Vec<String>,
     /// Cells in the records.
     cells: usize,
     /// Cells that this call ran.
     cells_run: usize,
     seconds: f64,
+    /// The figures of the tables.
+    sets: Vec<SetSummary>,
     #[serde(skip)]
     tables: String,
 }
@@ -226,17 +227,13 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", folder.display());
     let summary = write_report(&records, &args.shown.options(), folder)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
-    let name = |record: &Record| match record {
-        Record::Data(data) => Some(data.data.clone()),
-        _ => None,
-    };
     let result = CompareResult {
         folder: folder.clone(),
-        data: records.iter().filter_map(name).collect(),
         cells,
         cells_run,
         seconds: begun.elapsed().as_secs_f64(),
         tables: summary.terminal(std::io::stdout().is_terminal()),
+        sets: summary.sets,
     };
     console.result(&result, describe).map_err(Into::into)
 }

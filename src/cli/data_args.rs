@@ -149,6 +149,11 @@ impl ReadingArgs {
     fn input(&self, path: &Path, inputs: usize, options: &mut CsvOptions) -> anyhow::Result<Input> {
         let name = path.to_str().unwrap_or_default();
         let Some(set) = Catalogue::built_in().find(name).filter(|_| !path.exists()) else {
+            let looks_like_a_name = !name.contains(['.', '/', '\\']) && name != "-";
+            anyhow::ensure!(
+                path.exists() || !looks_like_a_name,
+                "'{name}' is neither a file nor a set of the catalogue: 'gmm-bmm datasets' lists those"
+            );
             return Ok(Input::from_argument(path));
         };
         let file = set.path_in(&self.datasets);
@@ -293,12 +298,35 @@ impl ModelOutput {
         match self {
             ModelOutput::Stdout => model.write(std::io::stdout().lock())?,
             ModelOutput::File(mut file) => {
-                model.write(&mut *file)?;
-                file.commit()?;
+                let written = model.write(&mut *file).and_then(|()| file.commit());
+                written.context("cannot write the model")?;
             }
         }
         Ok(())
     }
+}
+
+/// Refuses outputs that would replace an input, or each other.
+pub(super) fn refuse_overwriting<'a>(
+    outputs: impl Iterator<Item = &'a PathBuf>,
+    inputs: impl Iterator<Item = &'a PathBuf>,
+) -> anyhow::Result<()> {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let whole = std::fs::canonicalize(path);
+        whole.or_else(|_| {
+            Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
+        })
+    };
+    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
+    for path in outputs.filter(|path| path.as_os_str() != "-") {
+        let Ok(whole) = place(path) else { continue };
+        if taken.contains(&whole) && (whole.is_file() || !whole.exists()) {
+            return Err(usage(format!("'{}' would replace another file of this command", path.display())));
+        }
+        taken.push(whole);
+    }
+    Ok(())
 }
 
 /// A usage error as `anyhow` carries it.

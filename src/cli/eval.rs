@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::Console;
-use super::data_args::{DataArgs, create_output, read_model, usage};
+use super::data_args::{DataArgs, create_output, read_model, refuse_overwriting, usage};
 use crate::data::Block;
 use crate::dist::{Density, Mixture};
 use crate::model::Model;
@@ -64,6 +64,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.model.as_os_str() == "-" && args.data.data.iter().any(|path| path.as_os_str() == "-") {
         return Err(usage("model and data cannot both come from standard input"));
     }
+    refuse_overwriting(args.scores.iter(), args.data.data.iter().chain([&args.model]))?;
     let model = read_model(&args.model)?;
     let result = if args.predictive {
         let predictive = model.predictive().ok_or_else(|| {

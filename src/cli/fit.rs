@@ -9,12 +9,14 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::Console;
-use super::data_args::{DataArgs, KRange, ModelOutput, create_output, parse_k, read_model, usage};
+use super::data_args::{
+    DataArgs, KRange, ModelOutput, create_output, parse_k, read_model, refuse_overwriting, usage,
+};
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::trace::Trace;
 use crate::learn::{
-    Algorithm, ColumnFault, FitSettings, Health, LearnError, Moments, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit,
+    Algorithm, ColumnFault, Fingerprint, FitSettings, Health, LearnError, Moments, ObmmSettings,
+    OdmmSettings, OemSettings, OnlineFit,
 };
 use crate::model::{ColumnNames, Lineage, Model};
 
@@ -219,6 +221,9 @@ impl FitResult {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    let outputs = [Some(&args.out), args.trace.trace.as_ref(), args.checkpoint.checkpoint.as_ref()];
+    let inputs = args.data.data.iter().chain(&args.trace.test).chain(&args.prior);
+    refuse_overwriting(outputs.into_iter().flatten(), inputs)?;
     let out = ModelOutput::open(&args.out)?;
     let (model, mut result) = match args.algo {
         Algo::Em => batch::fit_batch(args, console)?,
@@ -270,8 +275,8 @@ impl Args {
 struct Beginning {
     /// `None` begins from nothing.
     from: Option<(Provenance, OnlineFit)>,
-    /// Rows of the present data that are learned already.
-    skip: u64,
+    /// Rows of the present data that are learned already, and what they were.
+    learned_before: Option<(u64, Fingerprint)>,
 }
 
 fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
@@ -281,8 +286,8 @@ fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
-    let Some(path) = checkpoint else { return Ok(Beginning { from, skip: 0 }) };
-    let (saved, fit) = read_checkpoint(path)?;
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None }) };
+    let (saved, fit, seen) = read_checkpoint(path)?;
     let name = path.display();
     let same = match &from {
         Some((begun, _)) => saved.settings == begun.settings && same_prior(&saved.lineage, &begun.lineage),
@@ -302,7 +307,7 @@ fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     }
     let skip = fit.rows() - learned_before;
     console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
-    Ok(Beginning { from: Some((saved, fit)), skip })
+    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)) })
 }
 
 fn same_prior(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
@@ -323,13 +328,14 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
 }
 
 /// A checkpoint goes on with the very shard that it is in the middle of.
-fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
-    let model = read_model(path)?;
-    let Some((settings, state, lineage)) = model.to_interrupted_fit() else {
-        return Err(usage(format!("'{}' is no checkpoint: name another file", path.display())));
+fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint)> {
+    let model = read_model(path).context("checkpoint")?;
+    let (Some((settings, state, lineage)), Some(seen)) = (model.to_interrupted_fit(), model.checkpoint)
+    else {
+        return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
     };
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit))
+    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit, seen))
 }
 
 fn read_prior(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
@@ -341,7 +347,7 @@ fn read_prior(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
-    let Beginning { from, skip } = beginning(args, console)?;
+    let Beginning { from, learned_before } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -359,8 +365,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
-    let pass = Pass { fit, provenance: &provenance, stops, trace, console };
-    let PassEnd { fit, state, mut rows, read_seconds, learn_seconds } = pass.run(rows, skip)?;
+    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, console };
+    let PassEnd { fit, state, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
     if provenance.lineage.is_none() {
         check_enough_rows(&provenance.settings.ks, state.rows)?;
@@ -406,6 +412,16 @@ impl TraceArgs {
 }
 
 pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
+    const MOST: usize = 5;
+    if faults.len() > MOST {
+        console.warn(&format!(
+            "{} of {} columns are constant or linear functions of others in the first rows (fewer rows than \
+             columns would do that), so no density is bounded there and their spread is held at a floor",
+            faults.len(),
+            names.len()
+        ));
+        return;
+    }
     for fault in faults {
         match fault {
             ColumnFault::Constant { column } => {

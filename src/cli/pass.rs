@@ -1,5 +1,6 @@
 //! One pass over the rows of a file or pipe: reading, learning, checkpoints, the learning curve, and Ctrl-C.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +12,10 @@ use ndarray::s;
 use super::Interrupted;
 use super::ahead::{Ahead, Next};
 use super::console::Console;
-use super::data_args::{Rows, create_output};
+use super::data_args::{Rows, create_output, usage};
 use super::trace::Trace;
 use crate::data::Block;
-use crate::learn::{Algorithm, FitSettings, FitState, OnlineFit};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
 use crate::model::{ColumnNames, Lineage, Model};
 
 /// After how many rows the pass does something else than learn.
@@ -44,6 +45,8 @@ pub(super) struct Pass<'a> {
     pub provenance: &'a Provenance,
     pub stops: Stops,
     pub trace: Option<Trace>,
+    /// Rows of the data that an earlier run has learned, and what they were.
+    pub learned_before: Option<(u64, Fingerprint)>,
     pub console: &'a Console,
 }
 
@@ -57,8 +60,8 @@ pub(super) struct PassEnd {
 }
 
 impl Pass<'_> {
-    /// Learns all rows but the first `skip`, which an earlier run has learned.
-    pub fn run(mut self, rows: Rows, skip: u64) -> anyhow::Result<PassEnd> {
+    /// Learns all rows but those that an earlier run has learned.
+    pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
         let shards = match &self.provenance.settings.algorithm {
@@ -68,6 +71,8 @@ impl Pass<'_> {
         let begun = Instant::now();
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
+        // Only a checkpoint needs to know which rows it has seen.
+        let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
         let ahead = Ahead::start(rows);
         loop {
             let block = match ahead.next(interrupted)? {
@@ -75,10 +80,10 @@ impl Pass<'_> {
                 Next::End => break,
                 Next::Rows(_) | Next::Interrupted => {
                     bar.finish_and_clear();
-                    return Err(self.save_interrupted(position));
+                    return Err(self.save_interrupted(position, seen));
                 }
             };
-            learning += self.learn_block(&block, &mut position, skip)?;
+            learning += self.learn_block(&block, &mut position, &mut seen)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
             let speed = position as f64 / begun.elapsed().as_secs_f64();
@@ -90,11 +95,8 @@ impl Pass<'_> {
         let (rows, reading) = ahead.finish();
         shards.iter().for_each(|counter| counter.finish_and_clear());
         bar.finish_and_clear();
-        if position < skip {
-            anyhow::bail!(
-                "the data end after {position} rows, before the checkpoint's {skip}: it belongs to other data; \
-                 delete it, or name another file"
-            );
+        if self.learned_before.is_some_and(|(skip, _)| position < skip) {
+            return Err(other_data());
         }
         let started = Instant::now();
         let state = self.fit.state()?;
@@ -112,18 +114,30 @@ impl Pass<'_> {
     }
 
     /// Learns a block in portions that end where something else is due. Returns the time of learning alone.
-    fn learn_block(&mut self, block: &Block, position: &mut u64, skip: u64) -> anyhow::Result<Duration> {
+    fn learn_block(
+        &mut self,
+        block: &Block,
+        position: &mut u64,
+        seen: &mut Option<Fingerprint>,
+    ) -> anyhow::Result<Duration> {
+        let skip = self.learned_before.map_or(0, |(skip, _)| skip);
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
             let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
             let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             *position += (to - from) as u64;
+            if let Some(seen) = seen {
+                (from..to).for_each(|i| seen.add_row(block.row(i)));
+            }
+            if *position == skip && self.learned_before.map(|(_, rows)| rows) != *seen {
+                return Err(other_data());
+            }
             if *position > skip {
                 let started = Instant::now();
                 self.fit.observe(block.view().slice(s![from..to, ..]))?;
                 learning += started.elapsed();
-                self.stop_if_due(*position)?;
+                self.stop_if_due(*position, *seen)?;
             }
             from = to;
         }
@@ -136,33 +150,34 @@ impl Pass<'_> {
         checkpoint.min(self.stops.trace_every.map_or(u64::MAX, until))
     }
 
-    fn stop_if_due(&mut self, position: u64) -> anyhow::Result<()> {
+    fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
         if let (Some(trace), Some(every)) = (&mut self.trace, self.stops.trace_every)
             && position.is_multiple_of(every)
         {
             trace.add(&self.fit)?;
         }
         match &self.stops.checkpoint {
-            Some((path, every)) if position.is_multiple_of(*every) => self.save(path),
+            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),
             _ => Ok(()),
         }
     }
 
-    fn save(&self, path: &Path) -> anyhow::Result<()> {
+    fn save(&self, path: &Path, seen: Option<Fingerprint>) -> anyhow::Result<()> {
         let mut file = create_output(path)?;
-        let model = self.provenance.model(self.fit.state()?);
+        let mut model = self.provenance.model(self.fit.state()?);
+        model.checkpoint = seen;
         let written = model.write(&mut file).and_then(|()| file.commit());
         written.with_context(|| format!("cannot write checkpoint '{}'", path.display()))
     }
 
-    fn save_interrupted(&self, position: u64) -> anyhow::Error {
+    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.stops.checkpoint else {
             return Interrupted(format!(
                 " after {position} rows: nothing was written (with --checkpoint FILE the rows learned so far are kept)"
             ))
             .into();
         };
-        match self.save(path) {
+        match self.save(path, seen) {
             Ok(()) => Interrupted(format!(
                 " after {position} rows: saved to '{}'; the same command goes on from there",
                 path.display()
@@ -171,6 +186,10 @@ impl Pass<'_> {
             Err(error) => error,
         }
     }
+}
+
+fn other_data() -> anyhow::Error {
+    usage("the checkpoint was saved in the middle of other data: delete it, or name another file")
 }
 
 /// A flag that the first Ctrl-C sets; the second ends the process at once.
@@ -183,6 +202,7 @@ pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }
+            let _ = std::io::stderr().write_all(b"\nstopping; press Ctrl-C again to end at once\n");
         });
     });
     &INTERRUPTED

@@ -2,12 +2,12 @@
 
 use super::error::BadCell;
 
-/// Numbers beyond this are refused: the difference of two of them would not be a number any more.
-const LARGEST: f64 = 1e300;
+/// Numbers beyond this are refused: their squares would not be numbers any more.
+const LARGEST: f64 = 1e150;
 
 /// The finite number in a cell, blanks around it aside.
 ///
-/// This is Rust's own parser, so every value is correctly rounded; what it reads as NaN, infinite or beyond ±1e300 is
+/// This is Rust's own parser, so every value is correctly rounded; what it reads as NaN, infinite or beyond ±1e150 is
 /// refused.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell.trim_ascii()).ok()?;

@@ -134,6 +134,12 @@ impl Model {
 pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
     let expected = prior.prior_fingerprint()?;
     check_belonging(prior, shards, expected)?;
+    // In an order of their own, so that the same shards give the same bits however they are listed.
+    let mut shards: Vec<&(String, Model)> = shards.iter().collect();
+    shards.sort_by(|(_, a), (_, b)| {
+        a.lineage.as_ref().map(|l| &l.shards).cmp(&b.lineage.as_ref().map(|l| &l.shards))
+    });
+    let shards = shards.as_slice();
     let common = prior.common_prior()?;
     let mut permuted = Vec::new();
     let mut posteriors = Vec::with_capacity(shards.len());
@@ -210,7 +216,7 @@ fn check_belonging(
     Ok(())
 }
 
-fn merged_columns(prior: &Model, shards: &[(String, Model)]) -> Vec<Column> {
+fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {
     let merged = |(j, column): (usize, &Column)| {
         let parts = shards.iter().map(|(_, shard)| shard.columns[j].summary);
         Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::joined), ..column.clone() }

@@ -137,6 +137,9 @@ pub struct Model {
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Lineage>,
+    /// In a checkpoint: of the rows of the data that it was saved in the middle of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Fingerprint>,
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
@@ -186,6 +189,7 @@ impl Model {
             learned: best.learned,
             rivals: state.candidates,
             lineage: None,
+            checkpoint: None,
             pending: state.pending,
         }
     }
@@ -219,6 +223,7 @@ impl Model {
             learned: LearnerState::Point { start: mixture.clone(), start_rows: rows, mixture, rows: 0 },
             rivals: Vec::new(),
             lineage: None,
+            checkpoint: None,
             pending: None,
         }
     }

@@ -83,7 +83,8 @@ fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(directory_of(path))
+    // Without the name of the temporary file, which nobody asked for.
+    builder.tempfile_in(directory_of(path)).map_err(|error| io::Error::from(error.kind()))
 }
 
 #[cfg(unix)]

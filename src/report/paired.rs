@@ -4,7 +4,8 @@ use crate::experiment::SIGNIFICANCE;
 use crate::stats::{holm, signed_rank};
 
 /// Which way a significant difference to the reference goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arrow {
     /// Significantly better.
     Up,

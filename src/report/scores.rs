@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::data::Units;
 use crate::experiment::CellRecord;
 use crate::stats::{self, median};
@@ -10,7 +12,7 @@ use crate::stats::{self, median};
 pub(super) type Folds<'a> = BTreeMap<usize, &'a CellRecord>;
 
 /// One learner with one K on one data set.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
     /// Components.
     pub k: usize,
@@ -39,7 +41,7 @@ pub struct Score {
 }
 
 /// Mean and median over the folds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,

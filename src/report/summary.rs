@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::names::{ORDER, is_online, name, title};
 use super::paired::{self, Arrow};
 use super::scores::{Folds, Score};
@@ -33,7 +35,7 @@ pub struct Summary {
 }
 
 /// One data set: a row of the table.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SetSummary {
     /// The data set as it was used.
     pub data: DataRecord,
@@ -46,11 +48,12 @@ pub struct SetSummary {
     /// The learners, in the order of the columns.
     pub entries: Vec<Entry>,
     /// `Σ ln sd` of fold 0, by which a learning curve is moved into z-scored units.
+    #[serde(skip)]
     pub(super) curve_shift: Option<f64>,
 }
 
 /// What the paper reports of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct PaperColumns {
     /// Online EM.
     pub oem: Option<f64>,
@@ -61,7 +64,7 @@ pub struct PaperColumns {
 }
 
 /// One learner on one data set: a cell of the table.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     /// The learner.
     pub contender: Contender,
