@@ -124,7 +124,7 @@ const MOST_SHARDS: usize = 65_535;
 const DEAL: u64 = 64;
 /// Rows that a worker takes of a shard before it looks for another: small enough to keep all workers busy when
 /// the shards are few.
-const PIECE: usize = 128;
+const PIECE: usize = 64;
 
 struct Odmm {
     settings: OdmmSettings,
