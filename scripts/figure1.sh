@@ -1,7 +1,13 @@
 #!/bin/sh
 # The paper's Figure 1: learning curves of oBMM on nine synthetic sets, into results/figure1.
 . "$(dirname "$0")/tables_common.sh"
+began=$(date +%s)
 mkdir -p "$RESULTS/figure1"
-"$GMM_BMM" figure1 --rows "${ROWS:-170000}" --test-rows "${TEST_ROWS:-30000}" --out "$RESULTS/figure1" |
-    tee "$RESULTS/figure1/summary.txt.new"
-mv "$RESULTS/figure1/summary.txt.new" "$RESULTS/figure1/summary.txt"
+summary="$RESULTS/figure1/summary.txt"
+"$GMM_BMM" figure1 --rows "${ROWS:-170000}" --test-rows "${TEST_ROWS:-30000}" --out "$RESULTS/figure1" >"$summary.new"
+{
+    echo "made by scripts/figure1.sh with $("$GMM_BMM" --version) in $(($(date +%s) - began)) s, $(date -u +%Y-%m-%d)"
+    sed -n 's/^model name[^:]*: */on /p' /proc/cpuinfo 2>/dev/null | head -n 1
+} >>"$summary.new"
+mv "$summary.new" "$summary"
+cat "$summary"
