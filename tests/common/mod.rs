@@ -1,6 +1,8 @@
 //! What several test files share.
 #![allow(dead_code)]
 
+pub mod reading;
+
 use std::path::{Path, PathBuf};
 
 use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
