@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::data_args::Rows;
 use crate::data::{Block, DataError};
 
-/// Rows in a block.
-const BLOCK_ROWS: usize = 1024;
+/// Rows in a block: enough that shards learned in parallel seldom wait for each other.
+const BLOCK_ROWS: usize = 4096;
 /// Blocks that are read before the learner asks for them.
-const AHEAD: usize = 4;
+const AHEAD: usize = 2;
 
 /// Rows that are being read.
 pub(super) struct Ahead {
