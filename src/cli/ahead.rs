@@ -11,7 +11,7 @@ use super::data_args::Rows;
 use crate::data::{Block, DataError};
 
 /// Rows in a block: enough that shards learned in parallel seldom wait for each other.
-const BLOCK_ROWS: usize = 4096;
+const BLOCK_ROWS: u64 = 4096;
 /// Blocks that are read before the learner asks for them.
 const AHEAD: usize = 2;
 
@@ -33,8 +33,10 @@ pub(super) enum Next {
 }
 
 impl Ahead {
-    /// Begins to read.
-    pub fn start(mut rows: Rows) -> Self {
+    /// Begins to read, `most` rows at a time or fewer: where something is due every so many rows, a slow stream must
+    /// not keep them waiting in a block.
+    pub fn start(mut rows: Rows, most: u64) -> Self {
+        let most = most.clamp(1, BLOCK_ROWS) as usize;
         let bytes = rows.byte_counter();
         let (full, blocks) = sync_channel(AHEAD);
         let (spare, empty) = channel();
@@ -44,7 +46,7 @@ impl Ahead {
             loop {
                 let mut block = empty.try_recv().unwrap_or_else(|_| Block::new(columns));
                 let started = Instant::now();
-                let read = rows.read_block(&mut block, BLOCK_ROWS);
+                let read = rows.read_block(&mut block, most);
                 reading += started.elapsed();
                 let (message, last) = match read {
                     Ok(true) => (Ok(block), false),

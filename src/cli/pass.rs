@@ -73,7 +73,7 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
-        let ahead = Ahead::start(rows);
+        let ahead = Ahead::start(rows, self.rows_until_stop(0));
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
