@@ -26,11 +26,8 @@ impl Trace {
         let state = fit.state()?;
         for candidate in &state.candidates {
             let prequential = candidate.prequential.mean();
-            let test = self.test.as_ref().map(|rows| {
-                let mixture = candidate.learned.estimate();
-                let mut scorer = mixture.scorer();
-                rows.iter().map(|row| scorer.log_density(row)).sum::<f64>() / rows.rows() as f64
-            });
+            let test =
+                self.test.as_ref().map(|rows| candidate.learned.estimate().mean_log_density(rows.iter()));
             let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
             let k = candidate.learned.k();
             writeln!(self.file, "{},{k},{seconds:.3},{},{}", state.rows, cell(prequential), cell(test))?;

@@ -76,6 +76,13 @@ impl<C: Density> Mixture<C> {
         self.scorer().log_density(x)
     }
 
+    /// Mean log-density of some rows; 0 of none.
+    pub fn mean_log_density<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> f64 {
+        let mut scorer = self.scorer();
+        let count = rows.len().max(1) as f64;
+        rows.map(|row| scorer.log_density(row)).sum::<f64>() / count
+    }
+
     /// Scores row after row without allocating.
     pub fn scorer(&self) -> Scorer<'_, C> {
         Scorer {

@@ -4,7 +4,6 @@ use super::curve::spaced;
 use super::record::{Contender, CurveRecord};
 use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
-use crate::dist::GaussianMixture;
 use crate::learn::{Algorithm, FitSettings, LearnError, ObmmSettings, OnlineFit};
 
 /// What went wrong on the way to Figure 1.
@@ -40,10 +39,13 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
         read_rows(&mut training, target as u64 - fit.rows(), &mut block);
         fit.observe(block.view())?;
         if fit.has_started() || target as u64 == rows {
-            points.push((fit.rows(), mean_score(&fit.state()?.candidates[0].learned.estimate(), &test)));
+            points.push((
+                fit.rows(),
+                fit.state()?.candidates[0].learned.estimate().mean_log_density(test.iter()),
+            ));
         }
     }
-    let level = Some(("true model".to_string(), mean_score(synth.truth(), &test)));
+    let level = Some(("true model".to_string(), synth.truth().mean_log_density(test.iter())));
     Ok(CurveRecord { data: format!("set {set}: d = {dim}"), contender: Contender::Obmm, k, points, level })
 }
 
@@ -58,11 +60,6 @@ fn read_rows(source: &mut impl RowSource, count: u64, rows: &mut Block) {
         }
         block.iter().for_each(|row| rows.push(row));
     }
-}
-
-fn mean_score(mixture: &GaussianMixture, rows: &Block) -> f64 {
-    let mut scorer = mixture.scorer();
-    rows.iter().map(|row| scorer.log_density(row)).sum::<f64>() / rows.rows().max(1) as f64
 }
 
 #[cfg(test)]

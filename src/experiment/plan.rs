@@ -20,7 +20,7 @@ pub const DEFAULT_CONTENDERS: [Contender; 7] = [
 ];
 
 /// What the names of sets with noise in their discrete columns end in.
-pub(super) const DEQUANTIZED: &str = "+dequantized";
+pub(crate) const DEQUANTIZED: &str = "+dequantized";
 
 /// A data set with its rows.
 #[derive(Debug, Clone)]

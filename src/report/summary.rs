@@ -10,12 +10,11 @@ use super::scores::{Folds, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::{Catalogue, Units};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
+    CellRecord, Contender, DEQUANTIZED, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
 };
 
 /// Learners that others may be tested against; the first that took part is the reference.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
-const DEQUANTIZED: &str = "+dequantized";
 
 /// All figures of a comparison.
 #[derive(Debug, Clone, PartialEq)]
