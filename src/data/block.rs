@@ -17,6 +17,16 @@ impl Block {
         Block { columns, values: Vec::new() }
     }
 
+    /// An empty block with room for `rows` rows of `columns` numbers.
+    ///
+    /// # Panics
+    /// If `columns` is zero.
+    pub fn with_capacity(columns: usize, rows: usize) -> Self {
+        let mut block = Block::new(columns);
+        block.values.reserve_exact(rows * columns);
+        block
+    }
+
     /// A block that owns `values`, row after row.
     ///
     /// # Panics
@@ -68,6 +78,13 @@ impl Block {
     pub fn push(&mut self, row: &[f64]) {
         assert_eq!(row.len(), self.columns, "a row must have the block's columns");
         self.values.extend_from_slice(row);
+    }
+
+    /// Appends a row of zeros, to be written to.
+    pub(super) fn grow(&mut self) -> &mut [f64] {
+        let begin = self.values.len();
+        self.values.resize(begin + self.columns, 0.0);
+        &mut self.values[begin..]
     }
 
     /// Keeps the first `rows` rows only.

@@ -1,19 +1,17 @@
 //! Records of cells from text, one after the other in one allocation, and never more than a bounded one.
 
-use std::error::Error;
-use std::fmt;
 use std::io::{self, Read};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
+use super::block::Block;
 use super::detect::Delimiter;
+use super::feed::{BUFFER, Feed, RationSpent};
+use super::plain::PlainLines;
 use super::text::Squeezed;
 
-/// An unclosed quote must not swallow a file of any size into memory.
-pub(super) const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
 const MAX_FIELDS: usize = 1_000_000;
-const BUFFER: usize = 256 * 1024;
 
 /// Why there is no next record.
 #[derive(Debug)]
@@ -24,8 +22,12 @@ pub(super) enum RecordError {
 
 /// The records of one text, blank lines left out.
 pub(super) struct Records {
-    reader: Reader<Rationed<Box<dyn Read + Send>>>,
+    reader: Reader<Feed>,
     record: ByteRecord,
+    /// Lines taken before the csv crate saw them.
+    plain_lines: u64,
+    /// Whether the csv crate has seen the beginning of the text.
+    begun: bool,
 }
 
 impl Records {
@@ -34,20 +36,20 @@ impl Records {
             Delimiter::Byte(byte) => (byte, text),
             Delimiter::Blanks => (b' ', Box::new(Squeezed::new(text))),
         };
-        let text = Rationed { inner: text, left: MAX_RECORD_BYTES };
         let reader = ReaderBuilder::new()
             .delimiter(byte)
             .has_headers(false)
             .flexible(true)
             .buffer_capacity(BUFFER)
-            .from_reader(text);
-        Records { reader, record: ByteRecord::new() }
+            .from_reader(Feed::new(text));
+        Records { reader, record: ByteRecord::new(), plain_lines: 0, begun: false }
     }
 
     /// Goes to the next record that is no blank line; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
+        self.begun = true;
         loop {
-            self.reader.get_mut().left = MAX_RECORD_BYTES;
+            self.reader.get_mut().renew_ration();
             if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
                 return Ok(false);
             }
@@ -67,6 +69,40 @@ impl Records {
         }
     }
 
+    /// Appends the rows of the plain lines that come next, `most` at most; how many there were.
+    ///
+    /// May only be called between records: the csv crate then has nothing of the text in its own buffer.
+    pub(super) fn take_plain(
+        &mut self,
+        plain: &PlainLines,
+        block: &mut Block,
+        most: usize,
+    ) -> Result<usize, RecordError> {
+        // The csv crate looks for a byte-order mark in what it sees first, so that has to be the first line.
+        if !self.begun {
+            return Ok(0);
+        }
+        let feed = self.reader.get_mut();
+        let before = block.rows();
+        while block.rows() - before < most {
+            let lines = feed.whole_lines().map_err(RecordError::Io)?;
+            let whole = lines.len();
+            let taken = plain.read(lines, block, most - (block.rows() - before));
+            feed.consume(taken);
+            if taken < whole || whole == 0 {
+                break;
+            }
+        }
+        let rows = block.rows() - before;
+        self.plain_lines += rows as u64;
+        Ok(rows)
+    }
+
+    /// Has the csv crate read everything from here on.
+    pub(super) fn leave_out_the_fast_way(&mut self) {
+        self.reader.get_mut().unbroken = true;
+    }
+
     /// The record that [`advance`](Records::advance) went to.
     pub(super) fn record(&self) -> &ByteRecord {
         &self.record
@@ -80,7 +116,7 @@ impl Records {
         let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
         // Only a quote that is never closed makes the last '\n' of a text part of a cell.
         let end = u64::from(!held.ends_with(b"\n"));
-        self.reader.position().line().saturating_sub(end + inside).max(1)
+        (self.plain_lines + self.reader.position().line()).saturating_sub(end + inside).max(1)
     }
 }
 
@@ -95,35 +131,6 @@ impl From<csv::Error> for RecordError {
         }
     }
 }
-
-/// Gives out a ration of bytes, then fails; the ration is renewed for each record.
-struct Rationed<R> {
-    inner: R,
-    left: usize,
-}
-
-impl<R: Read> Read for Rationed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            return Err(io::Error::other(RationSpent));
-        }
-        let most = buffer.len().min(self.left);
-        let read = self.inner.read(&mut buffer[..most])?;
-        self.left -= read;
-        Ok(read)
-    }
-}
-
-#[derive(Debug)]
-struct RationSpent;
-
-impl fmt::Display for RationSpent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the record is too long")
-    }
-}
-
-impl Error for RationSpent {}
 
 /// The first records of a sample, up to one that is too large; an error if that is the very first.
 pub(super) fn sample_records(

@@ -2,11 +2,13 @@
 
 use csv::ByteRecord;
 
+use super::block::Block;
 use super::cell::{parse_number, shown, why_bad};
 use super::columns::{self, Names};
-use super::detect::Layout;
+use super::detect::{Delimiter, Layout};
 use super::error::{BadRow, DataError, RowProblem};
 use super::input::OpenInput;
+use super::plain::PlainLines;
 use super::records::{RecordError, Records};
 use super::stream::CsvOptions;
 use super::text::{self, Sampled};
@@ -16,6 +18,8 @@ pub(super) struct Table {
     file: String,
     gzip: bool,
     records: Records,
+    /// The fast way through plain lines, unless it is left out.
+    plain: Option<PlainLines>,
     /// Where in a record the numbers of a row are.
     positions: Vec<usize>,
     /// How many fields a record has to have.
@@ -136,11 +140,32 @@ impl Table {
     fn start(sampled: Sampled, layout: &Layout, positions: Vec<usize>) -> Result<Table, DataError> {
         let records = Records::new(sampled.text, layout.delimiter);
         let (file, gzip) = (sampled.name, sampled.gzip);
-        let mut table = Table { file, gzip, records, positions, width: layout.width, rows: 0 };
+        let delimiter = match layout.delimiter {
+            Delimiter::Byte(byte) => byte,
+            Delimiter::Blanks => b' ',
+        };
+        let width = layout.width;
+        let plain = PlainLines::new(delimiter, width, &positions);
+        let mut table = Table { file, gzip, records, plain, positions, width, rows: 0 };
         if layout.header.is_some() {
             table.advance()?;
         }
         Ok(table)
+    }
+
+    /// Has the csv crate read every row.
+    pub(super) fn leave_out_the_fast_way(&mut self) {
+        self.plain = None;
+        self.records.leave_out_the_fast_way();
+    }
+
+    /// Appends the rows of the plain lines that come next, `most` at most; how many there were.
+    pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+        let Some(plain) = &self.plain else { return Ok(0) };
+        let before = block.rows();
+        let read = self.records.take_plain(plain, block, most);
+        self.rows += (block.rows() - before) as u64;
+        read.map_err(|error| self.failed(error))
     }
 
     /// Reads the next row into `row`, one number for each chosen column.
@@ -169,18 +194,22 @@ impl Table {
     }
 
     fn advance(&mut self) -> Result<bool, DataError> {
-        self.records.advance().map_err(|error| match error {
+        self.records.advance().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: RecordError) -> DataError {
+        match error {
             RecordError::Io(source) => OpenInput::failed(&self.file, self.gzip, self.rows, source),
             RecordError::TooLarge(what) => {
                 DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
             }
-        })
+        }
     }
 }
 
 /// Turns one record into one row: the numbers at `positions`.
 ///
-/// This is the reference for any faster way to read a plain row, which has to give the same bits.
+/// This is the reference for the fast way to read plain lines, which has to give the same bits.
 fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<(), Flaw> {
     if record.len() != width {
         return Err(Flaw::Fields);

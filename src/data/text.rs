@@ -6,8 +6,8 @@
 use std::io::{self, Cursor, Read};
 
 use super::error::DataError;
+use super::feed::MAX_RECORD_BYTES;
 use super::input::OpenInput;
-use super::records::MAX_RECORD_BYTES;
 
 const SAMPLE_BYTES: usize = 64 * 1024;
 /// As many lines are enough, so that a slow pipe need not fill the sample.

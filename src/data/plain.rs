@@ -1,0 +1,123 @@
+//! The fast way through plain lines: cells without quotes, numbers where numbers are wanted, as many as there
+//! should be. Everything else is left to the csv crate, so this decides nothing that it does not decide the same way.
+
+use super::block::Block;
+use super::cell::parse_number;
+use super::number::leading_number;
+
+/// Reads plain lines of one table.
+pub(super) struct PlainLines {
+    delimiter: u8,
+    fields: Vec<Field>,
+}
+
+/// A field of each line.
+#[derive(Clone, Copy)]
+struct Field {
+    /// Which number of the row it is, if it is one.
+    place: Option<usize>,
+    /// What comes after it.
+    end: u8,
+}
+
+impl PlainLines {
+    /// Lines of `width` fields, of which those at `positions` make a row; `None` if one is to be there twice.
+    pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
+        let field = |position: usize| Field {
+            place: positions.iter().position(|&chosen| chosen == position),
+            end: if position + 1 == width { b'\n' } else { delimiter },
+        };
+        let fields: Vec<Field> = (0..width).map(field).collect();
+        let chosen = fields.iter().filter(|field| field.place.is_some()).count();
+        (chosen == positions.len()).then_some(PlainLines { delimiter, fields })
+    }
+
+    /// Appends the rows of the first plain lines in `text`, `most` at most, and tells how many bytes they take.
+    ///
+    /// The text has to be whole lines.
+    pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> usize {
+        let mut taken = 0;
+        for _ in 0..most {
+            match self.read_line(&text[taken..], block.grow()) {
+                Some(length) => taken += length,
+                None => {
+                    block.truncate(block.rows() - 1);
+                    break;
+                }
+            }
+        }
+        taken
+    }
+
+    /// Reads one line, and tells how many bytes it takes; `None` if it is not plain.
+    fn read_line(&self, text: &[u8], row: &mut [f64]) -> Option<usize> {
+        let mut at = 0;
+        for field in &self.fields {
+            let rest = &text[at..];
+            let length = match field.place {
+                None => self.cell(rest)?.len(),
+                Some(place) => {
+                    let (number, length) = match leading_number(rest) {
+                        Some((number, length)) if rest.get(length) == Some(&field.end) => (number, length),
+                        // Blanks around it, unusual digits, or no number at all.
+                        _ => {
+                            let cell = self.cell(rest)?;
+                            (parse_number(cell)?, cell.len())
+                        }
+                    };
+                    row[place] = number;
+                    length
+                }
+            };
+            if rest.get(length) != Some(&field.end) {
+                return None;
+            }
+            at += length + 1;
+        }
+        Some(at)
+    }
+
+    /// The cell that `text` begins with; `None` if there is a quote in it.
+    fn cell<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
+        let end = text.iter().position(|&byte| byte == self.delimiter || byte == b'\n' || byte == b'"')?;
+        (text[end] != b'"').then(|| &text[..end])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, width: usize, positions: &[usize], most: usize) -> (Vec<f64>, usize) {
+        let mut block = Block::new(positions.len());
+        let taken = PlainLines::new(b',', width, positions).unwrap().read(text.as_bytes(), &mut block, most);
+        (block.values().to_vec(), taken)
+    }
+
+    #[test]
+    fn chosen_cells_become_rows_in_the_order_chosen() {
+        assert_eq!(read("M,1.5,x,2\nF, 3 ,,+4\n", 4, &[3, 1], 9), (vec![2.0, 1.5, 4.0, 3.0], 20));
+        assert_eq!(read("1\n2\n3\n", 1, &[0], 2), (vec![1.0, 2.0], 4));
+        assert_eq!(read("", 1, &[0], 2), (vec![], 0));
+    }
+
+    #[test]
+    fn reading_stops_before_a_line_that_is_not_plain() {
+        for odd in [
+            "\n",
+            " \n",
+            "1\n",
+            "1,2,3\n",
+            "1,\n",
+            ",1\n",
+            "1,x\n",
+            "1,nan\n",
+            "\"1\",2\n",
+            "1,2\"\n",
+            "1,1e999\n",
+        ] {
+            assert_eq!(read(&format!("7,8\n{odd}9,10\n"), 2, &[0, 1], 9), (vec![7.0, 8.0], 4), "{odd:?}");
+        }
+        assert_eq!(read("7,8\n\"a\nb\",8\n", 2, &[1], 9), (vec![8.0], 4));
+    }
+}
