@@ -11,9 +11,12 @@ use super::data_args::Rows;
 use crate::data::{Block, DataError};
 
 /// Rows in a block: enough that shards learned in parallel seldom wait for each other.
-const BLOCK_ROWS: u64 = 4096;
-/// Blocks that are read before the learner asks for them.
-const AHEAD: usize = 2;
+const BLOCK_ROWS: usize = 4096;
+/// Numbers in a block, unless a row alone has more, so that the memory of a fit is bounded: 1 MiB.
+const BLOCK_NUMBERS: usize = 1 << 17;
+/// Numbers that are read before the learner asks for them. Of narrow tables that is a good part of the rows, so that
+/// reading goes on while the start is fitted.
+const NUMBERS_AHEAD: usize = 1 << 19;
 
 /// Rows that are being read.
 pub(super) struct Ahead {
@@ -36,15 +39,16 @@ impl Ahead {
     /// Begins to read, `most` rows at a time or fewer: where something is due every so many rows, a slow stream must
     /// not keep them waiting in a block.
     pub fn start(mut rows: Rows, most: u64) -> Self {
-        let most = most.clamp(1, BLOCK_ROWS) as usize;
+        let columns = rows.columns().len();
+        let largest = (BLOCK_NUMBERS / columns).clamp(1, BLOCK_ROWS);
+        let most = most.clamp(1, largest as u64) as usize;
         let bytes = rows.byte_counter();
-        let (full, blocks) = sync_channel(AHEAD);
+        let (full, blocks) = sync_channel((NUMBERS_AHEAD / (largest * columns)).max(2));
         let (spare, empty) = channel();
         let reader = std::thread::spawn(move || {
-            let columns = rows.columns().len();
             let mut reading = Duration::ZERO;
             loop {
-                let mut block = empty.try_recv().unwrap_or_else(|_| Block::new(columns));
+                let mut block = empty.try_recv().unwrap_or_else(|_| Block::with_capacity(columns, most));
                 let started = Instant::now();
                 let read = rows.read_block(&mut block, most);
                 reading += started.elapsed();
