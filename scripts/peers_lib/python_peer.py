@@ -1,0 +1,79 @@
+"""One job of scikit-learn or polars, in the virtual environment's Python; prints its figures as JSON.
+
+    python_peer.py read TRAIN REPEATS              polars reads the file
+    python_peer.py iteration TRAIN K REPEATS       one EM iteration of scikit-learn, rows in memory
+    python_peer.py fit TRAIN TEST K                scikit-learn's whole default fit, and its held-out score
+"""
+
+import json
+import sys
+import time
+import warnings
+
+
+def read(path):
+    import polars
+
+    begun = time.perf_counter()
+    table = polars.read_csv(path)
+    return table, time.perf_counter() - begun
+
+
+def time_reading(path, repeats):
+    seconds = []
+    for _ in range(int(repeats)):
+        table, took = read(path)
+        seconds.append(took)
+    return {"rows": table.height, "read_seconds": min(seconds)}
+
+
+def time_iteration(path, k, repeats):
+    """The difference of two fits that begin from the same given parameters and differ in iterations alone.
+
+    So neither k-means nor the last E-step, which every fit adds, is in it.
+    """
+    import numpy
+    from sklearn.mixture import GaussianMixture
+
+    rows = read(path)[0].to_numpy()
+    k = int(k)
+    start = {
+        "weights_init": numpy.full(k, 1 / k),
+        "means_init": rows[numpy.random.default_rng(1).choice(len(rows), k, replace=False)],
+        "precisions_init": numpy.repeat(numpy.linalg.inv(numpy.cov(rows.T).reshape(rows.shape[1], -1))[None], k, 0),
+    }
+
+    def fit(iterations):
+        model = GaussianMixture(k, tol=0, max_iter=iterations, init_params="random_from_data", random_state=1, **start)
+        begun = time.perf_counter()
+        model.fit(rows)
+        return time.perf_counter() - begun
+
+    few, more = 1, 4
+    shortest = {iterations: min(fit(iterations) for _ in range(int(repeats))) for iterations in (few, more)}
+    return {"rows": len(rows), "iteration_seconds": (shortest[more] - shortest[few]) / (more - few)}
+
+
+def time_fit(train, test, k):
+    from sklearn.mixture import GaussianMixture
+
+    table, read_seconds = read(train)
+    rows = table.to_numpy()
+    del table
+    model = GaussianMixture(int(k), random_state=1)
+    begun = time.perf_counter()
+    model.fit(rows)
+    learn_seconds = time.perf_counter() - begun
+    return {
+        "rows": len(rows),
+        "read_seconds": read_seconds,
+        "learn_seconds": learn_seconds,
+        "iterations": int(model.n_iter_),
+        "log_likelihood": float(model.score(read(test)[0].to_numpy())),
+    }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # that so few iterations do not converge is meant
+    job = {"read": time_reading, "iteration": time_iteration, "fit": time_fit}[sys.argv[1]]
+    print(json.dumps(job(*sys.argv[2:])))

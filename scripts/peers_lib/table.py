@@ -1,0 +1,100 @@
+"""Results of a run side by side, as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+Run = Dict[str, Any]
+DataSet = Dict[str, Any]
+
+OBMM, OEM = "gmm-bmm, oBMM", "gmm-bmm, oEM"
+SKLEARN, ITERATION = "scikit-learn, whole default fit", "scikit-learn, one EM iteration"
+POLARS, ARMADILLO, TRUTH = "polars", "Armadillo, gmm_full", "the true model"
+
+COLUMNS: Sequence[tuple] = (
+    ("rows/s read", lambda run: number(run.get("rows_per_second"), 0)),
+    ("s to read", lambda run: number(run.get("read_seconds"), 3)),
+    ("s to learn", lambda run: number(run.get("learn_seconds"), 3)),
+    ("s in all", lambda run: number(run.get("wall_seconds"), 3)),
+    ("passes", lambda run: run.get("passes", "–")),
+    ("peak MB", lambda run: number(run.get("peak_megabytes"), 0)),
+    ("held-out log-likelihood", lambda run: number(run.get("log_likelihood"), 4)),
+)
+
+NOTES = """\
+Times are wall seconds, the least of {repeats} (scikit-learn's whole fit and Armadillo run once); they tell something
+only against each other. Every program has one thread for its work; `gmm-bmm` parses on a second thread while it
+learns, so its `s in all` is less than reading plus learning, and `s to read` and `s to learn` are the time spent on
+each. `s in all` is the life of the process; scikit-learn and Armadillo score the test rows in it. scikit-learn's rows
+are read by polars. One EM iteration is the third part of the difference between fits of four iterations and of one,
+which begin from the same given parameters; so it has no k-means in it. scikit-learn's passes are its EM iterations,
+k-means not counted; Armadillo has 10 of k-means and 10 of EM. Peak memory is that of the process; 15 MB or so of the
+driver are the least that can be seen.
+"""
+
+
+def number(value: Optional[float], places: int) -> str:
+    return "–" if value is None else f"{value:,.{places}f}"
+
+
+def lines_of_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return ["| " + " | ".join(str(cell) for cell in line) + " |" for line in [header, rule, *rows]]
+
+
+def title(data: DataSet) -> str:
+    return f"n = {data['rows']:,}, d = {data['columns']}, K = {data['k']}"
+
+
+def find(data: DataSet, who: str) -> Run:
+    return next((run for run in data["runs"] if run["who"] == who), {})
+
+
+def ratio(above: Optional[float], below: Optional[float]) -> Optional[float]:
+    return above / below if above is not None and below and below > 0 else None
+
+
+def difference(left: Optional[float], right: Optional[float]) -> Optional[float]:
+    return left - right if left is not None and right is not None else None
+
+
+def overlap(data: DataSet) -> Optional[float]:
+    """The whole process against the larger of what it does at the same time."""
+    run = find(data, OBMM)
+    return ratio(run.get("wall_seconds"), max(run.get("read_seconds", 0), run.get("learn_seconds", 0)))
+
+
+RATIOS: Sequence[tuple] = (
+    ("whole oBMM fit / one scikit-learn iteration, in memory", 2,
+     lambda data: ratio(find(data, OBMM).get("learn_seconds"), find(data, ITERATION).get("learn_seconds"))),
+    ("scikit-learn's whole fit / whole oBMM fit, in memory", 1,
+     lambda data: ratio(find(data, SKLEARN).get("learn_seconds"), find(data, OBMM).get("learn_seconds"))),
+    ("oEM / oBMM", 2, lambda data: ratio(find(data, OEM).get("learn_seconds"), find(data, OBMM).get("learn_seconds"))),
+    ("rows/s read, gmm-bmm / polars", 2,
+     lambda data: ratio(find(data, OBMM).get("rows_per_second"), find(data, POLARS).get("rows_per_second"))),
+    ("fit from file / larger of reading and learning", 2, overlap),
+    ("peak memory of the oBMM fit, MB", 0, lambda data: find(data, OBMM).get("peak_megabytes")),
+    ("held-out, oBMM less the true model, nats", 4,
+     lambda data: difference(find(data, OBMM).get("log_likelihood"), find(data, TRUTH).get("log_likelihood"))),
+    ("held-out, oBMM less scikit-learn, nats", 4,
+     lambda data: difference(find(data, OBMM).get("log_likelihood"), find(data, SKLEARN).get("log_likelihood"))),
+)
+
+
+def render(results: Dict[str, Any]) -> str:
+    """The whole page."""
+    sets = results["sets"]
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
+    machine = results["machine"]
+    lines = ["# Side by side with other tools", "",
+             f"Made by `scripts/bench_peers.py` on {machine['processor']}, {machine['cores']} cores, with {versions}.",
+             "", NOTES.format(repeats=results["repeats"])]
+    lines += lines_of_table(["ratio", *(f"d = {data['columns']}, K = {data['k']}" for data in sets)],
+                            [[name, *(number(of(data), places) for data in sets)] for name, places, of in RATIOS])
+    for data in sets:
+        cells: Callable[[Run], List[str]] = lambda run: [run["who"], *(show(run) for _, show in COLUMNS)]
+        lines += ["", f"## {title(data)}", ""]
+        lines += lines_of_table(["", *(name for name, _ in COLUMNS)], [cells(run) for run in data["runs"]])
+    if results["left_out"]:
+        lines += ["", "Left out: " + "; ".join(results["left_out"]) + "."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,133 @@
+"""bench_peers.py without its peers: running and measuring children, the page, and what is left out.
+
+Run with: python3 -m unittest discover -s tests/python
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import bench_peers  # noqa: E402
+from peers_lib import table  # noqa: E402
+from peers_lib.children import ChildError, run  # noqa: E402
+
+# Stands in for the binary: answers as it does, with figures that follow from the arguments alone.
+FAKE_TOOL = """#!{python}
+import json, pathlib, sys
+arguments = sys.argv[1:]
+def value(name):
+    return arguments[arguments.index(name) + 1]
+if arguments == ["--version"]:
+    print("gmm-bmm 9.9.9")
+elif arguments[0] == "synth":
+    for name in ("--out", "--test-out", "--truth"):
+        pathlib.Path(value(name)).write_text(value("--n"))
+elif arguments[0] == "fit":
+    assert value("--threads") == "1"
+    print(json.dumps({{"read_seconds": 0.5, "learn_seconds": 2.0 if value("--algo") == "oem" else 1.0}}))
+else:
+    print(json.dumps({{"mean_log_likelihood": -1.0 if "truth" in value("--model") else -1.25}}))
+"""
+
+
+class Children(unittest.TestCase):
+    def test_a_child_is_measured_and_has_one_thread(self):
+        code = "import os, json; block = bytearray(80 << 20); print(json.dumps(os.environ['OMP_NUM_THREADS']))"
+        done = run([sys.executable, "-c", code])
+        self.assertEqual(done.json(), "1")
+        self.assertGreater(done.peak_megabytes, 80)
+        self.assertGreater(done.seconds, 0)
+
+    def test_a_child_that_fails_is_an_error(self):
+        with self.assertRaisesRegex(ChildError, "status 3"):
+            run([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+class Page(unittest.TestCase):
+    def results(self):
+        runs = [
+            {"who": table.OBMM, "read_seconds": 0.5, "learn_seconds": 1.0, "wall_seconds": 1.05, "passes": 1,
+             "peak_megabytes": 20.4, "log_likelihood": -3.5, "rows_per_second": 2000.0},
+            {"who": table.POLARS, "read_seconds": 1.0, "rows_per_second": 1000.0},
+            {"who": table.ITERATION, "learn_seconds": 4.0},
+            {"who": table.SKLEARN, "learn_seconds": 50.0, "passes": 12, "log_likelihood": -3.25},
+            {"who": table.TRUTH, "log_likelihood": -3.0},
+        ]
+        return {"machine": {"processor": "a processor", "cores": 2}, "versions": {"polars": "1"}, "repeats": 3,
+                "left_out": ["Armadillo, which is not there"],
+                "sets": [{"rows": 1000, "columns": 3, "k": 2, "runs": runs}]}
+
+    def test_ratios_and_rows_are_on_the_page(self):
+        page = table.render(self.results())
+        for line in ("| whole oBMM fit / one scikit-learn iteration, in memory | 0.25 |",
+                     "| scikit-learn's whole fit / whole oBMM fit, in memory | 50.0 |",
+                     "| rows/s read, gmm-bmm / polars | 2.00 |",
+                     "| fit from file / larger of reading and learning | 1.05 |",
+                     "| peak memory of the oBMM fit, MB | 20 |",
+                     "| held-out, oBMM less the true model, nats | -0.5000 |",
+                     "| held-out, oBMM less scikit-learn, nats | -0.2500 |",
+                     "| oEM / oBMM | – |",
+                     "## n = 1,000, d = 3, K = 2",
+                     "| polars | 1,000 | 1.000 | – | – | – | – | – |",
+                     "Left out: Armadillo, which is not there."):
+            self.assertIn(line + "\n", page)
+
+    def test_every_line_of_a_table_has_as_many_cells(self):
+        tables = table.render(self.results()).split("\n\n")
+        for lines in (part.splitlines() for part in tables if part.startswith("|")):
+            self.assertEqual(len({line.count("|") for line in lines}), 1)
+
+
+class Driver(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.tool = self.folder / "gmm-bmm"
+        self.tool.write_text(FAKE_TOOL.format(python=sys.executable))
+        self.tool.chmod(0o755)
+
+    def main(self, *arguments):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            status = bench_peers.main(["--out", str(self.folder / "out"), "--gmm-bmm", str(self.tool), *arguments])
+        return status, said.getvalue()
+
+    def test_a_quick_run_without_peers_writes_both_files(self):
+        status, said = self.main("--quick", "--no-peers")
+        self.assertEqual(status, 0, said)
+        results = json.loads((self.folder / "out" / "peers.json").read_text())
+        self.assertEqual([data["columns"] for data in results["sets"]], [3, 10, 50, 91])
+        self.assertEqual({data["rows"] for data in results["sets"]}, {bench_peers.QUICK_ROWS})
+        page = (self.folder / "out" / "peers.md").read_text()
+        self.assertIn("| oEM / oBMM | 2.00 | 2.00 | 2.00 | 2.00 |", page)
+        self.assertIn("scikit-learn and polars, which are not there; Armadillo", page)
+
+    def test_one_set_can_be_chosen_and_peers_that_cannot_be_had_are_left_out(self):
+        with mock.patch.object(bench_peers, "python_with_packages", return_value=None), \
+                mock.patch.object(bench_peers, "armadillo_program", return_value=None):
+            status, said = self.main("--columns", "10")
+        self.assertEqual(status, 0, said)
+        results = json.loads((self.folder / "out" / "peers.json").read_text())
+        self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(170_000, 10)])
+
+    def test_a_binary_that_is_not_there_or_fails_is_said(self):
+        self.tool.write_text("#!/bin/sh\ncase $1 in --version) echo gmm-bmm 1 ;; *) exit 4 ;; esac\n")
+        status, said = self.main("--quick", "--no-peers")
+        self.assertEqual((status, "failed with status 4" in said), (1, True), said)
+        self.tool.unlink()
+        status, said = self.main("--quick", "--no-peers")
+        self.assertEqual((status, "cargo build --release" in said), (1, True), said)
+
+
+if __name__ == "__main__":
+    unittest.main()
