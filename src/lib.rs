@@ -30,8 +30,8 @@
 //! let mixture = best.learned.estimate();
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
-//! let (log_density, shares) = (mixture.log_density(&[10.5]), mixture.scorer().responsibilities(&[10.5]).1.to_vec());
-//! assert!(log_density > -2.0 && shares.iter().any(|share| *share > 0.999));
+//! let (log_densities, shares) = mixture.responsibilities(rows.view());
+//! assert!(log_densities[0] > -2.0 && shares.row(0).iter().any(|share| *share > 0.999));
 //! # Ok::<(), gmm_bmm::learn::LearnError>(())
 //! ```
 //!

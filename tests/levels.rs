@@ -33,8 +33,7 @@ fn split(name: &str) -> Split {
 }
 
 fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
-    let mut scorer = mixture.scorer();
-    rows.outer_iter().map(|row| scorer.log_density(&row.to_vec())).sum::<f64>() / rows.nrows() as f64
+    mixture.score(rows.view())
 }
 
 /// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.

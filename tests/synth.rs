@@ -46,9 +46,7 @@ fn rows(path: impl AsRef<Path>) -> Block {
 }
 
 fn mean_log_likelihood(model: &Model, rows: &Block) -> f64 {
-    let mixture = model.estimate();
-    let mut scorer = mixture.scorer();
-    rows.iter().map(|row| scorer.log_density(row)).sum::<f64>() / rows.rows() as f64
+    model.estimate().score(rows.view())
 }
 
 /// Header and number of rows.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::console::Console;
 use super::data_args::{DataArgs, create_output, read_model, refuse_overwriting, usage};
 use crate::data::Block;
-use crate::dist::{Density, Mixture};
+use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
 
 /// Score data under a model
@@ -79,6 +79,9 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Rows read and scored at a time.
+const ROWS_AT_A_TIME: usize = 4096;
+
 fn score<C: Density>(
     args: &Args,
     model: &Model,
@@ -92,13 +95,12 @@ fn score<C: Density>(
         writeln!(file, "row,log_likelihood,component,probability")?;
     }
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
-    let mut scorer = mixture.scorer();
     let mut summary = crate::learn::ColumnSummary::default();
     let bar = console.progress(rows.total_bytes());
     let mut block = Block::new(mixture.dim());
-    while rows.read_block(&mut block, 1024)? {
-        for row in block.iter() {
-            let (log_density, shares) = scorer.responsibilities(row);
+    while rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+        let (log_densities, shares) = mixture.responsibilities(block.view());
+        for (log_density, shares) in log_densities.iter().zip(shares.outer_iter()) {
             anyhow::ensure!(
                 log_density.is_finite(),
                 "row {} (of those read) is so far from every component that its density is zero in double precision: \
@@ -107,7 +109,7 @@ fn score<C: Density>(
             );
             summary.push(log_density + shift);
             if let Some(file) = &mut scores {
-                let (best, share) = most_probable(shares);
+                let (best, share) = most_probable(shares.iter().copied());
                 writeln!(file, "{},{},{},{share}", summary.count, log_density + shift, best + 1)?;
             }
         }
@@ -131,12 +133,6 @@ fn score<C: Density>(
         predictive: args.predictive,
         units: args.units,
     })
-}
-
-fn most_probable(shares: &[f64]) -> (usize, f64) {
-    let better =
-        |best: (usize, f64), (j, &share): (usize, &f64)| if share > best.1 { (j, share) } else { best };
-    shares.iter().enumerate().fold((0, 0.0), better)
 }
 
 fn describe(result: &EvalResult) -> String {

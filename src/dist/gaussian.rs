@@ -56,13 +56,15 @@ impl Gaussian {
 }
 
 impl Density for Gaussian {
-    fn dim(&self) -> usize {
-        self.mean.len()
+    fn location(&self) -> &[f64] {
+        &self.mean
     }
 
-    fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64 {
-        subtract(x, &self.mean, deviation);
-        let q = self.covariance.quadratic_form(deviation, whitened);
+    fn scale_matrix(&self) -> &Factor {
+        &self.covariance
+    }
+
+    fn log_density_at(&self, q: f64) -> f64 {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
 
@@ -71,12 +73,5 @@ impl Density for Gaussian {
         fill_standard_normal(rng, &mut z);
         self.covariance.multiply_lower(&z, out);
         out.iter_mut().zip(&self.mean).for_each(|(value, mean)| *value += mean);
-    }
-}
-
-/// `out = x − m`.
-pub(crate) fn subtract(x: &[f64], m: &[f64], out: &mut [f64]) {
-    for ((out, x), m) in out.iter_mut().zip(x).zip(m) {
-        *out = x - m;
     }
 }

@@ -2,7 +2,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, Gaussian, StudentT, check_length};
-use crate::special::{log_sum_exp, normalise_log_weights};
+use crate::special::log_sum_exp;
 
 /// `Σ w_j f_j(x)`: weights on the simplex, and components of one dimension.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,27 +71,10 @@ impl<C: Density> Mixture<C> {
         self.components[0].dim()
     }
 
-    /// Log-density at `x`. For many rows use a [`Scorer`], which allocates once.
+    /// Log-density at `x`. For many rows [`Mixture::score_samples`] is far faster.
     pub fn log_density(&self, x: &[f64]) -> f64 {
-        self.scorer().log_density(x)
-    }
-
-    /// Mean log-density of some rows; 0 of none.
-    pub fn mean_log_density<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> f64 {
-        let mut scorer = self.scorer();
-        let count = rows.len().max(1) as f64;
-        rows.map(|row| scorer.log_density(row)).sum::<f64>() / count
-    }
-
-    /// Scores row after row without allocating.
-    pub fn scorer(&self) -> Scorer<'_, C> {
-        Scorer {
-            mixture: self,
-            log_weights: self.weights.iter().map(|weight| weight.ln()).collect(),
-            terms: vec![0.0; self.k()],
-            deviation: vec![0.0; self.dim()],
-            whitened: vec![0.0; self.dim()],
-        }
+        let parts = self.components.iter().zip(&self.weights);
+        log_sum_exp(&parts.map(|(c, weight)| weight.ln() + c.log_density(x)).collect::<Vec<_>>())
     }
 
     /// Draws a row into `out`, and says which component it came from.
@@ -107,37 +90,5 @@ impl<C: Density> Mixture<C> {
         }
         self.components[chosen].sample_into(rng, out);
         chosen
-    }
-}
-
-/// Log-densities and responsibilities of a [`Mixture`], row after row, with its scratch.
-#[derive(Debug, Clone)]
-pub struct Scorer<'a, C> {
-    mixture: &'a Mixture<C>,
-    log_weights: Vec<f64>,
-    terms: Vec<f64>,
-    deviation: Vec<f64>,
-    whitened: Vec<f64>,
-}
-
-impl<C: Density> Scorer<'_, C> {
-    /// Log-density at `x`.
-    pub fn log_density(&mut self, x: &[f64]) -> f64 {
-        self.fill_terms(x);
-        log_sum_exp(&self.terms)
-    }
-
-    /// Log-density at `x` and the probability of each component given `x`.
-    pub fn responsibilities(&mut self, x: &[f64]) -> (f64, &[f64]) {
-        self.fill_terms(x);
-        let log_density = normalise_log_weights(&mut self.terms);
-        (log_density, &self.terms)
-    }
-
-    fn fill_terms(&mut self, x: &[f64]) {
-        let parts = self.terms.iter_mut().zip(&self.mixture.components).zip(&self.log_weights);
-        for ((term, component), log_weight) in parts {
-            *term = log_weight + component.log_density_with(x, &mut self.deviation, &mut self.whitened);
-        }
     }
 }

@@ -5,16 +5,21 @@ mod gaussian;
 mod mixture;
 mod normal_wishart;
 mod posterior;
+mod scoring;
 mod student;
 
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;
-pub use mixture::{GaussianMixture, Mixture, Scorer, StudentMixture};
+pub use mixture::{GaussianMixture, Mixture, StudentMixture};
 pub use normal_wishart::NormalWishart;
 pub use posterior::Posterior;
+pub(crate) use scoring::BlockScorer;
+pub use scoring::most_probable;
 pub use student::StudentT;
 
 use rand::Rng;
+
+use crate::linalg::Factor;
 
 /// A parameter outside its range, or shapes that do not fit together.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -41,20 +46,30 @@ pub enum DistError {
     },
 }
 
-/// A density over rows that a [`Mixture`] can have as a component.
+/// A density over rows that depends on them by `q = (x−m)ᵀS⁻¹(x−m)` alone: what a [`Mixture`] can have as a
+/// component.
 pub trait Density: Send + Sync {
-    /// Numbers in a row.
-    fn dim(&self) -> usize;
+    /// `m`.
+    fn location(&self) -> &[f64];
 
-    /// Log-density at `x`; `deviation` and `whitened` are scratch of `dim` places.
-    fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64;
+    /// `S`.
+    fn scale_matrix(&self) -> &Factor;
+
+    /// Log-density where the quadratic form is `q`.
+    fn log_density_at(&self, q: f64) -> f64;
 
     /// Draws a row into `out`.
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]);
 
+    /// Numbers in a row.
+    fn dim(&self) -> usize {
+        self.location().len()
+    }
+
     /// Log-density at `x`.
     fn log_density(&self, x: &[f64]) -> f64 {
-        self.log_density_with(x, &mut vec![0.0; self.dim()], &mut vec![0.0; self.dim()])
+        let deviation: Vec<f64> = x.iter().zip(self.location()).map(|(x, m)| x - m).collect();
+        self.log_density_at(self.scale_matrix().quadratic_form(&deviation, &mut vec![0.0; self.dim()]))
     }
 }
 

@@ -1,7 +1,6 @@
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution};
 
-use super::gaussian::subtract;
 use super::{Density, DistError, check_finite, check_length, check_positive, fill_standard_normal};
 use crate::linalg::Factor;
 use crate::special::{LN_PI, log_gamma_ratio};
@@ -27,16 +26,6 @@ impl StudentT {
         Ok(StudentT { location, scale, degrees_of_freedom, log_constant })
     }
 
-    /// Where it is centred.
-    pub fn location(&self) -> &[f64] {
-        &self.location
-    }
-
-    /// The scale matrix `S` (the covariance is `f/(f−2) S` for `f > 2`).
-    pub fn scale(&self) -> &Factor {
-        &self.scale
-    }
-
     /// `f`.
     pub fn degrees_of_freedom(&self) -> f64 {
         self.degrees_of_freedom
@@ -44,14 +33,17 @@ impl StudentT {
 }
 
 impl Density for StudentT {
-    fn dim(&self) -> usize {
-        self.location.len()
+    fn location(&self) -> &[f64] {
+        &self.location
+    }
+
+    /// The scale matrix `S` (the covariance is `f/(f−2) S` for `f > 2`).
+    fn scale_matrix(&self) -> &Factor {
+        &self.scale
     }
 
     /// `ln Γ((f+d)/2) − ln Γ(f/2) − ½ ln|πfS| − (f+d)/2 · ln(1 + q/f)`.
-    fn log_density_with(&self, x: &[f64], deviation: &mut [f64], whitened: &mut [f64]) -> f64 {
-        subtract(x, &self.location, deviation);
-        let q = self.scale.quadratic_form(deviation, whitened);
+    fn log_density_at(&self, q: f64) -> f64 {
         let f = self.degrees_of_freedom;
         self.log_constant - 0.5 * (f + self.dim() as f64) * (q / f).ln_1p()
     }

@@ -39,13 +39,10 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
         read_rows(&mut training, target as u64 - fit.rows(), &mut block);
         fit.observe(block.view())?;
         if fit.has_started() || target as u64 == rows {
-            points.push((
-                fit.rows(),
-                fit.state()?.candidates[0].learned.estimate().mean_log_density(test.iter()),
-            ));
+            points.push((fit.rows(), fit.state()?.candidates[0].learned.estimate().score(test.view())));
         }
     }
-    let level = Some(("true model".to_string(), synth.truth().mean_log_density(test.iter())));
+    let level = Some(("true model".to_string(), synth.truth().score(test.view())));
     Ok(CurveRecord { data: format!("set {set}: d = {dim}"), contender: Contender::Obmm, k, points, level })
 }
 

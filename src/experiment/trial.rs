@@ -256,13 +256,8 @@ fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequentia
     score
 }
 
-fn scores<'a>(mixture: &'a GaussianMixture, rows: ArrayView2<'a, f64>) -> impl Iterator<Item = f64> {
-    let mut scorer = mixture.scorer();
-    let mut buffer = vec![0.0; rows.ncols()];
-    (0..rows.nrows()).map(move |i| {
-        buffer.iter_mut().zip(rows.row(i)).for_each(|(to, from)| *to = *from);
-        bounded(scorer.log_density(&buffer))
-    })
+fn scores(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> impl Iterator<Item = f64> {
+    mixture.score_samples(rows).into_iter().map(bounded)
 }
 
 fn mean_score(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> f64 {

@@ -3,7 +3,7 @@
 //! One sweep over the rows does the E-step and gathers the M-step's sums about the old means, in blocks that turn
 //! both into matrix products.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::LearnError;
 use super::kmeans::kmeans;
 use super::summary::ColumnSummary;
-use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::linalg::{Factor, lower_inverse};
-use crate::special::{LN_2PI, normalise_log_weights};
+use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
+use crate::linalg::Factor;
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
 
 /// Settings of batch EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,7 @@ pub fn fit_em(
     }
     let columns = ColumnSummary::of_rows(rows);
     let scaled = scale_columns(rows, &columns);
+    let blocks = RowBlocks::new(scaled.view());
     let ridge = vec![settings.ridge; rows.ncols()];
     let screening = EmSettings { iterations: SCREENING.min(settings.iterations), ..*settings };
     let screen = |restart: usize| {
@@ -81,7 +82,7 @@ pub fn fit_em(
         rng.set_stream(restart as u64);
         let labels = kmeans(scaled.view(), k, settings.kmeans_rounds, &mut rng);
         let start = mixture_of_labels(scaled.view(), &labels, k, &ridge);
-        expectation_maximisation(scaled.view(), &start, &ridge, &screening)
+        iterate(&blocks, &start, &ridge, &screening)
     };
     let mut fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(screen).collect();
     // The sort is stable: of equals the earlier start wins, whatever the number of threads.
@@ -91,7 +92,7 @@ pub fn fit_em(
     let finished: Vec<EmFit> = fits
         .par_iter()
         .map(|fit| {
-            let end = expectation_maximisation(scaled.view(), &fit.mixture, &ridge, &finish);
+            let end = iterate(&blocks, &fit.mixture, &ridge, &finish);
             EmFit { iterations: fit.iterations + end.iterations, ..end }
         })
         .collect();
@@ -110,114 +111,59 @@ pub fn expectation_maximisation(
     ridge: &[f64],
     settings: &EmSettings,
 ) -> EmFit {
+    iterate(&RowBlocks::new(rows), start, ridge, settings)
+}
+
+fn iterate(rows: &RowBlocks, start: &GaussianMixture, ridge: &[f64], settings: &EmSettings) -> EmFit {
     let mut mixture = start.clone();
     let mut before = f64::NEG_INFINITY;
     for iteration in 0..settings.iterations {
-        let sums = sweep(rows, &mixture, true);
-        let now = sums.mean_log_likelihood;
+        let (now, sums) = sweep(rows, &mixture);
         if now - before < settings.tolerance {
             return EmFit { mixture, mean_log_likelihood: now, iterations: iteration, converged: true };
         }
         before = now;
-        mixture = maximise(sums, &mixture, ridge);
+        mixture = maximise(&sums, &mixture, ridge);
     }
-    let mean_log_likelihood = sweep(rows, &mixture, false).mean_log_likelihood;
+    let (mean_log_likelihood, _) = sweep(rows, &mixture);
     EmFit { mixture, mean_log_likelihood, iterations: settings.iterations, converged: false }
 }
 
-/// Rows in one block of a sweep: enough for fast products, few enough to stay in cache.
-const BLOCK: usize = 256;
-
-/// The M-step's sums, about the old means.
-struct Sums {
-    mean_log_likelihood: f64,
-    rows: f64,
-    counts: Vec<f64>,
-    first: Vec<Array1<f64>>,
-    second: Vec<Array2<f64>>,
-}
-
-/// A component as the sweep wants it: deviations times `whiten` are whitened.
-struct Whitener<'a> {
-    mean: ArrayView1<'a, f64>,
-    whiten: Array2<f64>,
-    log_constant: f64,
-}
-
-impl<'a> Whitener<'a> {
-    fn new(gaussian: &'a Gaussian, weight: f64) -> Self {
-        let covariance = gaussian.covariance();
-        let dim = covariance.dim() as f64;
-        Whitener {
-            mean: ArrayView1::from(gaussian.mean()),
-            whiten: lower_inverse(covariance.lower_matrix().view()).reversed_axes(),
-            log_constant: weight.ln() - 0.5 * (dim * LN_2PI + covariance.log_det()),
+/// The mean log-likelihood, and the M-step's sums about the old means.
+fn sweep(rows: &RowBlocks, mixture: &GaussianMixture) -> (f64, Vec<Moments>) {
+    let mut scorer = BlockScorer::new(mixture);
+    let mut sums = vec![Moments::new(mixture.dim()); mixture.k()];
+    let mut deviations = vec![0.0; mixture.dim() * BLOCK];
+    let mut log_likelihood = 0.0;
+    for (block, filled) in rows.iter() {
+        scorer.look_at(mixture, block, filled);
+        log_likelihood += scorer.log_densities().sum();
+        for (j, (component, sums)) in mixture.components().iter().zip(&mut sums).enumerate() {
+            subtract_mean(block, component.mean(), &mut deviations);
+            sums.add(&deviations, scorer.shares(j));
         }
     }
+    (log_likelihood / rows.rows() as f64, sums)
 }
 
-fn sweep(rows: ArrayView2<f64>, mixture: &GaussianMixture, gather: bool) -> Sums {
-    let (k, dim) = (mixture.k(), mixture.dim());
-    let parts = mixture.components().iter().zip(mixture.weights());
-    let whiteners: Vec<Whitener> = parts.map(|(c, &weight)| Whitener::new(c, weight)).collect();
-    let mut sums = Sums {
-        mean_log_likelihood: 0.0,
-        rows: rows.nrows() as f64,
-        counts: vec![0.0; k],
-        first: vec![Array1::zeros(dim); k],
-        second: vec![Array2::zeros((dim, dim)); k],
-    };
-    for block in rows.axis_chunks_iter(Axis(0), BLOCK) {
-        let deviations: Vec<Array2<f64>> = whiteners.iter().map(|w| &block - &w.mean).collect();
-        let mut shares = Array2::zeros((block.nrows(), k));
-        for (j, (whitener, deviation)) in whiteners.iter().zip(&deviations).enumerate() {
-            let whitened = deviation.dot(&whitener.whiten);
-            for (share, row) in shares.column_mut(j).iter_mut().zip(whitened.outer_iter()) {
-                *share = whitener.log_constant - 0.5 * row.dot(&row);
-            }
-        }
-        for mut row in shares.outer_iter_mut() {
-            let log_density = normalise_log_weights(row.as_slice_mut().expect("rows are contiguous"));
-            sums.mean_log_likelihood += log_density;
-        }
-        if gather {
-            for (j, deviation) in deviations.into_iter().enumerate() {
-                sums.gather(j, shares.column(j), deviation);
-            }
-        }
-    }
-    sums.mean_log_likelihood /= sums.rows;
-    sums
-}
-
-impl Sums {
-    fn gather(&mut self, j: usize, shares: ArrayView1<f64>, deviation: Array2<f64>) {
-        self.counts[j] += shares.sum();
-        self.first[j] += &deviation.t().dot(&shares);
-        let mut weighted = deviation.clone();
-        Zip::from(weighted.rows_mut()).and(&shares).for_each(|mut row, &share| row *= share);
-        self.second[j] += &weighted.t().dot(&deviation);
-    }
-}
-
-fn maximise(sums: Sums, old: &GaussianMixture, ridge: &[f64]) -> GaussianMixture {
+fn maximise(sums: &[Moments], old: &GaussianMixture, ridge: &[f64]) -> GaussianMixture {
+    let dim = old.dim();
     let mut components = Vec::with_capacity(old.k());
-    for (j, gaussian) in old.components().iter().enumerate() {
-        let count = sums.counts[j];
-        if count < EMPTY {
+    for (sums, gaussian) in sums.iter().zip(old.components()) {
+        if sums.count < EMPTY {
             components.push(gaussian.clone());
             continue;
         }
-        let shift = &sums.first[j] / count;
-        let mut covariance = &sums.second[j] / count;
-        for ((i, l), value) in covariance.indexed_iter_mut() {
-            *value -= shift[i] * shift[l];
-        }
+        let shift: Vec<f64> = sums.first.iter().map(|sum| sum / sums.count).collect();
+        let covariance = Array2::from_shape_fn((dim, dim), |(i, l)| {
+            let second = if l <= i { sums.second[i * dim + l] } else { sums.second[l * dim + i] };
+            second / sums.count - shift[i] * shift[l]
+        });
         let mean = gaussian.mean().iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
         components.push(gaussian_with_ridge(mean, covariance, ridge));
     }
     // An empty component keeps a trace of weight, so that its logarithm stays finite.
-    let floored: Vec<f64> = sums.counts.iter().map(|count| count.max(EMPTY)).collect();
+    let floored: Vec<f64> = sums.iter().map(|sums| sums.count.max(EMPTY)).collect();
     let total: f64 = floored.iter().sum();
     let weights = floored.iter().map(|count| count / total).collect();
     Mixture::new(weights, components).expect("one weight for each component")

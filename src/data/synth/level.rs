@@ -1,3 +1,4 @@
+use ndarray::Axis;
 use rayon::prelude::*;
 
 use super::Synth;
@@ -12,24 +13,21 @@ pub struct TrueLevel {
     errors: f64,
 }
 
+/// Rows that one thread scores at a time.
+const PORTION: usize = 1024;
+
 impl TrueLevel {
     /// Adds rows of [`Synth::test`]. The result does not depend on the number of threads.
     pub fn add(&mut self, synth: &Synth, block: &Block) {
         let layers = synth.layers();
-        let scores: Vec<(f64, f64)> = block
-            .values()
-            .par_chunks(block.columns())
-            .map_init(
-                || synth.truth().scorer(),
-                |scorer, row| {
-                    let (log_density, responsibilities) = scorer.responsibilities(row);
-                    let of_clusters =
-                        responsibilities.chunks(layers).map(|layers| layers.iter().sum::<f64>());
-                    (log_density, 1.0 - of_clusters.fold(0.0, f64::max))
-                },
-            )
-            .collect();
-        for (score, error) in scores {
+        let rows = block.view();
+        let portions: Vec<_> = rows.axis_chunks_iter(Axis(0), PORTION).collect();
+        let scored: Vec<_> =
+            portions.into_par_iter().map(|rows| synth.truth().responsibilities(rows)).collect();
+        let rows = scored.iter().flat_map(|(scores, shares)| scores.iter().zip(shares.outer_iter()));
+        for (score, shares) in rows {
+            let of_clusters = shares.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
+            let error = 1.0 - of_clusters.fold(0.0, f64::max);
             self.rows += 1;
             let deviation = score - self.mean;
             self.mean += deviation / self.rows as f64;

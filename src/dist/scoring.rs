@@ -1,0 +1,173 @@
+//! Scoring many rows under a mixture, a block at a time.
+
+use ndarray::{Array1, Array2, ArrayView2};
+
+use super::{Density, Mixture};
+use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, subtract_mean};
+use crate::linalg::lower_inverse;
+
+impl<C: Density> Mixture<C> {
+    /// Log-density of each row.
+    ///
+    /// # Panics
+    /// If the rows do not have [`Mixture::dim`] columns, here and below.
+    pub fn score_samples(&self, rows: ArrayView2<f64>) -> Array1<f64> {
+        let mut log_densities = Array1::zeros(rows.nrows());
+        self.score_blocks(rows, |from, scored| {
+            log_densities.slice_mut(ndarray::s![from..from + scored.filled]).assign(&scored.log_densities());
+        });
+        log_densities
+    }
+
+    /// Mean log-density of some rows; 0 of none.
+    pub fn score(&self, rows: ArrayView2<f64>) -> f64 {
+        self.score_samples(rows).sum() / rows.nrows().max(1) as f64
+    }
+
+    /// Log-density of each row, and the probability of each component given the row: a row of them for each row.
+    pub fn responsibilities(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
+        let mut log_densities = Array1::zeros(rows.nrows());
+        let mut shares = Array2::zeros((rows.nrows(), self.k()));
+        self.score_blocks(rows, |from, scored| {
+            let range = ndarray::s![from..from + scored.filled];
+            log_densities.slice_mut(range).assign(&scored.log_densities());
+            for j in 0..self.k() {
+                let share = ndarray::ArrayView1::from(&scored.shares(j)[..scored.filled]);
+                shares.slice_mut(ndarray::s![from..from + scored.filled, j]).assign(&share);
+            }
+        });
+        (log_densities, shares)
+    }
+
+    /// The most probable component of each row.
+    pub fn predict(&self, rows: ArrayView2<f64>) -> Vec<usize> {
+        let (_, shares) = self.responsibilities(rows);
+        shares.outer_iter().map(|shares| most_probable(shares.iter().copied()).0).collect()
+    }
+
+    fn score_blocks(&self, rows: ArrayView2<f64>, mut take: impl FnMut(usize, &BlockScorer)) {
+        assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
+        let mut scorer = BlockScorer::new(self);
+        // The rows are laid out a few blocks at a time, so that a large matrix is not copied whole.
+        for (i, some) in rows.axis_chunks_iter(ndarray::Axis(0), 32 * BLOCK).enumerate() {
+            for (l, (block, filled)) in RowBlocks::new(some).iter().enumerate() {
+                scorer.look_at(self, block, filled);
+                take((32 * i + l) * BLOCK, &scorer);
+            }
+        }
+    }
+}
+
+/// The first of the largest shares, and its index.
+pub fn most_probable(shares: impl Iterator<Item = f64>) -> (usize, f64) {
+    let better =
+        |best: (usize, f64), (j, share): (usize, f64)| if share > best.1 { (j, share) } else { best };
+    shares.enumerate().fold((0, 0.0), better)
+}
+
+/// Log-densities of a block of rows, and each component's shares of them.
+pub(crate) struct BlockScorer {
+    /// `L⁻¹` of each component, row after row.
+    inverses: Vec<Array2<f64>>,
+    log_weights: Vec<f64>,
+    /// Component after component, [`BLOCK`] places each.
+    shares: Vec<f64>,
+    log_densities: [f64; BLOCK],
+    deviations: Vec<f64>,
+    filled: usize,
+}
+
+impl BlockScorer {
+    pub fn new<C: Density>(mixture: &Mixture<C>) -> Self {
+        let inverse = |component: &C| lower_inverse(component.scale_matrix().lower_matrix().view());
+        BlockScorer {
+            inverses: mixture.components().iter().map(inverse).collect(),
+            log_weights: mixture.weights().iter().map(|weight| weight.ln()).collect(),
+            shares: vec![0.0; mixture.k() * BLOCK],
+            log_densities: [0.0; BLOCK],
+            deviations: vec![0.0; mixture.dim() * BLOCK],
+            filled: 0,
+        }
+    }
+
+    /// Scores a block whose first `filled` rows are rows; the shares of the others are zero.
+    pub fn look_at<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
+        self.filled = filled;
+        let mut top = [f64::NEG_INFINITY; BLOCK];
+        for (j, terms) in self.shares.chunks_exact_mut(BLOCK).enumerate() {
+            let component = &mixture.components()[j];
+            subtract_mean(block, component.location(), &mut self.deviations);
+            let inverse = self.inverses[j].as_slice().expect("standard layout");
+            square_norms(inverse, &self.deviations, terms);
+            for (term, top) in terms.iter_mut().zip(&mut top) {
+                *term = self.log_weights[j] + component.log_density_at(*term);
+                *top = top.max(*term);
+            }
+        }
+        let mut sums = [0.0; BLOCK];
+        for terms in self.shares.chunks_exact_mut(BLOCK) {
+            for ((term, top), sum) in terms.iter_mut().zip(&top).zip(&mut sums) {
+                let below = *term - top;
+                // Less than a hundredth of the last digit of the sum. (A row of no density at all has a NaN here.)
+                *term = if below > -42.0 { below.exp() } else { 0.0 };
+                *sum += *term;
+            }
+        }
+        for (r, sum) in sums.iter_mut().enumerate() {
+            self.log_densities[r] = top[r] + sum.ln();
+            *sum = if *sum > 0.0 && r < filled { 1.0 / *sum } else { 0.0 };
+        }
+        for terms in self.shares.chunks_exact_mut(BLOCK) {
+            terms.iter_mut().zip(&sums).for_each(|(term, inverse)| *term *= inverse);
+        }
+    }
+
+    /// Log-density of each row.
+    pub fn log_densities(&self) -> ndarray::ArrayView1<'_, f64> {
+        ndarray::ArrayView1::from(&self.log_densities[..self.filled])
+    }
+
+    /// The share of component `j` in each row of the block.
+    pub fn shares(&self, j: usize) -> &[f64] {
+        &self.shares[j * BLOCK..][..BLOCK]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Gaussian, GaussianMixture};
+    use super::*;
+    use crate::linalg::Factor;
+
+    fn mixture() -> GaussianMixture {
+        let narrow = Gaussian::new(vec![0.0, 1.0], Factor::from_standard_deviations(&[0.1, 2.0]).unwrap());
+        let wide = Gaussian::new(vec![-3.0, 4.0], Factor::identity(2));
+        Mixture::new(vec![0.3, 0.7], vec![narrow.unwrap(), wide.unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn blocks_score_as_single_rows_do() {
+        let mixture = mixture();
+        let rows =
+            Array2::from_shape_fn((32 * BLOCK + 77, 2), |(i, j)| ((i * 7 + j * 3) % 90) as f64 / 9.0 - 5.0);
+        let (log_densities, shares) = mixture.responsibilities(rows.view());
+        assert_eq!(log_densities, mixture.score_samples(rows.view()));
+        let predicted = mixture.predict(rows.view());
+        for (i, row) in rows.outer_iter().enumerate() {
+            let exact = mixture.log_density(row.as_slice().unwrap());
+            assert!((log_densities[i] - exact).abs() < 1e-12 * (1.0 + exact.abs()));
+            assert!((shares.row(i).sum() - 1.0).abs() < 1e-14);
+            assert!(shares[(i, predicted[i])] >= 0.5);
+        }
+        assert_eq!(mixture.score(rows.slice(ndarray::s![..0, ..])), 0.0);
+    }
+
+    #[test]
+    fn a_row_beyond_all_numbers_has_no_density_and_no_shares() {
+        let rows = ndarray::array![[1e200, 1e200], [0.0, 0.0]];
+        let (log_densities, shares) = mixture().responsibilities(rows.view());
+        assert_eq!(log_densities[0], f64::NEG_INFINITY);
+        assert_eq!(shares.row(0).sum(), 0.0);
+        assert!(log_densities[1].is_finite());
+    }
+}

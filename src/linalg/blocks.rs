@@ -1,0 +1,273 @@
+//! Many rows at a time: the two products that scoring and batch EM are made of, over blocks of rows in which each
+//! column is contiguous. With the cargo feature `openblas` they go through BLAS, without it through the kernels
+//! here, which know that a factor is triangular and a moment symmetric.
+
+use ndarray::ArrayView2;
+
+use super::simd::{Arithmetic, at_run_time};
+
+/// Rows in one block: enough for fast products, few enough to stay in cache.
+pub const BLOCK: usize = 128;
+
+/// Rows whose sums a kernel holds in registers.
+const TILE: usize = 16;
+
+/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros.
+#[derive(Debug, Clone)]
+pub struct RowBlocks {
+    dim: usize,
+    rows: usize,
+    values: Vec<f64>,
+}
+
+impl RowBlocks {
+    /// Lays `rows` out anew.
+    pub fn new(rows: ArrayView2<f64>) -> Self {
+        let (count, dim) = rows.dim();
+        let mut values = vec![0.0; count.div_ceil(BLOCK) * dim * BLOCK];
+        for (i, row) in rows.outer_iter().enumerate() {
+            let block = &mut values[i / BLOCK * dim * BLOCK..];
+            for (j, &value) in row.iter().enumerate() {
+                block[j * BLOCK + i % BLOCK] = value;
+            }
+        }
+        RowBlocks { dim, rows: count, values }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Each block, with the number of rows in it.
+    pub fn iter(&self) -> impl Iterator<Item = (&[f64], usize)> {
+        let filled = |i: usize| BLOCK.min(self.rows - i * BLOCK);
+        self.values.chunks_exact(self.dim * BLOCK).enumerate().map(move |(i, block)| (block, filled(i)))
+    }
+}
+
+/// Sums of weighted rows, about some origin: `Σ w`, `Σ w v`, `Σ w v vᵀ`.
+#[derive(Debug, Clone)]
+pub struct Moments {
+    /// `Σ w`.
+    pub count: f64,
+    /// `Σ w v`.
+    pub first: Vec<f64>,
+    /// `Σ w v vᵀ` row after row; only entries on and below the diagonal count.
+    pub second: Vec<f64>,
+}
+
+impl Moments {
+    /// Of no rows.
+    pub fn new(dim: usize) -> Self {
+        Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim * dim] }
+    }
+
+    /// Adds a block of rows with these weights.
+    pub fn add(&mut self, block: &[f64], weights: &[f64]) {
+        self.count += weights.iter().sum::<f64>();
+        add_moments(&mut self.first, &mut self.second, block, weights);
+    }
+}
+
+/// `out = block − m`, column by column.
+pub fn subtract_mean(block: &[f64], mean: &[f64], out: &mut [f64]) {
+    for ((out, column), mean) in out.chunks_exact_mut(BLOCK).zip(block.chunks_exact(BLOCK)).zip(mean) {
+        for (out, value) in out.iter_mut().zip(column) {
+            *out = value - mean;
+        }
+    }
+}
+
+#[cfg(not(feature = "openblas"))]
+at_run_time! {
+    /// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` row after row.
+    pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) = square_norms_kernel
+}
+
+#[cfg(not(feature = "openblas"))]
+at_run_time! {
+    fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) = add_moments_kernel
+}
+
+/// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` row after row.
+#[cfg(feature = "openblas")]
+pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) {
+    let dim = block.len() / BLOCK;
+    let inverse = ArrayView2::from_shape((dim, dim), inverse).expect("a square matrix");
+    let whitened = inverse.dot(&as_columns(block));
+    out.fill(0.0);
+    for column in whitened.outer_iter() {
+        out.iter_mut().zip(column).for_each(|(sum, value)| *sum += value * value);
+    }
+}
+
+#[cfg(feature = "openblas")]
+fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) {
+    let dim = first.len();
+    let block = as_columns(block);
+    let weighted = &block * &ndarray::ArrayView1::from(weights);
+    first.iter_mut().zip(weighted.outer_iter()).for_each(|(sum, column)| *sum += column.sum());
+    let mut second = ndarray::ArrayViewMut2::from_shape((dim, dim), second).expect("a square matrix");
+    ndarray::linalg::general_mat_mul(1.0, &weighted, &block.t(), 1.0, &mut second);
+}
+
+#[cfg(feature = "openblas")]
+fn as_columns(block: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((block.len() / BLOCK, BLOCK), block).expect("blocks are whole")
+}
+
+#[cfg_attr(feature = "openblas", allow(dead_code))]
+#[inline(always)]
+fn square_norms_kernel<A: Arithmetic>(inverse: &[f64], block: &[f64], out: &mut [f64]) {
+    let dim = block.len() / BLOCK;
+    for (tile, out) in out.chunks_exact_mut(TILE).enumerate() {
+        let mut norms = [0.0; TILE];
+        let mut i = 0;
+        while i + 1 < dim {
+            whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
+            i += 2;
+        }
+        if i < dim {
+            whiten::<A, 1>(inverse, block, tile * TILE, i, &mut norms);
+        }
+        out.copy_from_slice(&norms);
+    }
+}
+
+/// Adds to `norms` the squares of the whitened columns `i..i + N` of one tile of rows, which begins at `from`.
+#[inline(always)]
+fn whiten<A: Arithmetic, const N: usize>(
+    inverse: &[f64],
+    block: &[f64],
+    from: usize,
+    i: usize,
+    norms: &mut [f64; TILE],
+) {
+    let dim = block.len() / BLOCK;
+    let coefficients: [&[f64]; N] = std::array::from_fn(|n| &inverse[(i + n) * dim..][..i + N]);
+    let mut sums = [[0.0; TILE]; N];
+    for j in 0..i + N {
+        let column = &block[j * BLOCK + from..][..TILE];
+        for (sums, coefficients) in sums.iter_mut().zip(coefficients) {
+            let coefficient = coefficients[j];
+            for (sum, value) in sums.iter_mut().zip(column) {
+                *sum = A::mul_add(coefficient, *value, *sum);
+            }
+        }
+    }
+    for sums in sums {
+        for (norm, value) in norms.iter_mut().zip(sums) {
+            *norm = A::mul_add(value, value, *norm);
+        }
+    }
+}
+
+#[cfg_attr(feature = "openblas", allow(dead_code))]
+#[inline(always)]
+fn add_moments_kernel<A: Arithmetic>(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) {
+    let dim = first.len();
+    let mut weighted = [0.0; BLOCK];
+    for i in 0..dim {
+        let column = &block[i * BLOCK..][..BLOCK];
+        for ((weighted, value), weight) in weighted.iter_mut().zip(column).zip(weights) {
+            *weighted = value * weight;
+        }
+        first[i] += add_up(&weighted);
+        let row = &mut second[i * dim..][..i + 1];
+        let mut j = 0;
+        while j + 4 <= row.len() {
+            add_products::<A, 4>(&weighted, &block[j * BLOCK..], &mut row[j..]);
+            j += 4;
+        }
+        while j < row.len() {
+            add_products::<A, 1>(&weighted, &block[j * BLOCK..], &mut row[j..]);
+            j += 1;
+        }
+    }
+}
+
+/// Sums that a kernel keeps side by side, so that one does not wait for another.
+const LANES: usize = 8;
+
+/// Adds the products of `weighted` with each of the next `N` columns.
+#[inline(always)]
+fn add_products<A: Arithmetic, const N: usize>(weighted: &[f64; BLOCK], columns: &[f64], sums: &mut [f64]) {
+    let columns: [&[f64]; N] = std::array::from_fn(|n| &columns[n * BLOCK..][..BLOCK]);
+    let mut lanes = [[0.0; LANES]; N];
+    for r in (0..BLOCK).step_by(LANES) {
+        for (lanes, column) in lanes.iter_mut().zip(columns) {
+            for (l, lane) in lanes.iter_mut().enumerate() {
+                *lane = A::mul_add(weighted[r + l], column[r + l], *lane);
+            }
+        }
+    }
+    for (sum, lanes) in sums.iter_mut().zip(lanes) {
+        *sum += lanes.iter().sum::<f64>();
+    }
+}
+
+#[inline(always)]
+fn add_up(values: &[f64; BLOCK]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for chunk in values.chunks_exact(LANES) {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += value);
+    }
+    lanes.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::{Fused, Plain};
+    use super::*;
+    use ndarray::Array2;
+
+    fn numbers(rows: usize, dim: usize) -> Array2<f64> {
+        Array2::from_shape_fn((rows, dim), |(i, j)| ((i * 37 + j * 11) % 101) as f64 / 25.0 - 2.0)
+    }
+
+    /// Both compilations of each kernel against plain loops, for odd and even numbers of columns.
+    #[test]
+    fn kernels_agree_with_plain_loops() {
+        for dim in [1, 2, 3, 7, 10] {
+            let rows = numbers(BLOCK, dim);
+            let blocks = RowBlocks::new(rows.view());
+            let (block, filled) = blocks.iter().next().unwrap();
+            assert_eq!(filled, BLOCK);
+            let inverse =
+                Array2::from_shape_fn(
+                    (dim, dim),
+                    |(i, j)| if j > i { 0.0 } else { 1.0 / (1 + i + j) as f64 },
+                );
+            let weights: Vec<f64> = (0..BLOCK).map(|i| (i % 7) as f64 / 7.0).collect();
+            let whitened = rows.dot(&inverse.t());
+            let weighted = Array2::from_shape_fn((BLOCK, dim), |(i, j)| weights[i] * rows[(i, j)]);
+            let second = weighted.t().dot(&rows);
+            let flat = inverse.as_slice().unwrap();
+            for kernel in [square_norms_kernel::<Plain>, square_norms_kernel::<Fused>, square_norms] {
+                let mut norms = [0.0; BLOCK];
+                kernel(flat, block, &mut norms);
+                for (norm, row) in norms.iter().zip(whitened.outer_iter()) {
+                    assert!((norm - row.dot(&row)).abs() < 1e-12 * (1.0 + norm));
+                }
+            }
+            for kernel in [add_moments_kernel::<Plain>, add_moments_kernel::<Fused>, add_moments] {
+                let mut sums = Moments::new(dim);
+                kernel(&mut sums.first, &mut sums.second, block, &weights);
+                for i in 0..dim {
+                    assert!((sums.first[i] - weighted.column(i).sum()).abs() < 1e-11);
+                    for j in 0..=i {
+                        assert!((sums.second[i * dim + j] - second[(i, j)]).abs() < 1e-11);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_block_knows_how_many_rows_it_has() {
+        let blocks = RowBlocks::new(numbers(BLOCK + 3, 2).view());
+        let filled: Vec<usize> = blocks.iter().map(|(_, filled)| filled).collect();
+        assert_eq!((blocks.rows(), filled), (BLOCK + 3, vec![BLOCK, 3]));
+    }
+}

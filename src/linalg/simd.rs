@@ -1,0 +1,61 @@
+//! Kernels that are compiled twice, for any machine and for one with AVX2 and FMA, and chosen at run time: the
+//! plain build is fast where the machine can be.
+//!
+//! A kernel is written once, over plain slices in loops that the compiler turns into vector instructions, with
+//! [`Arithmetic::mul_add`] where a product is added.
+
+/// How `a·b + c` is computed.
+pub(crate) trait Arithmetic {
+    /// `a·b + c`.
+    fn mul_add(a: f64, b: f64, c: f64) -> f64;
+}
+
+/// One rounding, one instruction: only for code compiled for FMA.
+pub(crate) struct Fused;
+
+/// Two roundings, on any machine.
+pub(crate) struct Plain;
+
+impl Arithmetic for Fused {
+    #[inline(always)]
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
+    }
+}
+
+impl Arithmetic for Plain {
+    #[inline(always)]
+    fn mul_add(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+}
+
+/// Whether this machine has AVX2 and FMA. The answer is kept, so asking costs one load.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_fma() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+}
+
+/// `at_run_time! { fn name(arg: Type, …) -> Type = kernel }`: a function that runs `kernel::<Fused>`, compiled for
+/// AVX2 and FMA, where the machine has them, and `kernel::<Plain>` elsewhere. `kernel` must be `#[inline(always)]`.
+macro_rules! at_run_time {
+    ($(#[$attribute:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $kernel:ident) => {
+        $(#[$attribute])*
+        $visible fn $name($($argument: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                fn wide($($argument: $type),*) $(-> $result)? {
+                    $kernel::<$crate::linalg::simd::Fused>($($argument),*)
+                }
+                if $crate::linalg::simd::has_fma() {
+                    // SAFETY: the machine has the features that the function was compiled for.
+                    return unsafe { wide($($argument),*) };
+                }
+            }
+            $kernel::<$crate::linalg::simd::Plain>($($argument),*)
+        }
+    };
+}
+
+pub(crate) use at_run_time;
