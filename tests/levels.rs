@@ -77,7 +77,7 @@ fn one_pass_over_banknote_reaches_its_level() {
 fn batch_em_reaches_scikit_learn() {
     for name in ["abalone", "magic04"] {
         let split = split(name);
-        let settings = EmSettings { restarts: 5, finalists: 5, ..EmSettings::default() };
+        let settings = EmSettings { restarts: 5, ..EmSettings::default() };
         let fit = fit_em(split.train.view(), split.k, 1, &settings).unwrap();
         let level = score(&fit.mixture, &split.test);
         println!("{name}: {level:.3} against {:.3}", split.scikit_learn);

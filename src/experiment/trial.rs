@@ -117,7 +117,7 @@ impl<'a> Trial<'a> {
 
     fn learn_em(&self) -> Result<Learned, LearnError> {
         let restarts = self.plan.settings.em_restarts;
-        let settings = |restarts| EmSettings { restarts, finalists: restarts, ..EmSettings::default() };
+        let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };
         let quick = settings(restarts.min(VALIDATION_RESTARTS));
         let first = fit_em(self.split.fitting(), self.k, self.seed, &quick)?;
         let fit = || fit_em(self.split.train.view(), self.k, self.seed, &settings(restarts));

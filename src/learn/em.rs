@@ -26,24 +26,15 @@ pub struct EmSettings {
     pub tolerance: f64,
     /// Added to each covariance's diagonal, in units of the column's variance.
     pub ridge: f64,
-    /// Independent starts, each given a few iterations.
+    /// Independent starts; the best by likelihood is kept.
     pub restarts: usize,
-    /// How many of them, the best by likelihood, go on to the end; the best of those is kept.
-    pub finalists: usize,
     /// Rounds of k-means before EM.
     pub kmeans_rounds: usize,
 }
 
 impl Default for EmSettings {
     fn default() -> Self {
-        EmSettings {
-            iterations: 200,
-            tolerance: 1e-5,
-            ridge: 1e-6,
-            restarts: 10,
-            finalists: 10,
-            kmeans_rounds: 10,
-        }
+        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 10, kmeans_rounds: 10 }
     }
 }
 
@@ -68,41 +59,90 @@ pub fn fit_em(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
-    let n = rows.nrows();
-    if k == 0 || n == 0 {
-        return Err(LearnError::TooFewRows { k, rows: n as u64 });
-    }
-    let columns = ColumnSummary::of_rows(rows);
-    let scaled = scale_columns(rows, &columns);
-    let blocks = RowBlocks::new(scaled.view());
-    let ridge = vec![settings.ridge; rows.ncols()];
-    let screening = EmSettings { iterations: SCREENING.min(settings.iterations), ..*settings };
-    let screen = |restart: usize| {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(restart as u64);
-        let labels = kmeans(scaled.view(), k, settings.kmeans_rounds, &mut rng);
-        let start = mixture_of_labels(scaled.view(), &labels, k, &ridge);
-        iterate(&blocks, &start, &ridge, &screening)
+    let scaled = ScaledRows::new(rows, k)?;
+    let from_start = |restart: usize| {
+        let start = scaled.kmeans_mixture(k, settings, seed, restart);
+        scaled.improve(&start, settings)
     };
-    let mut fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(screen).collect();
-    // The sort is stable: of equals the earlier start wins, whatever the number of threads.
-    fits.sort_by(|a, b| b.mean_log_likelihood.total_cmp(&a.mean_log_likelihood));
-    fits.truncate(settings.finalists.max(1));
-    let finish = EmSettings { iterations: settings.iterations - screening.iterations, ..*settings };
-    let finished: Vec<EmFit> = fits
-        .par_iter()
-        .map(|fit| {
-            let end = iterate(&blocks, &fit.mixture, &ridge, &finish);
-            EmFit { iterations: fit.iterations + end.iterations, ..end }
-        })
-        .collect();
+    let fits: Vec<EmFit> = (0..settings.restarts.max(1)).into_par_iter().map(from_start).collect();
+    // Of equals the earlier start wins, whatever the number of threads.
     let better = |a: EmFit, b: EmFit| if b.mean_log_likelihood > a.mean_log_likelihood { b } else { a };
-    let best = finished.into_iter().reduce(better).expect("there is at least one start");
-    Ok(unscale(best, &columns))
+    let best = fits.into_iter().reduce(better).expect("there is at least one start");
+    Ok(scaled.unscale(best))
 }
 
-/// Iterations after which starts are compared: enough to tell the hopeless ones.
-const SCREENING: usize = 5;
+/// Rows in units of their columns, as EM wants them.
+pub(super) struct ScaledRows {
+    columns: Vec<ColumnSummary>,
+    values: Array2<f64>,
+    blocks: RowBlocks,
+}
+
+impl ScaledRows {
+    /// Scales rows from which `k` components are to be learned.
+    pub fn new(rows: ArrayView2<f64>, k: usize) -> Result<Self, LearnError> {
+        if k == 0 || rows.is_empty() {
+            return Err(LearnError::TooFewRows { k, rows: rows.nrows() as u64 });
+        }
+        let columns = ColumnSummary::of_rows(rows);
+        let values = scale_columns(rows, &columns);
+        let blocks = RowBlocks::new(values.view());
+        Ok(ScaledRows { columns, values, blocks })
+    }
+
+    /// About `count` of the rows, evenly spread over them.
+    pub fn thinned(&self, count: usize) -> ScaledRows {
+        let step = (self.values.nrows() / count.max(1)).max(1);
+        let values = self.values.slice(s![..;step, ..]).to_owned();
+        ScaledRows { columns: self.columns.clone(), blocks: RowBlocks::new(values.view()), values }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.values.nrows()
+    }
+
+    /// A mixture from k-means; each `restart` has random numbers of its own.
+    pub fn kmeans_mixture(
+        &self,
+        k: usize,
+        settings: &EmSettings,
+        seed: u64,
+        restart: usize,
+    ) -> GaussianMixture {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(restart as u64);
+        let labels = kmeans(self.values.view(), &self.blocks, k, settings.kmeans_rounds, &mut rng);
+        mixture_of_labels(self.values.view(), &labels, k, &self.ridge(settings))
+    }
+
+    /// EM from `start`.
+    pub fn improve(&self, start: &GaussianMixture, settings: &EmSettings) -> EmFit {
+        iterate(&self.blocks, start, &self.ridge(settings), settings)
+    }
+
+    fn ridge(&self, settings: &EmSettings) -> Vec<f64> {
+        vec![settings.ridge; self.columns.len()]
+    }
+
+    /// Back to the data's own units; log-densities change by the sum of the units' logarithms.
+    pub fn unscale(&self, fit: EmFit) -> EmFit {
+        let units: Vec<f64> = self.columns.iter().map(ColumnSummary::unit).collect();
+        let unscaled = |gaussian: &Gaussian| {
+            let mut covariance = gaussian.covariance().clone();
+            covariance.change_units(&units);
+            let mean =
+                gaussian.mean().iter().zip(&self.columns).map(|(m, c)| c.centre() + c.unit() * m).collect();
+            Gaussian::new(mean, covariance).expect("means are within 1e100 units of the centre")
+        };
+        let components = fit.mixture.components().iter().map(unscaled).collect();
+        let jacobian: f64 = units.iter().map(|unit| unit.ln()).sum();
+        EmFit {
+            mixture: Mixture::new(fit.mixture.weights().to_vec(), components).expect("same shape as before"),
+            mean_log_likelihood: fit.mean_log_likelihood - jacobian,
+            ..fit
+        }
+    }
+}
 
 /// EM from a given start; `ridge` is added to the diagonal of each covariance.
 pub fn expectation_maximisation(
@@ -222,22 +262,4 @@ fn scale_columns(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64
         scaled.slice_mut(s![.., j]).mapv_inplace(|value| ((value - centre) / unit).clamp(-1e100, 1e100));
     }
     scaled
-}
-
-/// Back to the data's own units; log-densities change by the sum of the units' logarithms.
-fn unscale(fit: EmFit, columns: &[ColumnSummary]) -> EmFit {
-    let units: Vec<f64> = columns.iter().map(ColumnSummary::unit).collect();
-    let unscaled = |gaussian: &Gaussian| {
-        let mut covariance = gaussian.covariance().clone();
-        covariance.change_units(&units);
-        let mean = gaussian.mean().iter().zip(columns).map(|(m, c)| c.centre() + c.unit() * m).collect();
-        Gaussian::new(mean, covariance).expect("means are within 1e100 units of the centre")
-    };
-    let components = fit.mixture.components().iter().map(unscaled).collect();
-    let jacobian: f64 = units.iter().map(|unit| unit.ln()).sum();
-    EmFit {
-        mixture: Mixture::new(fit.mixture.weights().to_vec(), components).expect("same shape as before"),
-        mean_log_likelihood: fit.mean_log_likelihood - jacobian,
-        ..fit
-    }
 }

@@ -2,9 +2,10 @@
 //! and it decides everything.
 
 use ndarray::ArrayView2;
+use rayon::prelude::*;
 
 use super::LearnError;
-use super::em::{EmSettings, fit_em};
+use super::em::{EmFit, EmSettings, ScaledRows};
 use super::summary::ColumnSummary;
 use crate::dist::GaussianMixture;
 
@@ -23,34 +24,82 @@ pub struct Start {
     pub rows: u64,
 }
 
-/// How many first rows the start is fitted to: `max(1000, 10·K·d)`.
+/// How many first rows the start is fitted to: `max(5000, 10·K·d)`.
 pub fn default_init_rows(k: usize, dim: usize) -> usize {
-    (10 * k * dim).max(1000)
+    (10 * k * dim).max(5000)
 }
 
-/// k-means++ and batch EM with a strong ridge on the first rows, the best of several seeds: one unlucky start
-/// costs more than anything that comes after it.
+/// A mixture for the first rows. Easy data must not pay for hard data: first some k-means++ starts are run on a part
+/// of the rows, and if the best of them agree, one goes on on all rows. If not, many starts are run on all rows, for
+/// one unlucky start costs more than anything that comes after it.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
-    let settings = effort(rows.nrows() as f64 * k as f64 * (rows.ncols() as f64).powi(2));
-    let fit = fit_em(rows, k, seed, &settings)?;
+    let fine = ScaledRows::new(rows, k)?;
+    let dim = rows.ncols();
+    let coarse = fine.thinned((10 * k * dim).max(1000));
+    let row_work = k as f64 * (dim as f64).powi(2);
+    let affordable = |rows: &ScaledRows| (MOST_WORK / (rows.rows() as f64 * row_work)) as usize;
+    let best = match agreement(&coarse, k, seed, affordable(&coarse)) {
+        Some(found) => fine.improve(&found.mixture, &settings(POLISH)),
+        None => thorough_search(&fine, k, seed, affordable(&fine)),
+    };
     let floor = ColumnSummary::of_rows(rows).iter().map(ColumnSummary::floor).collect();
-    Ok(Start { mixture: fit.mixture, floor, rows: rows.nrows() as u64 })
+    Ok(Start { mixture: fine.unscale(best).mixture, floor, rows: rows.nrows() as u64 })
 }
 
-/// How much trouble to take over the start, given the work of one EM iteration (rows · K · d²). In many dimensions
-/// the start would otherwise cost more than the pass over millions of rows that follows it.
-fn effort(work: f64) -> EmSettings {
-    let share = (FULL_EFFORT_WORK / work).min(1.0);
-    let between = |least: f64, most: f64| (least + share * (most - least)).round() as usize;
-    EmSettings {
-        iterations: between(25.0, 100.0),
-        tolerance: 1e-4,
-        ridge: 1e-3,
-        restarts: between(5.0, 20.0),
-        finalists: between(2.0, 5.0),
-        kmeans_rounds: 10,
+/// Work (rows · K · d²) that each of the two searches may take. In many dimensions the start would otherwise cost more
+/// than the pass over millions of rows that follows it.
+const MOST_WORK: f64 = 1e10;
+
+/// Iterations on all rows after an agreement: the pass itself does the rest.
+const POLISH: usize = 5;
+
+fn settings(iterations: usize) -> EmSettings {
+    EmSettings { iterations, tolerance: 1e-5, ridge: 1e-5, restarts: 1, kmeans_rounds: 10 }
+}
+
+/// Starts of the quick look at first; the next times as many again as there were.
+const FIRST_STARTS: usize = 2;
+/// Starts of the quick look at most.
+const MOST_STARTS: usize = 16;
+/// Mean log-likelihoods within this are the same.
+const SAME: f64 = 0.01;
+
+/// The best of some starts, if half of them came to the same.
+fn agreement(rows: &ScaledRows, k: usize, seed: u64, affordable: usize) -> Option<EmFit> {
+    let settings = EmSettings { tolerance: 1e-3, ridge: 1e-3, ..settings(30) };
+    let most = (affordable / settings.iterations).clamp(FIRST_STARTS, MOST_STARTS);
+    let mut fits: Vec<EmFit> = Vec::new();
+    let mut starts = FIRST_STARTS;
+    while starts <= most {
+        let start = |i| rows.improve(&rows.kmeans_mixture(k, &settings, seed, i), &settings);
+        fits.extend((fits.len()..starts).into_par_iter().map(start).collect::<Vec<_>>());
+        sort(&mut fits);
+        let agreeing = (starts / 2).max(2);
+        if fits[agreeing - 1].mean_log_likelihood > fits[0].mean_log_likelihood - SAME {
+            return fits.into_iter().next();
+        }
+        starts *= 2;
     }
+    None
 }
 
-/// Up to about 2500 rows, 5 components and 50 columns nothing is spared.
-const FULL_EFFORT_WORK: f64 = 3e7;
+/// The best of many starts. All get a few iterations; the better half goes on with twice as many, and so on.
+fn thorough_search(rows: &ScaledRows, k: usize, seed: u64, affordable: usize) -> EmFit {
+    let starts = (affordable / 12).clamp(4, 20);
+    let rounds = starts.ilog2() as usize;
+    let few = (affordable / (starts * rounds)).clamp(3, 10);
+    let begin = |i| rows.improve(&rows.kmeans_mixture(k, &settings(few), seed, i), &settings(few));
+    let mut fits: Vec<EmFit> = (0..starts).into_par_iter().map(begin).collect();
+    sort(&mut fits);
+    for round in 1..rounds {
+        fits.truncate(starts >> round);
+        fits = fits.par_iter().map(|fit| rows.improve(&fit.mixture, &settings(few << round))).collect();
+        sort(&mut fits);
+    }
+    rows.improve(&fits[0].mixture, &settings((affordable / 4).clamp(5, 100)))
+}
+
+/// The best first. The sort is stable: of equals the earlier start comes first, whatever the number of threads.
+fn sort(fits: &mut [EmFit]) {
+    fits.sort_by(|a, b| b.mean_log_likelihood.total_cmp(&a.mean_log_likelihood));
+}

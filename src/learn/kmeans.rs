@@ -1,20 +1,22 @@
 //! k-means++ and a few rounds of Lloyd's algorithm: where the start of a mixture begins.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 use rand::{Rng, RngExt};
 
-/// Which centre each row belongs to, after at most `rounds` rounds.
-pub(super) fn kmeans<R: Rng>(rows: ArrayView2<f64>, k: usize, rounds: usize, rng: &mut R) -> Vec<usize> {
-    let mut centres = plus_plus(rows, k, rng);
+use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
+
+/// Which centre each row belongs to, after at most `rounds` rounds. `blocks` has the same rows as `rows`.
+pub(super) fn kmeans<R: Rng>(
+    rows: ArrayView2<f64>,
+    blocks: &RowBlocks,
+    k: usize,
+    rounds: usize,
+    rng: &mut R,
+) -> Vec<usize> {
+    let mut centres = plus_plus(rows, blocks, k, rng);
     let mut labels = vec![usize::MAX; rows.nrows()];
     for _ in 0..rounds.max(1) {
-        let mut moved = false;
-        for (label, row) in labels.iter_mut().zip(rows.outer_iter()) {
-            let nearest = nearest_centre(row, &centres).0;
-            moved |= *label != nearest;
-            *label = nearest;
-        }
-        if !moved {
+        if !assign(blocks, &centres, &mut labels) {
             break;
         }
         move_centres(rows, &labels, &mut centres);
@@ -23,19 +25,44 @@ pub(super) fn kmeans<R: Rng>(rows: ArrayView2<f64>, k: usize, rounds: usize, rng
 }
 
 /// The first centre anywhere, each further one with probability proportional to its squared distance.
-fn plus_plus<R: Rng>(rows: ArrayView2<f64>, k: usize, rng: &mut R) -> Array2<f64> {
+fn plus_plus<R: Rng>(rows: ArrayView2<f64>, blocks: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
     let n = rows.nrows();
     let mut centres = Array2::zeros((k, rows.ncols()));
     let mut distances = vec![f64::INFINITY; n];
+    let mut to_chosen = [0.0; BLOCK];
     let mut chosen = rng.random_range(0..n);
     for j in 0..k {
         centres.row_mut(j).assign(&rows.row(chosen));
-        for (distance, row) in distances.iter_mut().zip(rows.outer_iter()) {
-            *distance = distance.min(square_distance(row, rows.row(chosen)));
+        let centre = centres.row(j).to_vec();
+        for ((block, _), distances) in blocks.iter().zip(distances.chunks_mut(BLOCK)) {
+            square_distances(block, &centre, &mut to_chosen);
+            distances.iter_mut().zip(&to_chosen).for_each(|(least, new)| *least = least.min(*new));
         }
         chosen = draw_proportionally(&distances, rng).unwrap_or_else(|| rng.random_range(0..n));
     }
     centres
+}
+
+/// Gives every row to the nearest centre, the first of equals. Says whether any row has changed hands.
+fn assign(blocks: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> bool {
+    let mut moved = false;
+    let mut distances = [0.0; BLOCK];
+    for ((block, _), labels) in blocks.iter().zip(labels.chunks_mut(BLOCK)) {
+        let mut nearest = [(f64::INFINITY, 0); BLOCK];
+        for (j, centre) in centres.outer_iter().enumerate() {
+            square_distances(block, centre.as_slice().expect("rows are contiguous"), &mut distances);
+            for (nearest, &distance) in nearest.iter_mut().zip(&distances) {
+                if distance < nearest.0 {
+                    *nearest = (distance, j);
+                }
+            }
+        }
+        for (label, (_, nearest)) in labels.iter_mut().zip(nearest) {
+            moved |= *label != nearest;
+            *label = nearest;
+        }
+    }
+    moved
 }
 
 /// `None` where all weights are zero: every row sits on a centre already.
@@ -54,17 +81,6 @@ fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
     drawn.or_else(|| weights.iter().position(|&weight| weight == largest))
 }
 
-fn nearest_centre(row: ArrayView1<f64>, centres: &Array2<f64>) -> (usize, f64) {
-    let mut best = (0, f64::INFINITY);
-    for (j, centre) in centres.outer_iter().enumerate() {
-        let distance = square_distance(row, centre);
-        if distance < best.1 {
-            best = (j, distance);
-        }
-    }
-    best
-}
-
 fn move_centres(rows: ArrayView2<f64>, labels: &[usize], centres: &mut Array2<f64>) {
     let mut counts = vec![0.0; centres.nrows()];
     let mut sums = Array2::<f64>::zeros(centres.dim());
@@ -80,10 +96,6 @@ fn move_centres(rows: ArrayView2<f64>, labels: &[usize], centres: &mut Array2<f6
     }
 }
 
-fn square_distance(a: ArrayView1<f64>, b: ArrayView1<f64>) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +105,7 @@ mod tests {
     fn separated_groups_are_found() {
         let rows = Array2::from_shape_fn((90, 2), |(i, j)| (i % 3 * 100) as f64 + ((i * 7 + j) % 5) as f64);
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        let labels = kmeans(rows.view(), 3, 10, &mut rng);
+        let labels = kmeans(rows.view(), &RowBlocks::new(rows.view()), 3, 10, &mut rng);
         assert!((0..90).all(|i| labels[i] == labels[i % 3]));
         assert!(labels[0] != labels[1] && labels[1] != labels[2] && labels[0] != labels[2]);
     }
@@ -101,6 +113,7 @@ mod tests {
     #[test]
     fn more_centres_than_distinct_rows_is_no_trouble() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        assert_eq!(kmeans(Array2::zeros((2, 3)).view(), 5, 10, &mut rng), [0, 0]);
+        let rows = Array2::zeros((2, 3));
+        assert_eq!(kmeans(rows.view(), &RowBlocks::new(rows.view()), 5, 10, &mut rng), [0, 0]);
     }
 }

@@ -79,6 +79,21 @@ pub fn subtract_mean(block: &[f64], mean: &[f64], out: &mut [f64]) {
     }
 }
 
+at_run_time! {
+    /// `|x − m|²` of each row `x` of a block.
+    pub fn square_distances(block: &[f64], mean: &[f64], out: &mut [f64; BLOCK]) = square_distances_kernel
+}
+
+#[inline(always)]
+fn square_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], out: &mut [f64; BLOCK]) {
+    out.fill(0.0);
+    for (column, mean) in block.chunks_exact(BLOCK).zip(mean) {
+        for (sum, value) in out.iter_mut().zip(column) {
+            *sum = A::mul_add(value - mean, value - mean, *sum);
+        }
+    }
+}
+
 #[cfg(not(feature = "openblas"))]
 at_run_time! {
     /// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` row after row.
