@@ -2,6 +2,8 @@
 
 use libm::lgamma;
 
+use crate::linalg::lanes::{Lanes, ROUNDING};
+
 /// `ln π`.
 pub const LN_PI: f64 = 1.144_729_885_849_400_2;
 /// `ln 2π`.
@@ -20,33 +22,72 @@ pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     // Below `STIRLING_FROM` the recurrence moves x up; x + shift is large enough for the series already.
     let mut base = x;
     let mut rising = 1.0;
+    let mut gap = shift; // not `top − base`, which is rounded where they are large
     while base < STIRLING_FROM {
         rising *= base;
         base += 1.0;
+        gap -= 1.0;
     }
     let top = x + shift;
-    let gap = top - base;
     let leading = gap * base.ln() + (top - 0.5) * (gap / base).ln_1p() - gap;
     leading + (stirling_tail(top) - stirling_tail(base)) + rising.ln()
 }
 
 /// `ln Γ(x + d/2) − ln Γ(x) + d/2 · ln b` for `x, b > 0`: what the evidence of a component needs after every
 /// update, with one logarithm where `x` is large.
+pub fn log_gamma_ratio_scaled(x: f64, d: usize, b: f64) -> f64 {
+    GammaRatio::new(d).scaled(x, b)
+}
+
+/// [`log_gamma_ratio_scaled`] for one `d`, of several `x` at once.
 ///
 /// About the middle `w = x + (h−1)/2`, `h = d/2`, the odd terms of Stirling's series cancel:
 /// `h ln w − B₃(a)/3w² − B₅(a)/10w⁴ − B₇(a)/21w⁶`, `a = (h+1)/2`, with the Bernoulli polynomials `B`.
-pub fn log_gamma_ratio_scaled(x: f64, d: usize, b: f64) -> f64 {
-    let h = d as f64 / 2.0;
-    let w = x + (h - 1.0) / 2.0;
-    if w < 20.0 * h.max(1.0) {
-        return log_gamma_ratio(x, d) + h * b.ln();
+#[derive(Debug, Clone)]
+pub(crate) struct GammaRatio {
+    dim: usize,
+    h: f64,
+    /// `B₃(a)/3`, `B₅(a)/10`, `B₇(a)/21`.
+    terms: [f64; 3],
+}
+
+impl GammaRatio {
+    pub fn new(dim: usize) -> Self {
+        let h = dim as f64 / 2.0;
+        let a = (h + 1.0) / 2.0;
+        let b3 = a * (0.5 + a * (a - 1.5));
+        let b5 = a * (-1.0 / 6.0 + a * a * (5.0 / 3.0 + a * (a - 2.5)));
+        let b7 = a * (1.0 / 6.0 + a * a * (-7.0 / 6.0 + a * a * (3.5 + a * (a - 3.5))));
+        GammaRatio { dim, h, terms: [b3 / 3.0, b5 / 10.0, b7 / 21.0] }
     }
-    let a = (h + 1.0) / 2.0;
-    let b3 = a * (0.5 + a * (a - 1.5));
-    let b5 = a * (-1.0 / 6.0 + a * a * (5.0 / 3.0 + a * (a - 2.5)));
-    let b7 = a * (1.0 / 6.0 + a * a * (-7.0 / 6.0 + a * a * (3.5 + a * (a - 3.5))));
-    let square = 1.0 / (w * w);
-    h * (w * b).ln() - square * (b3 / 3.0 + square * (b5 / 10.0 + square * (b7 / 21.0)))
+
+    /// The series is good to the last digit from this `x` on.
+    pub fn series_from(&self) -> f64 {
+        20.0 * self.h.max(1.0) - (self.h - 1.0) / 2.0
+    }
+
+    /// The series, for `b/c` instead of `b`, and `½ ln g` taken from it: what a component's evidence is made of.
+    #[inline(always)]
+    pub fn series<L: Lanes>(&self, x: L, b: L, c: L, g: L) -> L {
+        let w = x + L::splat((self.h - 1.0) / 2.0);
+        // One division for 1/w and 1/c.
+        let both = L::splat(1.0) / (w * c);
+        let inverse = c * both;
+        let square = inverse * inverse;
+        let tail = square.mul_add(L::splat(self.terms[2]), L::splat(self.terms[1]));
+        let (log, log_g) = ln_of_two(w * b * (w * both), g);
+        let ratio = L::splat(self.h) * log - square * square.mul_add(tail, L::splat(self.terms[0]));
+        L::splat(-0.5).mul_add(log_g, ratio)
+    }
+
+    /// For any `x`.
+    pub fn scaled(&self, x: f64, b: f64) -> f64 {
+        if x < self.series_from() {
+            log_gamma_ratio(x, self.dim) + self.h * b.ln()
+        } else {
+            self.series(x, b, 1.0, 1.0)
+        }
+    }
 }
 
 /// From here on five terms of Stirling's series give full double precision.
@@ -84,25 +125,6 @@ pub fn normalise_log_weights(values: &mut [f64]) -> f64 {
     top + sum.ln()
 }
 
-/// Shares a row out: log-densities in, responsibilities `∝ weight · density` out. Returns
-/// `ln Σ weight · density / Σ weight`, or −∞ (and zeros) if nothing is finite.
-pub fn share_out(log_densities: &mut [f64], weights: &[f64], total_weight: f64) -> f64 {
-    let weighty = log_densities.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
-    let top = weighty.fold(f64::NEG_INFINITY, |top, (value, _)| top.max(*value));
-    let mut sum = 0.0;
-    for (value, weight) in log_densities.iter_mut().zip(weights) {
-        *value = if *weight > 0.0 { weight * (*value - top).exp() } else { 0.0 };
-        sum += *value;
-    }
-    if !(top.is_finite() && sum > 0.0) {
-        log_densities.fill(0.0);
-        return f64::NEG_INFINITY;
-    }
-    // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-    log_densities.iter_mut().for_each(|value| *value /= sum);
-    top + (sum / total_weight).ln()
-}
-
 /// `ln Σ exp(v)`.
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -111,6 +133,128 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     }
     top + values.iter().map(|value| (value - top).exp()).sum::<f64>().ln()
 }
+
+/// `exp(x)` for `x` up to 700, to about one unit in the last place; 0 below −708.
+#[inline(always)]
+pub(crate) fn exp<L: Lanes>(x: L) -> L {
+    let shifted = x.mul_add(L::splat(std::f64::consts::LOG2_E), L::splat(ROUNDING));
+    let k = shifted - L::splat(ROUNDING);
+    let r = k.mul_add(L::splat(-LN_2_HIGH), x);
+    let r = k.mul_add(L::splat(-LN_2_LOW), r);
+    // Taylor's series, |r| ≤ ½ ln 2, in an order that leaves the machine something to do at once.
+    let r2 = r * r;
+    let r4 = r2 * r2;
+    let low = r2.mul_add(taylor(r, 4), taylor(r, 2));
+    let middle = r2.mul_add(taylor(r, 8), taylor(r, 6));
+    let high = r2.mul_add(taylor(r, 12), taylor(r, 10));
+    let tail = r4.mul_add(r4.mul_add(high, middle), low);
+    let value = (r2.mul_add(tail, r) + L::splat(1.0)) * shifted.power_of_two();
+    x.if_below(L::splat(-708.0), L::splat(0.0), value)
+}
+
+/// `1/i! + r/(i+1)!`.
+#[inline(always)]
+fn taylor<L: Lanes>(r: L, i: usize) -> L {
+    r.mul_add(L::splat(INVERSE_FACTORIALS[i + 1]), L::splat(INVERSE_FACTORIALS[i]))
+}
+
+/// `ln x` for positive normal `x`, to about one unit in the last place; `∞` of `∞`.
+///
+/// With `x = 2^k m`, `f = m − 1`, `s = f/(2+f)`: `ln m = f − f²/2 + s(f²/2 + R(s²))`, the `R` of fdlibm.
+#[inline(always)]
+pub(crate) fn ln<L: Lanes>(x: L) -> L {
+    let parts = LogParts::new(x);
+    parts.log(x, L::splat(1.0) / parts.divisor())
+}
+
+/// `1/x` and `ln x` with one division.
+#[inline(always)]
+fn inverse_and_ln<L: Lanes>(x: L) -> (L, L) {
+    let parts = LogParts::new(x);
+    let divisor = parts.divisor();
+    let both = L::splat(1.0) / (x * divisor);
+    (divisor * both, parts.log(x, x * both))
+}
+
+/// `ln x` and `ln y` with one division.
+#[inline(always)]
+pub(crate) fn ln_of_two<L: Lanes>(x: L, y: L) -> (L, L) {
+    let (first, second) = (LogParts::new(x), LogParts::new(y));
+    let both = L::splat(1.0) / (first.divisor() * second.divisor());
+    (first.log(x, second.divisor() * both), second.log(y, first.divisor() * both))
+}
+
+/// `x = 2^k (1 + f)`.
+struct LogParts<L> {
+    f: L,
+    k: L,
+}
+
+impl<L: Lanes> LogParts<L> {
+    #[inline(always)]
+    fn new(x: L) -> Self {
+        let (m, k) = x.split_exponent();
+        LogParts { f: m - L::splat(1.0), k }
+    }
+
+    /// `2 + f`.
+    #[inline(always)]
+    fn divisor(&self) -> L {
+        self.f + L::splat(2.0)
+    }
+
+    /// `ln x`, given `1/(2 + f)`.
+    #[inline(always)]
+    fn log(&self, x: L, inverse: L) -> L {
+        let LogParts { f, k } = *self;
+        let s = f * inverse;
+        let half_square = L::splat(0.5) * f * f;
+        let z = s * s;
+        let w = z * z;
+        let even = w.mul_add(L::splat(R[5]), L::splat(R[3]));
+        let even = w.mul_add(even, L::splat(R[1]));
+        let odd = w.mul_add(L::splat(R[6]), L::splat(R[4]));
+        let odd = w.mul_add(w.mul_add(odd, L::splat(R[2])), L::splat(R[0]));
+        let r = w.mul_add(even, z * odd);
+        let low = s.mul_add(half_square + r, k * L::splat(LN_2_LOW)) - half_square + f;
+        x.if_below(L::splat(f64::INFINITY), k.mul_add(L::splat(LN_2_HIGH), low), x)
+    }
+}
+
+/// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`: the logarithm of the sum, and what the sum lost.
+#[inline(always)]
+pub(crate) fn inverse_and_ln_1p<L: Lanes>(x: L) -> (L, L) {
+    let sum = L::splat(1.0) + x;
+    let (inverse, log) = inverse_and_ln(sum);
+    let lost = (x - (sum - L::splat(1.0))) * inverse;
+    (inverse, sum.if_below(L::splat(f64::INFINITY), log + lost, log))
+}
+
+const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+
+/// Coefficients of `R`.
+const R: [f64; 7] = [
+    6.666_666_666_666_735e-1,
+    3.999_999_999_940_942e-1,
+    2.857_142_874_366_239e-1,
+    2.222_219_843_214_978_4e-1,
+    1.818_357_216_161_805e-1,
+    1.531_383_769_920_937_3e-1,
+    1.479_819_860_511_658_6e-1,
+];
+
+const INVERSE_FACTORIALS: [f64; 14] = {
+    let mut values = [1.0; 14];
+    let mut factorial = 1.0;
+    let mut i = 1;
+    while i < 14 {
+        factorial *= i as f64;
+        values[i] = 1.0 / factorial;
+        i += 1;
+    }
+    values
+};
 
 #[cfg(test)]
 mod tests {
@@ -135,5 +279,56 @@ mod tests {
         assert!((total - (-1e4 + 3f64.ln())).abs() < 1e-9);
         assert!((values[0] - 1.0 / 3.0).abs() < 1e-12 && values[2] == 0.0);
         assert_eq!(normalise_log_weights(&mut [f64::NEG_INFINITY; 3]), f64::NEG_INFINITY);
+    }
+
+    /// Error in units of the last place.
+    fn ulps(found: f64, exact: f64) -> f64 {
+        (found - exact).abs() / (exact.abs().max(f64::MIN_POSITIVE) * f64::EPSILON)
+    }
+
+    #[test]
+    fn exponentials_are_those_of_the_library() {
+        for i in -7_000_000..=7_000_000 {
+            let x = f64::from(i) * 1.000_1e-4;
+            assert!(ulps(exp(x), x.exp()) < 2.0, "exp({x}) = {} against {}", exp(x), x.exp());
+        }
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(exp(f64::NEG_INFINITY), 0.0);
+        assert_eq!(exp(-1e300), 0.0);
+        assert!(exp(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn logarithms_are_those_of_the_library() {
+        for i in -3_000_000..=3_000_000 {
+            let x = (f64::from(i) * 2.000_3e-4).exp();
+            assert!(ulps(ln(x), x.ln()) < 2.5, "ln({x}) = {} against {}", ln(x), x.ln());
+            let near_one = 1.0 + f64::from(i) * 1e-7;
+            assert!(ulps(ln(near_one), near_one.ln()) < 2.5, "ln({near_one})");
+            let small = (f64::from(i) * 2.000_3e-5).exp();
+            assert!(ulps(inverse_and_ln_1p(small).1, small.ln_1p()) < 2.5, "ln_1p({small})");
+            assert!(ulps(inverse_and_ln_1p(small).0, 1.0 / (1.0 + small)) < 2.0);
+            let (one, other) = ln_of_two(x, near_one);
+            assert!(ulps(one, x.ln()) < 2.5 && ulps(other, near_one.ln()) < 2.5);
+        }
+        assert_eq!(ln(1.0), 0.0);
+        assert_eq!(ln(f64::INFINITY), f64::INFINITY);
+        assert_eq!(inverse_and_ln_1p(f64::INFINITY), (0.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn series_of_the_gamma_ratio_meets_the_function() {
+        for d in [1, 2, 3, 10, 50, 91] {
+            let ratio = GammaRatio::new(d);
+            for i in 0..200 {
+                let x = ratio.series_from() * (1.0 + 0.1 * f64::from(i));
+                let exact = log_gamma_ratio(x, d) + d as f64 / 2.0 * 0.3f64.ln();
+                let found = ratio.scaled(x, 0.3);
+                assert!(
+                    (found - exact).abs() <= 2e-14 * exact.abs().max(10.0),
+                    "d {d}, x {x}: {found} {exact}"
+                );
+            }
+        }
     }
 }

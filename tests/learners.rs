@@ -36,7 +36,7 @@ fn prior(m: &[f64], k: usize) -> Posterior {
 }
 
 fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
-    let state = LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone() };
+    let state = LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone(), working: Vec::new() };
     let floor = vec![1e-300; rows.ncols()];
     let mut learner = OBMM.learner(state, floor, Health::default()).unwrap();
     for row in rows.outer_iter() {

@@ -183,6 +183,9 @@ fn permuted_components_are_detected_and_align_puts_them_back() {
     for list in ["a", "components"] {
         posterior[list].as_array_mut().unwrap().rotate_left(1);
     }
+    place.write("half_permuted.json", &model.to_string());
+    place.refuses("show half_permuted.json", 1, &["half_permuted.json", "working copy"]);
+    model["learned"]["bayes"]["working"].as_array_mut().unwrap().rotate_left(1);
     place.write("permuted.json", &model.to_string());
     place.run("merge --prior prior.json p1.json p2.json --out straight.json").success();
     let warned = place.run("merge --prior prior.json p1.json permuted.json --out wrong.json").success();

@@ -26,7 +26,9 @@ pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dist::{GaussianMixture, Posterior};
+use crate::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::linalg::{Factor, WorkingCopy};
+use oem::PointState;
 
 /// A setting out of range, or data that cannot be learned from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -100,6 +102,9 @@ pub enum LearnerState {
         prior: Posterior,
         /// Now.
         posterior: Posterior,
+        /// The working copies of the components' matrices; without them, new ones are made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        working: Vec<WorkingCopy>,
     },
     /// A point estimate, and the start it grew from.
     Point {
@@ -111,6 +116,9 @@ pub enum LearnerState {
         mixture: GaussianMixture,
         /// Rows learned since the start.
         rows: u64,
+        /// See [`LearnerState::Bayes::working`](LearnerState::Bayes).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        working: Vec<WorkingCopy>,
     },
     /// Shards learned apart, and merged.
     Sharded(Box<ShardedState>),
@@ -167,6 +175,34 @@ impl LearnerState {
             }
         }
     }
+
+    /// Whether its working copies, where it has any, are those of its matrices.
+    pub(crate) fn owns_its_working_copies(&self) -> bool {
+        match self {
+            LearnerState::Point { mixture, working, .. } => {
+                working_belongs(working, mixture.components().iter().map(Gaussian::covariance))
+            }
+            LearnerState::Bayes { posterior, working, .. } => working_belongs(working, psis(posterior)),
+            LearnerState::Sharded(state) => {
+                working_belongs(&state.common_working, psis(&state.common))
+                    && state
+                        .shards
+                        .iter()
+                        .all(|shard| working_belongs(&shard.working, psis(&shard.posterior)))
+            }
+        }
+    }
+}
+
+fn psis(posterior: &Posterior) -> impl ExactSizeIterator<Item = &Factor> {
+    posterior.components().iter().map(NormalWishart::psi)
+}
+
+/// Whether these are working copies of those matrices, one each, or none at all.
+fn working_belongs<'a>(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = &'a Factor>) -> bool {
+    working.is_empty()
+        || working.len() == matrices.len()
+            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(matrix))
 }
 
 impl Algorithm {
@@ -184,13 +220,14 @@ impl Algorithm {
         match self {
             Algorithm::Obmm(_) => {
                 let prior = prior_around(&start.mixture);
-                LearnerState::Bayes { posterior: prior.clone(), prior }
+                LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
             }
             Algorithm::Oem(_) => LearnerState::Point {
                 start: start.mixture.clone(),
                 start_rows: start.rows,
                 mixture: start.mixture.clone(),
                 rows: 0,
+                working: Vec::new(),
             },
             Algorithm::Odmm(settings) => LearnerState::Sharded(Box::new(ShardedState::begin(
                 prior_around(&start.mixture),
@@ -212,12 +249,16 @@ impl Algorithm {
         if !state.is_consistent() || floor.len() != state.dim() {
             return Err(LearnError::State("its parts have different shapes".into()));
         }
+        if !state.owns_its_working_copies() {
+            return Err(LearnError::State("its working copies are not those of its matrices".into()));
+        }
         match (self, state) {
-            (Algorithm::Obmm(settings), LearnerState::Bayes { prior, posterior }) => {
-                Ok(settings.learner(prior, &posterior, floor, health))
+            (Algorithm::Obmm(settings), LearnerState::Bayes { prior, posterior, working }) => {
+                Ok(settings.learner(prior, &posterior, &working, floor, health))
             }
-            (Algorithm::Oem(settings), LearnerState::Point { start, start_rows, mixture, rows }) => {
-                Ok(settings.learner(start, start_rows, &mixture, rows, floor, health))
+            (Algorithm::Oem(settings), LearnerState::Point { start, start_rows, mixture, rows, working }) => {
+                let state = PointState { start, start_rows, mixture, rows, working };
+                Ok(settings.learner(state, floor, health))
             }
             (Algorithm::Odmm(settings), LearnerState::Sharded(state)) => settings.learner(*state, floor),
             _ => Err(LearnError::State("it was made by another algorithm".into())),

@@ -2,11 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::online::{Cell, Change, Online, Rule};
-use super::projection::{RawPrecision, Scalars, least_nu, project_dirichlet, project_dirichlet_literally};
+use super::online::{Cells, Changes, NEGLIGIBLE, Online, Rule};
+use super::projection::{
+    RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
+};
 use super::{Health, LearnError, LearnerState, OnlineLearner};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
-use crate::special::{LN_PI, log_gamma_ratio_scaled};
+use crate::linalg::WorkingCopy;
+use crate::linalg::lanes::{Four, Lanes, Quad};
+use crate::linalg::simd::Arithmetic;
+use crate::special::{GammaRatio, LN_PI, inverse_and_ln_1p};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,48 +42,62 @@ impl ObmmSettings {
         Err(LearnError::Setting { name: "discount", must: "from 0 to below 1", value: self.discount })
     }
 
-    /// A learner that goes on from `posterior`, having started from `prior`.
+    /// A learner that goes on from `posterior`, having started from `prior`, with the working copies of its matrices if
+    /// there are any.
     pub(super) fn learner(
         &self,
         prior: Posterior,
         posterior: &Posterior,
+        working: &[WorkingCopy],
         floor: Vec<f64>,
         health: Health,
     ) -> Box<dyn OnlineLearner> {
-        let cells = posterior.components().iter().map(|c| Cell::new(c.mean(), c.psi())).collect();
+        let components = posterior.components();
+        let cells = Cells::new(components.iter().map(|c| (c.mean(), c.psi())), working);
+        let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
+            Quad::pad(&components.iter().map(value).collect::<Vec<_>>(), padding)
+        };
+        let lanes = vec![Quad::default(); cells.q.len()];
         let rule = ObmmRule {
             settings: *self,
-            a: posterior.weights().concentrations().to_vec(),
+            a: Quad::pad(posterior.weights().concentrations(), 0.0),
             total: posterior.weights().total(),
-            scalars: posterior.components().iter().map(ComponentScalars::new).collect(),
+            kappa: of_each(NormalWishart::kappa, 1.0),
+            nu: of_each(NormalWishart::nu, PADDING_NU),
+            b: lanes.clone(),
+            next: lanes.clone(),
+            inverse: lanes.clone(),
+            p: lanes.clone(),
+            log_constant: lanes,
+            gamma_ratio: GammaRatio::new(prior.dim()),
             prior,
         };
         Box::new(Online::new(cells, rule, floor, health))
     }
 }
 
-/// `κ`, `ν` of a component and what its evidence needs beside `q`.
-#[derive(Debug, Clone)]
-struct ComponentScalars {
-    kappa: f64,
-    nu: f64,
-    /// Everything in `ln t(x)` that does not depend on the row.
-    log_constant: f64,
-}
-
-impl ComponentScalars {
-    fn new(component: &NormalWishart) -> Self {
-        ComponentScalars { kappa: component.kappa(), nu: component.nu(), log_constant: 0.0 }
-    }
-}
+/// `ν` in lanes without a component: one that the fast series of the log-gamma ratio serves.
+const PADDING_NU: f64 = 1e9;
 
 #[derive(Debug, Clone)]
 struct ObmmRule {
     settings: ObmmSettings,
     prior: Posterior,
-    a: Vec<f64>,
+    gamma_ratio: GammaRatio,
+    a: Vec<Quad>,
     total: f64,
-    scalars: Vec<ComponentScalars>,
+    kappa: Vec<Quad>,
+    nu: Vec<Quad>,
+    /// `κ/(κ+1)`.
+    b: Vec<Quad>,
+    /// `1/(κ+1)`.
+    next: Vec<Quad>,
+    /// `1/κ`.
+    inverse: Vec<Quad>,
+    /// `1/(1 + bq)` of the current row.
+    p: Vec<Quad>,
+    /// Everything in `ln t(x)` that does not depend on the row.
+    log_constant: Vec<Quad>,
 }
 
 impl ObmmRule {
@@ -91,103 +110,223 @@ impl ObmmRule {
         20.0 + prior_strength(self.dim())
     }
 
-    fn posterior(&self, cells: &[Cell]) -> Posterior {
-        let component = |(cell, scalars): (&Cell, &ComponentScalars)| {
-            NormalWishart::new(cell.mean.clone(), scalars.kappa, scalars.nu, cell.matrix.factor().clone())
+    fn posterior(&self, cells: &Cells) -> Posterior {
+        let (kappa, nu) = (Quad::flat(&self.kappa), Quad::flat(&self.nu));
+        let component = |j: usize| {
+            NormalWishart::new(cells.mean(j).to_vec(), kappa[j], nu[j], cells.factor(j))
                 .expect("every update keeps a component in range")
         };
-        let components = cells.iter().zip(&self.scalars).map(component).collect();
-        let weights = Dirichlet::new(self.a.clone()).expect("every update keeps the concentrations positive");
-        Posterior::new(weights, components).expect("the parts have one shape")
+        let a = Quad::flat(&self.a)[..cells.count()].to_vec();
+        let weights = Dirichlet::new(a).expect("every update keeps the concentrations positive");
+        Posterior::new(weights, (0..cells.count()).map(component).collect())
+            .expect("the parts have one shape")
+    }
+
+    /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
+    #[inline(never)]
+    fn update_literally(
+        &mut self,
+        r: &mut [Quad],
+        cells: &Cells,
+        changes: &mut Changes,
+        health: &mut Health,
+    ) {
+        for j in 0..cells.count() {
+            let share = Quad::flat(r)[j];
+            if share < NEGLIGIBLE {
+                continue;
+            }
+            let (kappa, nu) = (Quad::flat(&self.kappa)[j], Quad::flat(&self.nu)[j]);
+            let before = Scalars { dim: self.dim(), kappa, nu, q: Quad::flat(&cells.q)[j], r: share };
+            let Some(new) = before.literal(&raw_precision(cells, j)) else {
+                health.literal_steps_kept += 1;
+                Quad::flat_mut(r)[j] = 0.0;
+                continue;
+            };
+            let parts =
+                [&mut self.kappa, &mut self.nu, &mut changes.step, &mut changes.tau, &mut changes.stretch];
+            for (part, value) in parts.into_iter().zip([new.kappa, new.nu, new.step, new.tau, new.stretch]) {
+                Quad::flat_mut(part)[j] = value;
+            }
+        }
+    }
+
+    /// The projection of every component that the row says something about.
+    #[inline(always)]
+    fn update_whitened<A: Arithmetic>(&mut self, r: &[Quad], cells: &Cells, changes: &mut Changes) {
+        let dim = self.dim();
+        let least = A::Lanes::splat(NEGLIGIBLE);
+        for (i, r) in r.iter().enumerate() {
+            let (kappa, nu, r) =
+                (A::Lanes::load(&self.kappa[i]), A::Lanes::load(&self.nu[i]), A::Lanes::load(r));
+            let before = Whitened {
+                nu,
+                r,
+                q: A::Lanes::load(&cells.q[i]),
+                p: A::Lanes::load(&self.p[i]),
+                next: A::Lanes::load(&self.next[i]),
+                inverse: A::Lanes::load(&self.inverse[i]),
+                b: A::Lanes::load(&self.b[i]),
+            };
+            let new = before.project(dim);
+            r.if_below(least, kappa, new.kappa).store(&mut self.kappa[i]);
+            r.if_below(least, nu, new.nu).store(&mut self.nu[i]);
+            new.step.store(&mut changes.step[i]);
+            new.tau.store(&mut changes.tau[i]);
+            new.stretch.store(&mut changes.stretch[i]);
+        }
+    }
+
+    /// Tempers what was just learned: early rows lose weight.
+    #[inline(never)]
+    fn discount(&mut self, r: &[Quad], changes: &mut Changes) {
+        let (d, beta, start) = (self.dim() as f64, self.settings.discount, self.tempering_start());
+        let scalars = Quad::flat_mut(&mut self.kappa).iter_mut().zip(Quad::flat_mut(&mut self.nu));
+        let stretches = Quad::flat_mut(&mut changes.stretch).iter_mut();
+        for (((kappa, nu), stretch), &r) in scalars.zip(stretches).zip(Quad::flat(r)) {
+            if r >= NEGLIGIBLE {
+                let keep = 1.0 - beta * r / (*nu - d + start);
+                *kappa *= keep;
+                *nu = d + keep * (*nu - d);
+                *stretch *= keep;
+            }
+        }
     }
 }
 
 impl Rule for ObmmRule {
     /// `ln t_j(x)`, the Student-t evidence of the component.
-    fn log_densities(&mut self, _x: &[f64], cells: &[Cell], out: &mut [f64]) {
-        for ((out, cell), own) in out.iter_mut().zip(cells).zip(&self.scalars) {
-            let b = own.kappa / (own.kappa + 1.0);
-            *out = own.log_constant - 0.5 * (own.nu + 1.0) * (b * cell.q).ln_1p();
+    #[inline(always)]
+    fn log_densities<A: Arithmetic>(&mut self, _x: &[Quad], cells: &Cells, out: &mut [Quad]) {
+        let one = A::Lanes::splat(1.0);
+        for (i, out) in out.iter_mut().enumerate() {
+            let (p, log) = inverse_and_ln_1p(A::Lanes::load(&self.b[i]) * A::Lanes::load(&cells.q[i]));
+            p.store(&mut self.p[i]);
+            let half = A::Lanes::splat(-0.5) * (A::Lanes::load(&self.nu[i]) + one);
+            half.mul_add(log, A::Lanes::load(&self.log_constant[i])).store(out);
         }
     }
 
-    fn weights(&self) -> (&[f64], f64) {
+    #[inline(always)]
+    fn weights(&self) -> (&[Quad], f64) {
         (&self.a, self.total)
     }
 
-    fn update(&mut self, j: usize, r: f64, cell: &Cell, health: &mut Health) -> Option<Change> {
-        let dim = self.dim();
-        let d = dim as f64;
-        let tempering_start = self.tempering_start();
-        let own = &mut self.scalars[j];
-        let before = Scalars { dim, kappa: own.kappa, nu: own.nu, q: cell.q, r };
-        let projected = match self.settings.moments {
-            Moments::Whitened => before.whitened(),
-            Moments::Paper => match before.literal(&raw_precision(cell)) {
-                Some(projected) => projected,
-                None => {
-                    health.literal_steps_kept += 1;
-                    return None;
-                }
-            },
-        };
-        if projected.nu <= least_nu(dim) {
-            health.nu_floored += 1;
+    #[inline(always)]
+    fn update<A: Arithmetic>(
+        &mut self,
+        r: &mut [Quad],
+        cells: &Cells,
+        changes: &mut Changes,
+        health: &mut Health,
+    ) {
+        match self.settings.moments {
+            Moments::Whitened => self.update_whitened::<A>(r, cells, changes),
+            Moments::Paper => self.update_literally(r, cells, changes, health),
         }
-        let keep = 1.0 - self.settings.discount * r / (projected.nu - d + tempering_start);
-        own.kappa = keep * projected.kappa;
-        own.nu = d + keep * (projected.nu - d);
-        Some(Change {
-            step: projected.step,
-            tau: projected.tau,
-            stretch: keep * projected.stretch,
-            floor_times: own.nu,
-        })
-    }
-
-    fn refresh(&mut self, j: usize, cell: &Cell) {
-        let dim = self.dim();
-        let d = dim as f64;
-        let own = &mut self.scalars[j];
-        let b = own.kappa / (own.kappa + 1.0);
-        own.log_constant = log_gamma_ratio_scaled((own.nu + 1.0 - d) / 2.0, dim, b)
-            - 0.5 * (d * LN_PI + cell.matrix.log_det());
-    }
-
-    fn update_weights(&mut self, r: &[f64], health: &mut Health) {
-        self.total = match self.settings.moments {
-            Moments::Whitened => project_dirichlet(&mut self.a, r),
-            Moments::Paper => {
-                let (total, kept) = project_dirichlet_literally(&mut self.a, r);
-                health.literal_steps_kept += kept;
-                total
-            }
-        };
+        let least = least_nu(self.dim());
+        let mut smallest = A::Lanes::splat(f64::INFINITY);
+        for nu in &self.nu {
+            let nu = A::Lanes::load(nu);
+            smallest = nu.if_below(smallest, nu, smallest);
+        }
+        if smallest.to_array().iter().any(|nu| *nu <= least) {
+            let pairs = Quad::flat(&self.nu).iter().zip(Quad::flat(r));
+            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && **r >= NEGLIGIBLE).count() as u64;
+        }
         if self.settings.discount > 0.0 {
-            let keep = 1.0 - self.settings.discount / (self.total + self.tempering_start());
-            self.a.iter_mut().for_each(|a| *a *= keep);
+            self.discount(r, changes);
+        }
+        for (times, nu) in changes.floor_times.iter_mut().zip(&self.nu) {
+            A::Lanes::load(nu).store(times);
+        }
+    }
+
+    #[inline(always)]
+    fn refresh<A: Arithmetic>(&mut self, cells: &Cells) {
+        let d = self.dim() as f64;
+        let (one, half) = (A::Lanes::splat(1.0), A::Lanes::splat(0.5));
+        let small = A::Lanes::splat(self.gamma_ratio.series_from());
+        let mut any_small = A::Lanes::splat(0.0);
+        for i in 0..self.nu.len() {
+            let kappa = A::Lanes::load(&self.kappa[i]);
+            let both = one / (kappa * (kappa + one));
+            let next = kappa * both;
+            let b = kappa * next;
+            next.store(&mut self.next[i]);
+            b.store(&mut self.b[i]);
+            ((kappa + one) * both).store(&mut self.inverse[i]);
+            let x = (A::Lanes::load(&self.nu[i]) + A::Lanes::splat(1.0 - d)) * half;
+            any_small = x.if_below(small, one, any_small);
+            let (c, g) = (A::Lanes::load(&cells.log_det.c[i]), A::Lanes::load(&cells.log_det.g[i]));
+            let ratio = self.gamma_ratio.series(x, b, c, g);
+            let rest = A::Lanes::splat(d * LN_PI) + A::Lanes::load(&cells.log_det.a[i]);
+            (ratio - half * rest).store(&mut self.log_constant[i]);
+        }
+        if any_small.largest() > 0.0 {
+            self.refresh_small(cells);
+        }
+    }
+
+    #[inline(always)]
+    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health) {
+        match self.settings.moments {
+            Moments::Whitened => {
+                project_dirichlet_lanes::<A>(&mut self.a, r, self.total);
+            }
+            Moments::Paper => {
+                let k = self.prior.k();
+                let a = &mut Quad::flat_mut(&mut self.a)[..k];
+                health.literal_steps_kept += project_dirichlet_literally(a, &Quad::flat(r)[..k]).1;
+            }
+        }
+        if self.settings.discount > 0.0 {
+            let total: f64 = Quad::flat(&self.a).iter().sum();
+            let keep = 1.0 - self.settings.discount / (total + self.tempering_start());
+            Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
         }
         // One sum, so that a posterior read back from a file has the very same total.
-        self.total = self.a.iter().sum();
+        self.total = Quad::flat(&self.a).iter().sum();
     }
 
-    fn estimate(&self, cells: &[Cell]) -> GaussianMixture {
+    fn estimate(&self, cells: &Cells) -> GaussianMixture {
         self.posterior(cells).point_estimate()
     }
 
-    fn state(&self, cells: &[Cell]) -> LearnerState {
-        LearnerState::Bayes { prior: self.prior.clone(), posterior: self.posterior(cells) }
+    fn state(&self, cells: &Cells) -> LearnerState {
+        LearnerState::Bayes {
+            prior: self.prior.clone(),
+            posterior: self.posterior(cells),
+            working: cells.working_copies(),
+        }
+    }
+}
+
+impl ObmmRule {
+    /// The log-gamma ratio of components whose `ν` is too small for its series.
+    #[inline(never)]
+    fn refresh_small(&mut self, cells: &Cells) {
+        let d = self.dim() as f64;
+        for j in 0..cells.count() {
+            let x = (Quad::flat(&self.nu)[j] + 1.0 - d) * 0.5;
+            if x < self.gamma_ratio.series_from() {
+                let b = Quad::flat(&self.b)[j] / Quad::flat(&cells.log_det.c)[j];
+                let log_det = Quad::flat(&cells.log_det.a)[j] + Quad::flat(&cells.log_det.g)[j].ln();
+                Quad::flat_mut(&mut self.log_constant)[j] =
+                    self.gamma_ratio.scaled(x, b) - 0.5 * (d * LN_PI + log_det);
+            }
+        }
     }
 }
 
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cell: &Cell) -> RawPrecision {
-    let w = cell.matrix.factor().inverse();
-    let v = ndarray::ArrayView1::from(&cell.deviation);
+fn raw_precision(cells: &Cells, j: usize) -> RawPrecision {
+    let w = cells.factor(j).inverse();
+    let v = ndarray::ArrayView1::from(cells.deviation(j));
     let u = w.dot(&v);
     RawPrecision {
-        mean: cell.mean[0],
-        deviation: cell.deviation[0],
+        mean: cells.mean(j)[0],
+        deviation: cells.deviation(j)[0],
         trace: w.diag().sum(),
         squares: w.iter().map(|value| value * value).sum(),
         u_square: u.dot(&u),

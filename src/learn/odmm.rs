@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::merge::{MergeReport, merge};
 use super::{Health, LearnError, LearnerState, ObmmSettings, OnlineLearner, Prequential};
 use crate::dist::{GaussianMixture, Posterior};
+use crate::linalg::WorkingCopy;
 
 /// Settings of oDMM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct ShardState {
     pub posterior: Posterior,
     /// What had to be guarded.
     pub health: Health,
+    /// The working copies of its components' matrices; without them, new ones are made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub working: Vec<WorkingCopy>,
 }
 
 /// oDMM as it can be saved.
@@ -45,6 +49,9 @@ pub struct ShardedState {
     pub prior: Posterior,
     /// The posterior of the warm-up: the common prior of the shards.
     pub common: Posterior,
+    /// While the warm-up goes on, the working copies of its components' matrices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub common_working: Vec<WorkingCopy>,
     /// What had to be guarded in the warm-up.
     pub common_health: Health,
     /// Rows of the warm-up.
@@ -64,6 +71,7 @@ impl ShardedState {
     pub(super) fn begin(prior: Posterior, settings: &OdmmSettings, start_rows: u64) -> Self {
         ShardedState {
             common: prior.clone(),
+            common_working: Vec::new(),
             common_health: Health::default(),
             warmup: settings.warmup.unwrap_or(start_rows),
             rows: 0,
@@ -100,11 +108,17 @@ impl OdmmSettings {
             )));
         }
         let restore = |shard: &ShardState| {
-            self.obmm.learner(state.common.clone(), &shard.posterior, floor.clone(), shard.health)
+            let common = state.common.clone();
+            self.obmm.learner(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
         };
         let shards = state.shards.iter().map(restore).collect();
-        let warming =
-            self.obmm.learner(state.prior.clone(), &state.common, floor.clone(), state.common_health);
+        let warming = self.obmm.learner(
+            state.prior.clone(),
+            &state.common,
+            &state.common_working,
+            floor.clone(),
+            state.common_health,
+        );
         let dim = floor.len();
         Ok(Box::new(Odmm {
             settings: *self,
@@ -148,8 +162,10 @@ impl Odmm {
     /// The common prior is settled: every shard begins from it.
     fn part(&mut self) {
         let common = posterior_of(self.warming.as_ref());
-        let shard =
-            |_| self.settings.obmm.learner(common.clone(), &common, self.floor.clone(), Health::default());
+        let shard = |_| {
+            let floor = self.floor.clone();
+            self.settings.obmm.learner(common.clone(), &common, &[], floor, Health::default())
+        };
         self.shards = (0..self.settings.shards).map(shard).collect();
     }
 
@@ -251,20 +267,25 @@ impl OnlineLearner for Odmm {
     }
 
     fn state(&self) -> LearnerState {
-        let LearnerState::Bayes { prior, posterior: common } = self.warming.state() else {
+        let LearnerState::Bayes { prior, posterior: common, working: common_working } = self.warming.state()
+        else {
             unreachable!("the warm-up is oBMM")
         };
         let (posterior, merged) = self.merged();
-        let shards = self.posteriors().into_iter().zip(&self.shards);
+        let state_of = |shard: &dyn OnlineLearner| {
+            let LearnerState::Bayes { posterior, working, .. } = shard.state() else {
+                unreachable!("the shards are oBMM")
+            };
+            ShardState { posterior, health: shard.health(), working }
+        };
         LearnerState::Sharded(Box::new(ShardedState {
             prior,
             common,
+            common_working,
             common_health: self.warming.health(),
             warmup: self.warmup,
             rows: self.rows,
-            shards: shards
-                .map(|(posterior, shard)| ShardState { posterior, health: shard.health() })
-                .collect(),
+            shards: self.shards.iter().map(|shard| state_of(shard.as_ref())).collect(),
             posterior,
             merged,
         }))

@@ -4,9 +4,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::online::{Cell, Change, Online, Rule};
+use super::online::{Cells, Changes, Online, Rule};
 use super::{Health, LearnError, LearnerState, OnlineLearner};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
+use crate::linalg::WorkingCopy;
+use crate::linalg::lanes::{Four, Lanes, Quad};
+use crate::linalg::simd::{Arithmetic, Plain};
+use crate::special::{LN_2PI, exp, ln, ln_of_two};
 
 /// Settings of online EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,35 +37,45 @@ impl OemSettings {
         Err(LearnError::Setting { name: "alpha", must: "from 0.5 to 1", value: self.alpha })
     }
 
-    /// A learner that goes on from `mixture` after `rows` rows, having started from `start`.
+    /// A learner that goes on from `state`, with the working copies of its matrices if there are any.
     pub(super) fn learner(
         &self,
-        start: GaussianMixture,
-        start_rows: u64,
-        mixture: &GaussianMixture,
-        rows: u64,
+        state: PointState,
         floor: Vec<f64>,
         health: Health,
     ) -> Box<dyn OnlineLearner> {
+        let PointState { start, start_rows, mixture, rows, working } = state;
+        let cells = cells_of(&mixture, &working);
+        let lanes = vec![Quad::default(); cells.q.len()];
         let mut rule = OemRule {
             settings: *self,
-            weights: mixture.weights().to_vec(),
-            frozen: cells_of(&start),
-            frozen_log_det: Vec::new(),
-            log_det: vec![0.0; mixture.k()],
+            weights: Quad::pad(mixture.weights(), 0.0),
+            start_weights: Quad::pad(start.weights(), 0.0),
+            frozen: cells_of(&start, &[]),
+            log_constant: lanes.clone(),
+            frozen_log_constant: lanes,
             start,
             start_rows,
             rows,
-            step: 0.0,
+            steps: Quad::default(),
+            steps_from: u64::MAX,
         };
-        rule.step = rule.step_size();
-        rule.frozen_log_det = rule.frozen.iter().map(|cell| cell.matrix.log_det()).collect();
-        Box::new(Online::new(cells_of(mixture), rule, floor, health))
+        rule.frozen_log_constant = rule.frozen_log_constants();
+        Box::new(Online::new(cells, rule, floor, health))
     }
 }
 
-fn cells_of(mixture: &GaussianMixture) -> Vec<Cell> {
-    mixture.components().iter().map(|c| Cell::new(c.mean(), c.covariance())).collect()
+/// The state of online EM.
+pub(super) struct PointState {
+    pub start: GaussianMixture,
+    pub start_rows: u64,
+    pub mixture: GaussianMixture,
+    pub rows: u64,
+    pub working: Vec<WorkingCopy>,
+}
+
+fn cells_of(mixture: &GaussianMixture, working: &[WorkingCopy]) -> Cells {
+    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), working)
 }
 
 /// The largest share of a component that one row may replace: at 1 its covariance would vanish.
@@ -70,92 +84,149 @@ const LARGEST_SHARE: f64 = 0.999;
 #[derive(Debug, Clone)]
 struct OemRule {
     settings: OemSettings,
-    weights: Vec<f64>,
-    log_det: Vec<f64>,
+    weights: Vec<Quad>,
+    /// `ln density` at the mean.
+    log_constant: Vec<Quad>,
     start: GaussianMixture,
     start_rows: u64,
     rows: u64,
-    /// `γ` of the next row.
-    step: f64,
+    /// `γ` of four rows, the first of which is `steps_from`.
+    steps: Quad,
+    steps_from: u64,
     /// The start, by which responsibilities are shared out while the statistics of the first rows gather.
-    frozen: Vec<Cell>,
-    frozen_log_det: Vec<f64>,
+    frozen: Cells,
+    frozen_log_constant: Vec<Quad>,
+    start_weights: Vec<Quad>,
 }
 
 impl OemRule {
+    #[inline(always)]
     fn gathering(&self) -> bool {
         self.rows < (2 * self.start.dim() as u64).max(20)
     }
 
-    /// `γ_n = (n+3)^−α`.
-    fn step_size(&self) -> f64 {
-        let counted = if self.settings.count_start { self.start_rows } else { 0 };
-        ((self.rows + counted + 1) as f64 + 3.0).powf(-self.settings.alpha)
+    /// `γ_n = (n+3)^−α` of the next row.
+    #[inline(always)]
+    fn step(&self) -> f64 {
+        self.steps.0[(self.rows % 4) as usize]
     }
 
-    fn mixture(&self, cells: &[Cell]) -> GaussianMixture {
-        let component = |cell: &Cell| {
-            Gaussian::new(cell.mean.clone(), cell.matrix.factor().clone()).expect("updates keep means finite")
+    /// Has `γ` of the next row at hand: four are computed at a time.
+    #[inline(always)]
+    fn note_steps<A: Arithmetic>(&mut self) {
+        let first = self.rows & !3;
+        if self.steps_from != first {
+            let counted = if self.settings.count_start { self.start_rows } else { 0 };
+            let n = A::Lanes::splat((first + counted + 1) as f64 + 3.0)
+                + A::Lanes::load(&Quad([0.0, 1.0, 2.0, 3.0]));
+            exp(A::Lanes::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
+            self.steps_from = first;
+        }
+    }
+
+    fn frozen_log_constants(&self) -> Vec<Quad> {
+        let mut constants = self.frozen_log_constant.clone();
+        log_constants::<Plain>(&self.frozen, &mut constants);
+        constants
+    }
+
+    fn mixture(&self, cells: &Cells) -> GaussianMixture {
+        let component = |j: usize| {
+            Gaussian::new(cells.mean(j).to_vec(), cells.factor(j)).expect("updates keep means finite")
         };
         // The weights as they are: each step pulls their sum back to one, and a resumed run needs the same bits.
-        Mixture::new(self.weights.clone(), cells.iter().map(component).collect())
+        let weights = Quad::flat(&self.weights)[..cells.count()].to_vec();
+        Mixture::new(weights, (0..cells.count()).map(component).collect())
             .expect("every step keeps the weights on the simplex")
     }
 }
 
+/// `−½(d ln 2π + ln|Σ|)` of each component.
+#[inline(always)]
+fn log_constants<A: Arithmetic>(cells: &Cells, out: &mut [Quad]) {
+    let d = cells.dim() as f64;
+    for (i, out) in out.iter_mut().enumerate() {
+        let (c, g) = ln_of_two(A::Lanes::load(&cells.log_det.c[i]), A::Lanes::load(&cells.log_det.g[i]));
+        let scale = c + A::Lanes::splat(LN_2PI);
+        let rest = A::Lanes::load(&cells.log_det.a[i]) + g;
+        (A::Lanes::splat(-0.5) * A::Lanes::splat(d).mul_add(scale, rest)).store(out);
+    }
+}
+
 impl Rule for OemRule {
-    fn log_densities(&mut self, x: &[f64], cells: &[Cell], out: &mut [f64]) {
-        let dim = x.len();
+    #[inline(always)]
+    fn log_densities<A: Arithmetic>(&mut self, x: &[Quad], cells: &Cells, out: &mut [Quad]) {
         let gathering = self.gathering();
-        for (j, out) in out.iter_mut().enumerate() {
-            let (q, log_det) = if gathering {
-                self.frozen[j].look_at(x);
-                (self.frozen[j].q, self.frozen_log_det[j])
-            } else {
-                (cells[j].q, self.log_det[j])
-            };
-            *out = Gaussian::log_density_of(q, log_det, dim);
+        if gathering {
+            self.frozen.look_at::<A>(x);
+        }
+        let (q, constants) = if gathering {
+            (&self.frozen.q, &self.frozen_log_constant)
+        } else {
+            (&cells.q, &self.log_constant)
+        };
+        for ((out, q), constant) in out.iter_mut().zip(q).zip(constants) {
+            A::Lanes::load(q).mul_add(A::Lanes::splat(-0.5), A::Lanes::load(constant)).store(out);
         }
     }
 
-    fn weights(&self) -> (&[f64], f64) {
-        if self.gathering() { (self.start.weights(), 1.0) } else { (&self.weights, 1.0) }
+    #[inline(always)]
+    fn weights(&self) -> (&[Quad], f64) {
+        if self.gathering() { (&self.start_weights, 1.0) } else { (&self.weights, 1.0) }
     }
 
-    fn update(&mut self, j: usize, r: f64, _cell: &Cell, _health: &mut Health) -> Option<Change> {
-        let gained = self.step * r;
-        let weight = (1.0 - self.step) * self.weights[j] + gained;
-        let share = (gained / weight).min(LARGEST_SHARE);
-        // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        share.is_finite().then_some(Change {
-            step: share,
-            tau: share,
-            stretch: 1.0 - share,
-            floor_times: 1.0,
-        })
+    #[inline(always)]
+    fn update<A: Arithmetic>(
+        &mut self,
+        r: &mut [Quad],
+        _cells: &Cells,
+        changes: &mut Changes,
+        _health: &mut Health,
+    ) {
+        let step = A::Lanes::splat(self.step());
+        let (one, zero, most) = (A::Lanes::splat(1.0), A::Lanes::splat(0.0), A::Lanes::splat(LARGEST_SHARE));
+        for (i, r) in r.iter_mut().enumerate() {
+            let gained = step * A::Lanes::load(r);
+            let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
+            let share = gained / weight;
+            // A component that nothing has reached for so long that its weight underflowed stays as it is.
+            share.if_below(A::Lanes::splat(f64::INFINITY), A::Lanes::load(r), zero).store(r);
+            let share = share.if_below(most, share, most);
+            share.store(&mut changes.step[i]);
+            share.store(&mut changes.tau[i]);
+            (one - share).store(&mut changes.stretch[i]);
+            one.store(&mut changes.floor_times[i]);
+        }
     }
 
-    fn refresh(&mut self, j: usize, cell: &Cell) {
-        self.log_det[j] = cell.matrix.log_det();
+    #[inline(always)]
+    fn refresh<A: Arithmetic>(&mut self, cells: &Cells) {
+        log_constants::<A>(cells, &mut self.log_constant);
+        self.note_steps::<A>();
     }
 
-    fn update_weights(&mut self, r: &[f64], _health: &mut Health) {
-        let step = self.step;
-        self.weights.iter_mut().zip(r).for_each(|(weight, r)| *weight += step * (r - *weight));
+    #[inline(always)]
+    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], _health: &mut Health) {
+        let step = A::Lanes::splat(self.step());
+        for (weight, r) in self.weights.iter_mut().zip(r) {
+            let old = A::Lanes::load(weight);
+            step.mul_add(A::Lanes::load(r) - old, old).store(weight);
+        }
         self.rows += 1;
-        self.step = self.step_size();
+        self.note_steps::<A>();
     }
 
-    fn estimate(&self, cells: &[Cell]) -> GaussianMixture {
+    fn estimate(&self, cells: &Cells) -> GaussianMixture {
         self.mixture(cells)
     }
 
-    fn state(&self, cells: &[Cell]) -> LearnerState {
+    fn state(&self, cells: &Cells) -> LearnerState {
         LearnerState::Point {
             start: self.start.clone(),
             start_rows: self.start_rows,
             mixture: self.mixture(cells),
             rows: self.rows,
+            working: cells.working_copies(),
         }
     }
 }

@@ -4,6 +4,9 @@
 //! the first axis lies along `v = x − m` everything is diagonal, so each projection needs only
 //! `q = vᵀWv` and costs O(1); what it says about `Ψ` is one scaled rank-one update.
 
+use crate::linalg::lanes::{Four, Lanes, Quad};
+use crate::linalg::simd::Arithmetic;
+
 /// The scalars of one Normal-Wishart before a row, with the row's quadratic form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scalars {
@@ -62,30 +65,10 @@ impl Scalars {
     /// positive terms only.
     pub fn whitened(&self) -> Projected {
         let Scalars { dim, kappa, nu, q, r } = *self;
-        let d = dim as f64;
-        let frame = self.frame();
-        let scatter = q / ((kappa + 1.0) * (kappa + 1.0));
-        let spread = (1.0 - r) * (d / kappa + nu * r * r * scatter)
-            + r * (d / (kappa + 1.0) + (nu + 1.0) * (1.0 - r) * (1.0 - r) * scatter * frame.p);
-        let across = 1.0 / frame.across;
-        let term = |weight: f64, n: f64, along: f64| {
-            // Nothing times something that overflowed is still nothing.
-            if weight == 0.0 {
-                return 0.0;
-            }
-            let trace = along + (d - 1.0) * across;
-            let off_mean = (n * along - 1.0).powi(2) + (d - 1.0) * (n * across - 1.0).powi(2);
-            weight * (off_mean + n * (along * along + (d - 1.0) * across * across + trace * trace))
-        };
-        let variance = term(1.0 - r, nu, 1.0 / frame.along) + term(r, nu + 1.0, frame.p / frame.along);
-        let nu_new = (d * (d + 1.0) / variance).max(least_nu(dim));
-        Projected {
-            kappa: (d / spread).max(LEAST_KAPPA),
-            nu: nu_new,
-            step: r / (kappa + 1.0),
-            tau: self.tau(&frame),
-            stretch: nu_new / frame.across,
-        }
+        let next = 1.0 / (kappa + 1.0);
+        let p = self.frame().p;
+        let new = Whitened { nu, q, r, p, next, inverse: 1.0 / kappa, b: kappa * next }.project(dim);
+        Projected { kappa: new.kappa, nu: new.nu, step: new.step, tau: new.tau, stretch: new.stretch }
     }
 
     /// The paper's printed equations, as far as they can be followed: `ν` from the element variances of the
@@ -124,6 +107,73 @@ impl Scalars {
             tau: self.tau(&frame),
             stretch: nu_new / frame.across,
         })
+    }
+}
+
+/// What [`Scalars::whitened`] is made of, for one component or for several at once.
+#[derive(Clone, Copy)]
+pub(super) struct Whitened<L> {
+    pub nu: L,
+    pub q: L,
+    pub r: L,
+    /// `1/(1 + bq)`.
+    pub p: L,
+    /// `1/(κ+1)`.
+    pub next: L,
+    /// `1/κ`.
+    pub inverse: L,
+    /// `κ/(κ+1)`.
+    pub b: L,
+}
+
+/// [`Projected`], for one component or for several at once.
+pub(super) struct NewScalars<L> {
+    pub kappa: L,
+    pub nu: L,
+    pub step: L,
+    pub tau: L,
+    pub stretch: L,
+}
+
+impl<L: Lanes> Whitened<L> {
+    #[inline(always)]
+    pub fn project(self, dim: usize) -> NewScalars<L> {
+        let Whitened { nu, q, r, p, next, inverse, b } = self;
+        let (one, d, others) = (L::splat(1.0), L::splat(dim as f64), L::splat(dim as f64 - 1.0));
+        let not_r = one - r;
+        let nu_next = nu + one;
+        let along = not_r * nu + r * nu_next * p;
+        // One division for two; what is small is never squared.
+        let both = one / (along * (nu + r));
+        let along_old = (nu + r) * both;
+        let along_new = p * along_old;
+        let across = along * both;
+        let scatter = q * next * next;
+        let spread = not_r * (d * inverse + nu * r * r * scatter)
+            + r * (d * next + nu_next * not_r * not_r * scatter * p);
+        let variance = Self::variance(not_r, nu, along_old, across, others)
+            + Self::variance(r, nu_next, along_new, across, others);
+        let nu_new = (L::splat(dim as f64 * (dim as f64 + 1.0)) / variance).max(L::splat(least_nu(dim)));
+        NewScalars {
+            kappa: (d / spread).max(L::splat(LEAST_KAPPA)),
+            nu: nu_new,
+            step: r * next,
+            tau: r * nu_next * b * along_new,
+            stretch: nu_new * across,
+        }
+    }
+
+    /// What one of the two terms of the mixture adds to the variance of the whitened `Λ`.
+    #[inline(always)]
+    fn variance(weight: L, n: L, along: L, across: L, others: L) -> L {
+        let one = L::splat(1.0);
+        let trace = along + others * across;
+        let off_along = n * along - one;
+        let off_across = n * across - one;
+        let off_mean = off_along * off_along + others * off_across * off_across;
+        let value = weight * (off_mean + n * (along * along + others * across * across + trace * trace));
+        // Nothing times something that overflowed is still nothing.
+        weight.if_below(L::splat(f64::MIN_POSITIVE), L::splat(0.0), value)
     }
 }
 
@@ -184,16 +234,33 @@ pub fn least_nu(dim: usize) -> f64 {
 /// moments together. Returns `A'`.
 pub fn project_dirichlet(a: &mut [f64], r: &[f64]) -> f64 {
     let total: f64 = a.iter().sum();
-    let (mut spare, mut variances) = (0.0, 0.0);
-    for (&a, &r) in a.iter().zip(r) {
-        let mean = (a + r) / (total + 1.0);
-        let variance = dirichlet_variance(a, r, total);
-        spare += mean - mean * mean - variance;
-        variances += variance;
+    let mut quads = Quad::pad(a, 0.0);
+    let total_new =
+        project_dirichlet_lanes::<crate::linalg::simd::Plain>(&mut quads, &Quad::pad(r, 0.0), total);
+    a.copy_from_slice(&Quad::flat(&quads)[..a.len()]);
+    total_new
+}
+
+/// [`project_dirichlet`] of four at a time, those beyond the last zero in both.
+#[inline(always)]
+pub(super) fn project_dirichlet_lanes<A: Arithmetic>(a: &mut [Quad], r: &[Quad], total: f64) -> f64 {
+    let zero = A::Lanes::splat(0.0);
+    let (mut spare, mut variances) = (zero, zero);
+    let next = 1.0 / (total + 1.0);
+    let common = (A::Lanes::splat(total), A::Lanes::splat(next * next), A::Lanes::splat(1.0 / (total + 2.0)));
+    for (a, r) in a.iter().zip(r) {
+        let (a, r) = (A::Lanes::load(a), A::Lanes::load(r));
+        let mean = (a + r) * A::Lanes::splat(next);
+        let variance = dirichlet_variance(a, r, common);
+        spare = spare + (mean - mean * mean - variance);
+        variances = variances + variance;
     }
+    let (spare, variances) = (spare.sum(), variances.sum());
     let total_new = if variances > 0.0 { spare / variances } else { total + 1.0 };
-    let share = total_new / (total + 1.0);
-    a.iter_mut().zip(r).for_each(|(a, r)| *a = (*a + r) * share);
+    let share = A::Lanes::splat(total_new * next);
+    for (a, r) in a.iter_mut().zip(r) {
+        ((A::Lanes::load(a) + A::Lanes::load(r)) * share).store(a);
+    }
     total_new
 }
 
@@ -201,10 +268,11 @@ pub fn project_dirichlet(a: &mut [f64], r: &[f64]) -> f64 {
 /// how many had no admissible solution and kept the exact mean's share.
 pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> (f64, u64) {
     let total: f64 = a.iter().sum();
+    let common = (total, (total + 1.0).powi(-2), 1.0 / (total + 2.0));
     let mut kept = 0;
     for (a, &r) in a.iter_mut().zip(r) {
         let mean = (*a + r) / (total + 1.0);
-        let variance = dirichlet_variance(*a, r, total);
+        let variance = dirichlet_variance(*a, r, common);
         let solved = mean * (mean - mean * mean - variance) / variance;
         if solved > 0.0 && solved.is_finite() {
             *a = solved;
@@ -216,9 +284,13 @@ pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> (f64, u64) {
     (a.iter().sum(), kept)
 }
 
-/// Variance of one weight under `r·Dir(a + e_j) + (1−r)·Dir(a + e_other)`: within plus between.
-fn dirichlet_variance(a: f64, r: f64, total: f64) -> f64 {
-    let next = (total + 1.0) * (total + 1.0);
-    let within = (1.0 - r) * a * (total + 1.0 - a) + r * (a + 1.0) * (total - a);
-    within / (next * (total + 2.0)) + r * (1.0 - r) / next
+/// Variance of one weight under `r·Dir(a + e_j) + (1−r)·Dir(a + e_other)`: within plus between. `common` is the total
+/// `A`, `1/(A+1)²` and `1/(A+2)`.
+#[inline(always)]
+fn dirichlet_variance<L: Lanes>(a: L, r: L, common: (L, L, L)) -> L {
+    let (total, next_square, after_next) = common;
+    let one = L::splat(1.0);
+    let not_r = one - r;
+    let within = not_r * a * (total + one - a) + r * (a + one) * (total - a);
+    (within * after_next + r * not_r) * next_square
 }

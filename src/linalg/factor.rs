@@ -124,6 +124,55 @@ impl Factor {
         Ok(factor)
     }
 
+    /// Factors `c·P`, `P` given by its lower triangle, which is positive definite up to rounding: a pivot that rounding
+    /// has eaten up is held at the rounding error of its column.
+    pub(super) fn from_sums(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
+        let mut lower: Vec<f64> =
+            (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
+        let mut rest = lower.as_mut_slice();
+        for j in 0..dim {
+            let (column, mut after) = rest.split_at_mut(dim - j);
+            let pivot = column[0].max(f64::EPSILON * element(j, j)).sqrt();
+            let inverse = 1.0 / pivot;
+            column[0] = pivot;
+            column[1..].iter_mut().for_each(|value| *value *= inverse);
+            for i in 1..dim - j {
+                let (later, others) = after.split_at_mut(dim - j - i);
+                after = others;
+                for (value, l) in later.iter_mut().zip(&column[i..]) {
+                    *value -= column[i] * l;
+                }
+            }
+            rest = rest.split_at_mut(dim - j).1;
+        }
+        Factor { dim, scale, lower }
+    }
+
+    /// The lower triangle of `LLᵀ`, without `c`, packed by rows.
+    pub(super) fn sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.lower.len()];
+        for k in 0..self.dim {
+            let column = &self.lower[self.column_start(k)..][..self.dim - k];
+            for i in k..self.dim {
+                let row = &mut sums[i * (i + 1) / 2 + k..][..i - k + 1];
+                for (sum, l) in row.iter_mut().zip(column) {
+                    *sum += column[i - k] * l;
+                }
+            }
+        }
+        sums
+    }
+
+    /// `c`.
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// The variance of each column given the columns before it.
+    pub(super) fn pivots(&self) -> impl Iterator<Item = f64> {
+        (0..self.dim).map(|j| self.lower[self.column_start(j)]).map(|pivot| self.scale * pivot * pivot)
+    }
+
     fn column_start(&self, j: usize) -> usize {
         column_start(self.dim, j)
     }

@@ -4,19 +4,28 @@
 //! A kernel is written once, over plain slices in loops that the compiler turns into vector instructions, with
 //! [`Arithmetic::mul_add`] where a product is added.
 
-/// How `a·b + c` is computed.
+use super::lanes::{Four, Portable};
+
+/// How `a·b + c` is computed, and what four numbers are computed with.
 pub(crate) trait Arithmetic {
+    /// Four numbers at a time.
+    type Lanes: Four;
+
     /// `a·b + c`.
     fn mul_add(a: f64, b: f64, c: f64) -> f64;
 }
 
 /// One rounding, one instruction: only for code compiled for FMA.
+#[cfg(target_arch = "x86_64")]
 pub(crate) struct Fused;
 
 /// Two roundings, on any machine.
 pub(crate) struct Plain;
 
+#[cfg(target_arch = "x86_64")]
 impl Arithmetic for Fused {
+    type Lanes = super::lanes::Avx;
+
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         a.mul_add(b, c)
@@ -24,6 +33,8 @@ impl Arithmetic for Fused {
 }
 
 impl Arithmetic for Plain {
+    type Lanes = Portable;
+
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
         a * b + c
@@ -37,23 +48,24 @@ pub(crate) fn has_fma() -> bool {
 }
 
 /// `at_run_time! { fn name(arg: Type, …) -> Type = kernel }`: a function that runs `kernel::<Fused>`, compiled for
-/// AVX2 and FMA, where the machine has them, and `kernel::<Plain>` elsewhere. `kernel` must be `#[inline(always)]`.
+/// AVX2 and FMA, where the machine has them, and `kernel::<Plain>` elsewhere. `kernel` must be `#[inline(always)]`, as
+/// must be all that it leaves to others, closures included. With `fn name<T: Bound>(…)` it is `kernel::<_, T>`.
 macro_rules! at_run_time {
-    ($(#[$attribute:meta])* $visible:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $kernel:ident) => {
+    ($(#[$attribute:meta])* $visible:vis fn $name:ident $(<$generic:ident: $bound:path>)? ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $kernel:ident) => {
         $(#[$attribute])*
-        $visible fn $name($($argument: $type),*) $(-> $result)? {
+        $visible fn $name $(<$generic: $bound>)? ($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,fma")]
-                fn wide($($argument: $type),*) $(-> $result)? {
-                    $kernel::<$crate::linalg::simd::Fused>($($argument),*)
+                fn wide $(<$generic: $bound>)? ($($argument: $type),*) $(-> $result)? {
+                    $kernel::<$crate::linalg::simd::Fused $(, $generic)?>($($argument),*)
                 }
                 if $crate::linalg::simd::has_fma() {
                     // SAFETY: the machine has the features that the function was compiled for.
-                    return unsafe { wide($($argument),*) };
+                    return unsafe { wide $(::<$generic>)? ($($argument),*) };
                 }
             }
-            $kernel::<$crate::linalg::simd::Plain>($($argument),*)
+            $kernel::<$crate::linalg::simd::Plain $(, $generic)?>($($argument),*)
         }
     };
 }

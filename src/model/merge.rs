@@ -114,7 +114,7 @@ impl Model {
             merged: None,
         };
         let mut begun = self.clone();
-        begun.learned = LearnerState::Bayes { posterior: prior.clone(), prior };
+        begun.learned = LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() };
         begun.prequential = Prequential::default();
         begun.health = Default::default();
         begun.rivals.clear();
@@ -156,7 +156,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     let mut model = prior.clone();
     model.rivals.clear();
     model.pending = None;
-    model.learned = LearnerState::Bayes { prior: common.clone(), posterior };
+    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));
     model.columns = merged_columns(prior, shards);
     model.prequential = Prequential::default();

@@ -18,7 +18,9 @@ use crate::learn::{
 };
 
 /// The version of the format that this library writes, and the highest that it reads.
-pub const VERSION: u32 = 1;
+///
+/// Version 2 added the working copies of the components' matrices; a file of version 1 has none.
+pub const VERSION: u32 = 2;
 const FORMAT: &str = "gmm-bmm model";
 
 /// Why a file is not a usable model.
@@ -220,7 +222,13 @@ impl Model {
             columns: columns.names.iter().zip(summaries).map(describe).collect(),
             prequential: Prequential::default(),
             health: Health::default(),
-            learned: LearnerState::Point { start: mixture.clone(), start_rows: rows, mixture, rows: 0 },
+            learned: LearnerState::Point {
+                start: mixture.clone(),
+                start_rows: rows,
+                mixture,
+                rows: 0,
+                working: Vec::new(),
+            },
             rivals: Vec::new(),
             lineage: None,
             checkpoint: None,
@@ -327,6 +335,13 @@ impl Model {
         for learned in std::iter::once(&self.learned).chain(self.rivals.iter().map(|rival| &rival.learned)) {
             if learned.dim() != dim || !learned.is_consistent() {
                 return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
+            }
+            if !learned.owns_its_working_copies() {
+                return inconsistent(
+                    "a working copy is not that of its component's matrix: where matrices were changed, \
+                     leave out 'working'"
+                        .into(),
+                );
             }
             let belongs = match self.algorithm {
                 Recipe::Obmm(_) => matches!(learned, LearnerState::Bayes { .. }),

@@ -1,0 +1,353 @@
+//! Four numbers at a time: the vector type that the kernels are written over, in one form for machines with AVX2
+//! and FMA and one for any machine. A single number is a vector too, so that a formula is written once.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+/// Four numbers in memory, aligned for one vector load.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[repr(C, align(32))]
+pub(crate) struct Quad(pub [f64; 4]);
+
+impl Quad {
+    /// How many it takes to hold `count` numbers.
+    pub const fn needed(count: usize) -> usize {
+        count.div_ceil(4)
+    }
+
+    /// These numbers, padded at the end.
+    pub fn pad(values: &[f64], padding: f64) -> Vec<Quad> {
+        let mut quads = vec![Quad([padding; 4]); Quad::needed(values.len())];
+        Quad::flat_mut(&mut quads)[..values.len()].copy_from_slice(values);
+        quads
+    }
+
+    /// All their numbers, one after the other.
+    #[inline(always)]
+    pub fn flat(quads: &[Quad]) -> &[f64] {
+        // SAFETY: a `Quad` is four `f64` in a row without padding (size 32, see the test), and stricter aligned.
+        unsafe { std::slice::from_raw_parts(quads.as_ptr().cast(), 4 * quads.len()) }
+    }
+
+    /// See [`Quad::flat`].
+    #[inline(always)]
+    pub fn flat_mut(quads: &mut [Quad]) -> &mut [f64] {
+        // SAFETY: as in `flat`, and any four numbers make a `Quad`.
+        unsafe { std::slice::from_raw_parts_mut(quads.as_mut_ptr().cast(), 4 * quads.len()) }
+    }
+}
+
+/// Adding this to a small number leaves it rounded to a whole one, in the low bits of the sum.
+pub(crate) const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
+
+/// One or several numbers that are computed with together.
+pub(crate) trait Lanes:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// The same number in every lane.
+    fn splat(value: f64) -> Self;
+
+    /// `self·b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+
+    /// The larger of the two; `other` where either is not a number.
+    fn max(self, other: Self) -> Self;
+
+    /// `yes` where `self < than`, else `no` (also where either is not a number).
+    fn if_below(self, than: Self, yes: Self, no: Self) -> Self;
+
+    /// `2^k`, where `self` is `ROUNDING + k`, `−1022 ≤ k ≤ 1023`.
+    fn power_of_two(self) -> Self;
+
+    /// `(m, k)` with `self = 2^k·m`, `√½ ≤ m < √2`, for positive normal numbers.
+    fn split_exponent(self) -> (Self, Self);
+}
+
+/// Four lanes, which can be read from memory and written to it.
+pub(crate) trait Four: Lanes {
+    fn load(from: &Quad) -> Self;
+    fn store(self, to: &mut Quad);
+
+    /// The sums of the lanes of each.
+    fn sums(four: [Self; 4]) -> Self;
+
+    /// The first lane of the first, the second of the second, and so on.
+    fn diagonal(four: [Self; 4]) -> Self;
+
+    /// The four numbers.
+    #[inline(always)]
+    fn to_array(self) -> [f64; 4] {
+        let mut quad = Quad::default();
+        self.store(&mut quad);
+        quad.0
+    }
+
+    /// The sum of its lanes.
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        let [a, b, c, d] = self.to_array();
+        (a + c) + (b + d)
+    }
+
+    /// The largest of its lanes, those that are not numbers aside.
+    #[inline(always)]
+    fn largest(self) -> f64 {
+        let [a, b, c, d] = self.to_array();
+        a.max(b).max(c.max(d))
+    }
+}
+
+/// Bits of `√½`, of `1` and of `2⁵²`, and of the fraction of a number.
+const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+const ONE: u64 = 0x3ff0_0000_0000_0000;
+const TWO_52: u64 = 0x4330_0000_0000_0000;
+const FRACTION: u64 = 0x000f_ffff_ffff_ffff;
+/// `2⁵² + 1023`.
+const TWO_52_AND_BIAS: f64 = 4_503_599_627_371_519.0;
+
+impl Lanes for f64 {
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        value
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+
+    #[inline(always)]
+    fn if_below(self, than: Self, yes: Self, no: Self) -> Self {
+        if self < than { yes } else { no }
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        f64::from_bits(self.to_bits().wrapping_add(1023) << 52)
+    }
+
+    #[inline(always)]
+    fn split_exponent(self) -> (Self, Self) {
+        let shifted = self.to_bits().wrapping_add(ONE - ROOT_HALF);
+        let mantissa = f64::from_bits((shifted & FRACTION) + ROOT_HALF);
+        (mantissa, f64::from_bits((shifted >> 52) | TWO_52) - TWO_52_AND_BIAS)
+    }
+}
+
+/// Four lanes on any machine.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([f64; 4]);
+
+macro_rules! lane_by_lane {
+    ($($name:ident: $method:ident),*) => {$(
+        impl $name for Portable {
+            type Output = Portable;
+
+            #[inline(always)]
+            fn $method(self, other: Portable) -> Portable {
+                let (Portable(a), Portable(b)) = (self, other);
+                Portable([a[0].$method(b[0]), a[1].$method(b[1]), a[2].$method(b[2]), a[3].$method(b[3])])
+            }
+        }
+    )*};
+}
+lane_by_lane!(Add: add, Sub: sub, Mul: mul, Div: div);
+
+impl Lanes for Portable {
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Portable([value; 4])
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Portable(std::array::from_fn(|i| Lanes::max(self.0[i], other.0[i])))
+    }
+
+    #[inline(always)]
+    fn if_below(self, than: Self, yes: Self, no: Self) -> Self {
+        Portable(std::array::from_fn(|i| self.0[i].if_below(than.0[i], yes.0[i], no.0[i])))
+    }
+
+    #[inline(always)]
+    fn power_of_two(self) -> Self {
+        Portable(self.0.map(Lanes::power_of_two))
+    }
+
+    #[inline(always)]
+    fn split_exponent(self) -> (Self, Self) {
+        let parts = self.0.map(Lanes::split_exponent);
+        (Portable(parts.map(|(mantissa, _)| mantissa)), Portable(parts.map(|(_, exponent)| exponent)))
+    }
+}
+
+impl Four for Portable {
+    #[inline(always)]
+    fn load(from: &Quad) -> Self {
+        Portable(from.0)
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut Quad) {
+        to.0 = self.0;
+    }
+
+    #[inline(always)]
+    fn sums(four: [Self; 4]) -> Self {
+        Portable(four.map(|Portable(lanes)| (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])))
+    }
+
+    #[inline(always)]
+    fn diagonal(four: [Self; 4]) -> Self {
+        Portable([four[0].0[0], four[1].0[1], four[2].0[2], four[3].0[3]])
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx::Avx;
+
+/// SAFETY of all of it: an [`Avx`] is made only by code that is generic over [`super::simd::Arithmetic`] and runs as
+/// `Fused`, and that is named only where the machine was asked for AVX2 and FMA ([`super::simd`]).
+#[cfg(target_arch = "x86_64")]
+mod avx {
+    use std::arch::x86_64::*;
+    use std::ops::{Add, Div, Mul, Sub};
+
+    use super::{FRACTION, Four, Lanes, ONE, Quad, ROOT_HALF, TWO_52, TWO_52_AND_BIAS};
+
+    /// Four lanes in one AVX register.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Avx(__m256d);
+
+    macro_rules! by_instruction {
+        ($($name:ident: $method:ident = $instruction:ident),*) => {$(
+            impl $name for Avx {
+                type Output = Avx;
+
+                #[inline(always)]
+                fn $method(self, other: Avx) -> Avx {
+                    // SAFETY: see the module.
+                    unsafe { Avx($instruction(self.0, other.0)) }
+                }
+            }
+        )*};
+    }
+    by_instruction!(Add: add = _mm256_add_pd, Sub: sub = _mm256_sub_pd, Mul: mul = _mm256_mul_pd, Div: div = _mm256_div_pd);
+
+    impl Lanes for Avx {
+        #[inline(always)]
+        fn splat(value: f64) -> Self {
+            // SAFETY: see the module.
+            unsafe { Avx(_mm256_set1_pd(value)) }
+        }
+
+        #[inline(always)]
+        fn mul_add(self, b: Self, c: Self) -> Self {
+            // SAFETY: see the module.
+            unsafe { Avx(_mm256_fmadd_pd(self.0, b.0, c.0)) }
+        }
+
+        #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            // SAFETY: see the module.
+            unsafe { Avx(_mm256_max_pd(self.0, other.0)) }
+        }
+
+        #[inline(always)]
+        fn if_below(self, than: Self, yes: Self, no: Self) -> Self {
+            // SAFETY: see the module.
+            unsafe {
+                let below = _mm256_cmp_pd::<_CMP_LT_OQ>(self.0, than.0);
+                Avx(_mm256_blendv_pd(no.0, yes.0, below))
+            }
+        }
+
+        #[inline(always)]
+        fn power_of_two(self) -> Self {
+            // SAFETY: see the module.
+            unsafe {
+                let biased = _mm256_add_epi64(_mm256_castpd_si256(self.0), _mm256_set1_epi64x(1023));
+                Avx(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(biased)))
+            }
+        }
+
+        #[inline(always)]
+        fn split_exponent(self) -> (Self, Self) {
+            // SAFETY: see the module.
+            unsafe {
+                let shifted = _mm256_add_epi64(
+                    _mm256_castpd_si256(self.0),
+                    _mm256_set1_epi64x((ONE - ROOT_HALF) as i64),
+                );
+                let mantissa = _mm256_add_epi64(
+                    _mm256_and_si256(shifted, _mm256_set1_epi64x(FRACTION as i64)),
+                    _mm256_set1_epi64x(ROOT_HALF as i64),
+                );
+                let exponent =
+                    _mm256_or_si256(_mm256_srli_epi64::<52>(shifted), _mm256_set1_epi64x(TWO_52 as i64));
+                let exponent = _mm256_sub_pd(_mm256_castsi256_pd(exponent), _mm256_set1_pd(TWO_52_AND_BIAS));
+                (Avx(_mm256_castsi256_pd(mantissa)), Avx(exponent))
+            }
+        }
+    }
+
+    impl Four for Avx {
+        #[inline(always)]
+        fn load(from: &Quad) -> Self {
+            // SAFETY: see the module; a `Quad` is aligned to 32 bytes.
+            unsafe { Avx(_mm256_load_pd(from.0.as_ptr())) }
+        }
+
+        #[inline(always)]
+        fn store(self, to: &mut Quad) {
+            // SAFETY: see the module; a `Quad` is aligned to 32 bytes.
+            unsafe { _mm256_store_pd(to.0.as_mut_ptr(), self.0) }
+        }
+
+        #[inline(always)]
+        fn sums(four: [Self; 4]) -> Self {
+            // SAFETY: see the module.
+            unsafe {
+                let [a, b, c, d] = four;
+                let low = _mm256_hadd_pd(a.0, b.0);
+                let high = _mm256_hadd_pd(c.0, d.0);
+                let crossed = _mm256_permute2f128_pd::<0x21>(low, high);
+                let blended = _mm256_blend_pd::<0b1100>(low, high);
+                Avx(_mm256_add_pd(crossed, blended))
+            }
+        }
+
+        #[inline(always)]
+        fn diagonal(four: [Self; 4]) -> Self {
+            // SAFETY: see the module.
+            unsafe {
+                let low = _mm256_blend_pd::<0b0010>(four[0].0, four[1].0);
+                let high = _mm256_blend_pd::<0b1000>(four[2].0, four[3].0);
+                Avx(_mm256_blend_pd::<0b1100>(low, high))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quad_is_four_numbers() {
+        assert_eq!(size_of::<Quad>(), 32);
+        let mut quads = Quad::pad(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.5);
+        assert_eq!(Quad::flat(&quads), [1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 0.5, 0.5]);
+        Quad::flat_mut(&mut quads)[4] = 7.0;
+        assert_eq!(quads[1].0[0], 7.0);
+    }
+}

@@ -1,0 +1,487 @@
+//! The precision form of a component's matrix: `Ψ = c·P`, with the truth `P` (a sum of positive terms) and a working
+//! copy `M ≈ P⁻¹` of its inverse, which answers quadratic forms with one product.
+//!
+//! Adding `t v vᵀ` to `P` takes `g u uᵀ` from `M`, `u = Mv`, `g = t/(1 + t vᵀu)`. That is kept back until the next
+//! product reads `M` anyway, so the triangle is read once a row. `P` is updated in blocks of [`WAITING`] rows; each of
+//! its elements gets the terms in the order of the rows, so doing it sooner gives the same bits.
+//!
+//! Both are lower triangles of 4 × 4 blocks, panel after panel (four columns, from the diagonal block down), each block
+//! by columns. Diagonal blocks are kept whole.
+
+use super::lanes::{Four, Lanes, Quad};
+use super::simd::{Arithmetic, at_run_time};
+
+/// Rows whose terms wait to be added to `P` together.
+const WAITING: usize = 16;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(super) struct Precision {
+    dim: usize,
+    /// 4 × 4 blocks in a column.
+    blocks: usize,
+    /// `c`.
+    pub scale: f64,
+    truth: Vec<Quad>,
+    inverse: Vec<Quad>,
+    /// `u = Mv` of the last row.
+    product: Vec<Quad>,
+    /// `u` of the row before, while the next is computed.
+    spent: Vec<Quad>,
+    /// `g` of the update that `M` still has to get, with `u`; 0 if there is none.
+    gain: f64,
+    /// `vᵀMv` of the last row.
+    form: f64,
+    /// `√t v` of rows that `P` still has to get.
+    waiting: Vec<Quad>,
+    rows_waiting: usize,
+    /// `ln |P|` at the last rebuild.
+    pub log_det: f64,
+    /// `|P|` now against then.
+    pub growth: f64,
+}
+
+/// What a rebuild found out about `P`.
+pub(super) struct Inspection {
+    /// Variance of each column given the columns before it.
+    pub pivots: Vec<f64>,
+    /// The most that a column's variance shrinks when all others are known: `max P_jj M_jj`, a measure of the
+    /// conditioning that does not depend on units.
+    pub inflation: f64,
+    /// Least and largest of the diagonals of `P` and `M`.
+    pub range: (f64, f64),
+}
+
+/// Quads in a triangle of blocks.
+fn triangle(blocks: usize) -> usize {
+    2 * blocks * (blocks + 1)
+}
+
+/// Where element `(i, j)` is among the numbers of a triangle: `j ≤ i`, or both in one diagonal block.
+fn place(blocks: usize, i: usize, j: usize) -> usize {
+    let (row, panel) = (i / 4, j / 4);
+    let before = panel * blocks - panel * panel.saturating_sub(1) / 2;
+    16 * (before + row - panel) + 4 * (j % 4) + i % 4
+}
+
+impl Precision {
+    /// `c·P`, with `P` given by the rows of its lower triangle. `M` is not there until [`Precision::rebuild`] or
+    /// [`Precision::set_inverse`].
+    pub fn new(dim: usize, scale: f64, lower: impl Fn(usize, usize) -> f64) -> Self {
+        let blocks = Quad::needed(dim);
+        let zeros = |count: usize| vec![Quad::default(); count];
+        let mut own = Precision {
+            dim,
+            blocks,
+            scale,
+            truth: zeros(triangle(blocks)),
+            inverse: zeros(triangle(blocks)),
+            product: zeros(blocks),
+            spent: zeros(blocks),
+            gain: 0.0,
+            form: 0.0,
+            waiting: zeros(WAITING * blocks),
+            rows_waiting: 0,
+            log_det: 0.0,
+            growth: 1.0,
+        };
+        fill(&mut own.truth, dim, lower);
+        own
+    }
+
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Takes `M` as it was saved.
+    pub fn set_inverse(&mut self, lower: impl Fn(usize, usize) -> f64) {
+        self.gain = 0.0;
+        fill(&mut self.inverse, self.dim, lower);
+    }
+
+    /// `u = Mv`, after the update that `M` still had to get. Returns `vᵀΨ⁻¹v`.
+    #[inline(always)]
+    pub fn quadratic_form<A: Arithmetic>(&mut self, v: &[Quad]) -> f64 {
+        if self.gain > 0.0 {
+            std::mem::swap(&mut self.product, &mut self.spent);
+            let step = Step { u: &self.spent, gain: self.gain };
+            self.form = product::<A, true>(&mut self.inverse, step, v, &mut self.product);
+            self.gain = 0.0;
+        } else {
+            let step = Step { u: &self.spent, gain: 0.0 };
+            self.form = product::<A, false>(&mut self.inverse, step, v, &mut self.product);
+        }
+        self.form / self.scale
+    }
+
+    /// `Ψ ← stretch·(Ψ + τ v vᵀ)` with the `v` of the last quadratic form.
+    #[inline(always)]
+    pub fn update<A: Arithmetic>(&mut self, v: &[Quad], tau: f64, stretch: f64) {
+        let t = tau / self.scale;
+        let grown = 1.0 + t * self.form;
+        self.gain = t / grown;
+        self.growth *= grown;
+        self.scale *= stretch;
+        let start = self.rows_waiting * self.blocks;
+        let root = A::Lanes::splat(t.sqrt());
+        for (to, v) in self.waiting[start..start + self.blocks].iter_mut().zip(v) {
+            (root * A::Lanes::load(v)).store(to);
+        }
+        self.rows_waiting += 1;
+        if self.rows_waiting == WAITING {
+            self.flush();
+        }
+    }
+
+    /// Gives `P` the rows that wait.
+    #[inline(never)]
+    fn flush(&mut self) {
+        let waiting = &self.waiting[..self.rows_waiting * self.blocks];
+        add_rows(&mut self.truth, waiting, self.blocks);
+        self.rows_waiting = 0;
+    }
+
+    /// Gives `P` and `M` all that they still have to get.
+    pub fn settle(&mut self) {
+        self.flush();
+        if self.gain > 0.0 {
+            apply_gain(&mut self.inverse, &self.product, self.gain, &mut self.spent);
+            self.gain = 0.0;
+        }
+    }
+
+    /// Makes `M` anew from `P`, and `ln|P|` with it.
+    pub fn rebuild(&mut self) -> Inspection {
+        self.flush();
+        self.gain = 0.0;
+        self.growth = 1.0;
+        self.fold_scale();
+        let dim = self.dim;
+        let mut lower: Vec<f64> =
+            (0..dim).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| self.truth(i, j)).collect();
+        let diagonal: Vec<f64> = (0..dim).map(|i| self.truth(i, i)).collect();
+        let mut pivots = vec![0.0; dim];
+        sweep(&mut lower, &mut pivots, &mut self.product);
+        fill(&mut self.inverse, dim, |i, j| -lower[i * (i + 1) / 2 + j]);
+        self.log_det = pivots.iter().map(|pivot| pivot.ln()).sum();
+        let mut found = Inspection { pivots, inflation: 1.0, range: (f64::INFINITY, 0.0) };
+        for (i, &variance) in diagonal.iter().enumerate() {
+            let precision = -lower[i * (i + 1) / 2 + i];
+            found.inflation = found.inflation.max(variance * precision);
+            found.range.0 = found.range.0.min(variance).min(precision);
+            found.range.1 = found.range.1.max(variance).max(precision);
+        }
+        found
+    }
+
+    /// Moves the powers of two in `c` into `P`, where they are exact.
+    fn fold_scale(&mut self) {
+        let (_, exponent) = libm::frexp(self.scale);
+        let power = libm::ldexp(1.0, exponent);
+        self.scale /= power;
+        Quad::flat_mut(&mut self.truth).iter_mut().for_each(|value| *value *= power);
+    }
+
+    /// An element of `P`, `j ≤ i`, without the rows that wait.
+    pub fn truth(&self, i: usize, j: usize) -> f64 {
+        Quad::flat(&self.truth)[place(self.blocks, i, j)]
+    }
+
+    /// An element of `M`, `j ≤ i`, without the update that it still has to get.
+    pub fn inverse(&self, i: usize, j: usize) -> f64 {
+        Quad::flat(&self.inverse)[place(self.blocks, i, j)]
+    }
+}
+
+/// Sets a triangle of blocks, with both halves of the diagonal blocks.
+fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) {
+    let blocks = Quad::needed(dim);
+    let flat = Quad::flat_mut(triangle);
+    for i in 0..dim {
+        for j in 0..=i {
+            let value = lower(i, j);
+            flat[place(blocks, i, j)] = value;
+            if i / 4 == j / 4 {
+                flat[place(blocks, j, i)] = value;
+            }
+        }
+    }
+}
+
+/// The update `M ← M − g u uᵀ` that goes with a product.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    u: &'a [Quad],
+    gain: f64,
+}
+
+/// `M ← M − g u uᵀ` (if `UPDATE`), then `out = Mv`. Returns `vᵀMv`.
+#[inline(always)]
+fn product<A: Arithmetic, const UPDATE: bool>(
+    m: &mut [Quad],
+    step: Step,
+    v: &[Quad],
+    out: &mut [Quad],
+) -> f64 {
+    match v.len() {
+        1 => product_of::<A, UPDATE, 1>(m, step, v, out),
+        2 => product_of::<A, UPDATE, 2>(m, step, v, out),
+        3 => product_of::<A, UPDATE, 3>(m, step, v, out),
+        4 => product_of::<A, UPDATE, 4>(m, step, v, out),
+        _ => product_of_any::<A, UPDATE>(m, step, v, out),
+    }
+}
+
+/// The four columns of a diagonal block: `M − g u uᵀ`, and what it adds to `out`.
+///
+/// The products of `u` come first, so that both halves of the block stay the same to the last bit.
+#[inline(always)]
+fn diagonal_block<A: Arithmetic, const UPDATE: bool>(
+    block: &mut [Quad],
+    u: &Quad,
+    gain: A::Lanes,
+    v: &Quad,
+    out: A::Lanes,
+) -> A::Lanes {
+    let mut sums = [out, A::Lanes::splat(0.0)];
+    for (c, column) in block.iter_mut().enumerate() {
+        let mut m = A::Lanes::load(column);
+        if UPDATE {
+            m = (A::Lanes::load(u) * A::Lanes::splat(u.0[c])).mul_add(gain, m);
+            m.store(column);
+        }
+        sums[c % 2] = m.mul_add(A::Lanes::splat(v.0[c]), sums[c % 2]);
+    }
+    sums[0] + sums[1]
+}
+
+/// What a panel's blocks below the diagonal need of its own four columns.
+struct Panel<L> {
+    /// `−g u_c`.
+    gains: [L; 4],
+    /// `v_c`.
+    v: [L; 4],
+    /// `Σ_i M_ic v_i`, lane by lane.
+    sums: [L; 4],
+}
+
+impl<L: Four> Panel<L> {
+    #[inline(always)]
+    fn new(u: &Quad, gain: f64, v: &Quad) -> Self {
+        let zero = L::splat(0.0);
+        let [a, b, c, d] = u.0;
+        let gains = [L::splat(gain * a), L::splat(gain * b), L::splat(gain * c), L::splat(gain * d)];
+        let [a, b, c, d] = v.0;
+        Panel { gains, v: [L::splat(a), L::splat(b), L::splat(c), L::splat(d)], sums: [zero; 4] }
+    }
+
+    /// One block below the diagonal; returns its rows of `out`.
+    #[inline(always)]
+    fn block<const UPDATE: bool>(&mut self, block: &mut [Quad], u: L, v: L, mut out: L) -> L {
+        for (c, column) in block.iter_mut().enumerate() {
+            let mut m = L::load(column);
+            if UPDATE {
+                m = u.mul_add(self.gains[c], m);
+                m.store(column);
+            }
+            out = m.mul_add(self.v[c], out);
+            self.sums[c] = m.mul_add(v, self.sums[c]);
+        }
+        out
+    }
+}
+
+/// [`product`] for a number of blocks known to the compiler: `out` stays in registers.
+#[inline(always)]
+fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
+    m: &mut [Quad],
+    step: Step,
+    v: &[Quad],
+    out: &mut [Quad],
+) -> f64 {
+    let mut m = &mut m[..2 * B * (B + 1)];
+    let (v, u, out) = (&v[..B], &step.u[..B], &mut out[..B]);
+    let gain = A::Lanes::splat(-step.gain);
+    let mut sums = [A::Lanes::splat(0.0); B];
+    for p in 0..B {
+        let (panel, rest) = m.split_at_mut(4 * (B - p));
+        m = rest;
+        sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], gain, &v[p], sums[p]);
+        if p + 1 < B {
+            let mut own = Panel::<A::Lanes>::new(&u[p], -step.gain, &v[p]);
+            for i in p + 1..B {
+                let block = &mut panel[4 * (i - p)..4 * (i - p) + 4];
+                let (u, v) = (A::Lanes::load(&u[i]), A::Lanes::load(&v[i]));
+                sums[i] = own.block::<UPDATE>(block, u, v, sums[i]);
+            }
+            sums[p] = sums[p] + A::Lanes::sums(own.sums);
+        }
+    }
+    let mut form = A::Lanes::splat(0.0);
+    for i in 0..B {
+        sums[i].store(&mut out[i]);
+        form = A::Lanes::load(&v[i]).mul_add(sums[i], form);
+    }
+    form.sum()
+}
+
+/// [`product`] for any number of blocks.
+#[inline(always)]
+fn product_of_any<A: Arithmetic, const UPDATE: bool>(
+    m: &mut [Quad],
+    step: Step,
+    v: &[Quad],
+    out: &mut [Quad],
+) -> f64 {
+    let count = v.len();
+    let (u, out) = (&step.u[..count], &mut out[..count]);
+    let gain = A::Lanes::splat(-step.gain);
+    let mut m = &mut m[..triangle(count)];
+    out.fill(Quad::default());
+    let mut form = A::Lanes::splat(0.0);
+    for p in 0..count {
+        let (panel, rest) = m.split_at_mut(4 * (count - p));
+        m = rest;
+        let (diagonal, below) = panel.split_at_mut(4);
+        let sum = A::Lanes::load(&out[p]);
+        let sum = diagonal_block::<A, UPDATE>(diagonal, &u[p], gain, &v[p], sum);
+        let mut own = Panel::<A::Lanes>::new(&u[p], -step.gain, &v[p]);
+        let rows = u[p + 1..].iter().zip(&v[p + 1..]).zip(&mut out[p + 1..]);
+        for (block, ((u, v), out)) in below.chunks_exact_mut(4).zip(rows) {
+            let sum = A::Lanes::load(out);
+            own.block::<UPDATE>(block, A::Lanes::load(u), A::Lanes::load(v), sum).store(out);
+        }
+        let sum = sum + A::Lanes::sums(own.sums);
+        sum.store(&mut out[p]);
+        form = A::Lanes::load(&v[p]).mul_add(sum, form);
+    }
+    form.sum()
+}
+
+#[inline(always)]
+fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], u: &[Quad], gain: f64, scratch: &mut [Quad]) {
+    // With v = u the product itself is of no interest.
+    product::<A, true>(m, Step { u, gain }, u, scratch);
+}
+
+at_run_time! {
+    /// `M ← M − g u uᵀ`, to the bits of the update that goes with a product.
+    fn apply_gain(m: &mut [Quad], u: &[Quad], gain: f64, scratch: &mut [Quad]) = apply_gain_kernel
+}
+
+#[inline(always)]
+fn add_rows_kernel<A: Arithmetic>(truth: &mut [Quad], rows: &[Quad], blocks: usize) {
+    let mut rest = truth;
+    for p in 0..blocks {
+        let (panel, after) = rest.split_at_mut(4 * (blocks - p));
+        rest = after;
+        // Two blocks at a time share the broadcast columns.
+        for (pair, columns) in panel.chunks_mut(8).enumerate() {
+            let i = p + 2 * pair;
+            match columns.split_at_mut(4) {
+                (first, []) => {
+                    let mut sums = load_block::<A::Lanes>(first);
+                    for row in rows.chunks_exact(blocks) {
+                        add_to_block(&mut sums, A::Lanes::load(&row[i]), &row[p]);
+                    }
+                    store_block(sums, first);
+                }
+                (first, second) => {
+                    let mut upper = load_block::<A::Lanes>(first);
+                    let mut lower = load_block::<A::Lanes>(second);
+                    for row in rows.chunks_exact(blocks) {
+                        add_to_block(&mut upper, A::Lanes::load(&row[i]), &row[p]);
+                        add_to_block(&mut lower, A::Lanes::load(&row[i + 1]), &row[p]);
+                    }
+                    store_block(upper, first);
+                    store_block(lower, second);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn load_block<L: Four>(block: &[Quad]) -> [L; 4] {
+    [L::load(&block[0]), L::load(&block[1]), L::load(&block[2]), L::load(&block[3])]
+}
+
+#[inline(always)]
+fn store_block<L: Four>(sums: [L; 4], block: &mut [Quad]) {
+    for (sum, column) in sums.into_iter().zip(block) {
+        sum.store(column);
+    }
+}
+
+#[inline(always)]
+fn add_to_block<L: Four>(sums: &mut [L; 4], rows: L, columns: &Quad) {
+    for (sum, column) in sums.iter_mut().zip(columns.0) {
+        *sum = rows.mul_add(L::splat(column), *sum);
+    }
+}
+
+at_run_time! {
+    /// `P ← P + Σ v vᵀ` over the rows, each element in their order.
+    fn add_rows(truth: &mut [Quad], rows: &[Quad], blocks: usize) = add_rows_kernel
+}
+
+/// Sweeps every pivot of a symmetric matrix in turn (rows of its lower triangle): leaves minus its inverse, and its
+/// pivots, the variance of each column given the columns before it.
+#[inline(always)]
+fn sweep_kernel<A: Arithmetic>(lower: &mut [f64], pivots: &mut [f64], scratch: &mut [Quad]) {
+    let dim = pivots.len();
+    let column = &mut Quad::flat_mut(scratch)[..dim];
+    for k in 0..dim {
+        for (i, value) in column.iter_mut().enumerate() {
+            *value = lower[if i < k { k * (k + 1) / 2 + i } else { i * (i + 1) / 2 + k }];
+        }
+        pivots[k] = column[k];
+        let inverse = 1.0 / column[k];
+        let mut rest = &mut lower[..];
+        for i in 0..dim {
+            let (row, after) = rest.split_at_mut(i + 1);
+            rest = after;
+            let factor = -column[i] * inverse;
+            for (value, other) in row.iter_mut().zip(column.iter()) {
+                *value = A::mul_add(factor, *other, *value);
+            }
+        }
+        for (i, value) in column.iter().enumerate() {
+            let at = if i < k { k * (k + 1) / 2 + i } else { i * (i + 1) / 2 + k };
+            lower[at] = if i == k { -inverse } else { value * inverse };
+        }
+    }
+}
+
+at_run_time! {
+    fn sweep(lower: &mut [f64], pivots: &mut [f64], scratch: &mut [Quad]) = sweep_kernel
+}
+
+/// The kernel alone, for `benches/`: the fused update and product with each row of `rows` (each padded to whole fours)
+/// of a unit matrix, the gain kept small. Returns the sum of the quadratic forms.
+#[doc(hidden)]
+pub fn bare_kernel(dim: usize, rows: &[f64], repeat: usize) -> f64 {
+    let blocks = Quad::needed(dim);
+    let mut m = vec![Quad::default(); triangle(blocks)];
+    fill(&mut m, dim, |i, j| if i == j { 1.0 } else { 0.0 });
+    let rows = Quad::pad(rows, 0.0);
+    bare_rows(&mut m, &rows, blocks, repeat)
+}
+
+#[inline(always)]
+fn bare_rows_kernel<A: Arithmetic>(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 {
+    let (mut u, mut out) = (vec![Quad::default(); blocks], vec![Quad::default(); blocks]);
+    let mut total = 0.0;
+    for _ in 0..repeat {
+        for v in rows.chunks_exact(blocks) {
+            let form = product::<A, true>(m, Step { u: &u, gain: 1e-9 }, v, &mut out);
+            std::mem::swap(&mut u, &mut out);
+            total += form;
+        }
+    }
+    total
+}
+
+at_run_time! {
+    fn bare_rows(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 = bare_rows_kernel
+}

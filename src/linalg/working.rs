@@ -1,0 +1,126 @@
+use serde::{Deserialize, Serialize};
+
+use super::Factor;
+use super::component::Course;
+use super::precision::Precision;
+
+/// How the matrix of a component was being worked on when it was saved. With it a learner goes on to the same bits;
+/// without it, to the same results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Record")]
+pub struct WorkingCopy {
+    #[serde(flatten)]
+    course: Course,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<PrecisionRecord>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    updates_left: u32,
+    patience: u32,
+    margin: f64,
+    precision: Option<PrecisionRecord>,
+}
+
+/// The precision form: rows of lower triangles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PrecisionRecord {
+    scale: f64,
+    log_det: f64,
+    growth: f64,
+    matrix: Vec<Vec<f64>>,
+    inverse: Vec<Vec<f64>>,
+}
+
+/// Why numbers are not a working copy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the working copy of a component is broken: {0}")]
+pub struct WorkingCopyError(&'static str);
+
+impl TryFrom<Record> for WorkingCopy {
+    type Error = WorkingCopyError;
+
+    fn try_from(record: Record) -> Result<Self, WorkingCopyError> {
+        let Record { updates_left, patience, margin, precision } = record;
+        if let Some(precision) = &precision {
+            precision.check()?;
+            if updates_left == 0 {
+                return Err(WorkingCopyError("it should have been rebuilt"));
+            }
+        }
+        if !(margin >= 0.0 && margin.is_finite()) {
+            return Err(WorkingCopyError("its margin is not a number from 0"));
+        }
+        Ok(WorkingCopy { course: Course { updates_left, patience, margin }, precision })
+    }
+}
+
+impl PrecisionRecord {
+    fn check(&self) -> Result<(), WorkingCopyError> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        if !(positive(self.scale) && positive(self.growth) && self.log_det.is_finite()) {
+            return Err(WorkingCopyError("its scale, growth or log-determinant is out of range"));
+        }
+        for triangle in [&self.matrix, &self.inverse] {
+            if triangle.len() != self.matrix.len() {
+                return Err(WorkingCopyError("its matrix and its inverse differ in size"));
+            }
+            for (i, row) in triangle.iter().enumerate() {
+                if row.len() != i + 1 {
+                    return Err(WorkingCopyError("its rows are not those of a triangle"));
+                }
+                if !row.iter().all(|value| value.is_finite()) || !positive(row[i]) {
+                    return Err(WorkingCopyError(
+                        "an element is not a number, or one of the diagonal not positive",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WorkingCopy {
+    pub(super) fn new(course: Course, precision: Option<&Precision>) -> Self {
+        let record = |precision: &Precision| {
+            let mut settled = precision.clone();
+            settled.settle();
+            let rows = |element: &dyn Fn(usize, usize) -> f64| {
+                (0..settled.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
+            };
+            PrecisionRecord {
+                scale: settled.scale,
+                log_det: settled.log_det,
+                growth: settled.growth,
+                matrix: rows(&|i, j| settled.truth(i, j)),
+                inverse: rows(&|i, j| settled.inverse(i, j)),
+            }
+        };
+        WorkingCopy { course, precision: precision.map(record) }
+    }
+
+    pub(super) fn course(&self) -> Course {
+        self.course
+    }
+
+    pub(super) fn precision(&self) -> Option<Box<Precision>> {
+        let record = self.precision.as_ref()?;
+        let mut precision = Precision::new(record.matrix.len(), record.scale, |i, j| record.matrix[i][j]);
+        precision.set_inverse(|i, j| record.inverse[i][j]);
+        precision.log_det = record.log_det;
+        precision.growth = record.growth;
+        Some(Box::new(precision))
+    }
+
+    /// Whether this can be a working copy of that matrix: of its size, and with its diagonal.
+    pub(crate) fn belongs_to(&self, factor: &Factor) -> bool {
+        let Some(record) = &self.precision else { return true };
+        let close = |(row, expected): (&Vec<f64>, f64)| {
+            (record.scale * row[row.len() - 1] / expected - 1.0).abs() < 1e-6
+        };
+        record.matrix.len() == factor.dim() && record.matrix.iter().zip(factor.diagonal()).all(close)
+    }
+}
