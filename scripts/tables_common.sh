@@ -1,4 +1,4 @@
-# Shared by table1.sh, table2.sh and table3.sh: which sets are at hand, and what to say of those that are not.
+# Shared by table1.sh, table2.sh and table3.sh: which sets are at hand, and how long a table took.
 set -eu
 cd "$(dirname "$0")/.."
 GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
@@ -8,31 +8,23 @@ RESULTS=${RESULTS:-results}
 
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 
-# run_table NAME "SETS" OPTIONS…: compares on the sets that are present, into $RESULTS/NAME.
+# run_table NAME "SETS" OPTIONS…: compares on the sets that are present, into $RESULTS/NAME. One that is not at hand
+# keeps its row, with how to get it.
 run_table() {
     table=$1 sets=$2
     shift 2
     began=$(date +%s)
-    data='' missing=''
-    for set in $sets; do
-        if is_present "$set"; then data="$data --data $set"; else missing="$missing $set"; fi
-    done
+    data=''
+    for set in $sets; do data="$data --data $set"; done
     # shellcheck disable=SC2086
-    "$GMM_BMM" compare $data --out "$RESULTS/$table" "$@"
-    close_table "$table" "$missing" "$began"
+    "$GMM_BMM" compare $data --keep-missing --datasets "$DATASETS" --out "$RESULTS/$table" "$@"
+    close_table "$table" "$began"
 }
 
-# A set that was not at hand keeps its row, with how to get it; and the table says how long it took.
+# The table says how long it took.
 close_table() {
     summary="$RESULTS/$1/summary.md"
-    if [ -n "$2" ]; then
-        printf '\n## Not at hand\n\n| data set | how to get it |\n|---|---|\n' >>"$summary"
-        for set in $2; do
-            how=$("$GMM_BMM" datasets --datasets "$DATASETS" | awk -v set="$set" '$1 == set' | sed 's/.*  //')
-            printf '| %s | %s |\n' "$set" "$how" >>"$summary"
-        done
-    fi
-    printf '\nMade by `scripts/%s.sh`; the last run took %s s.\n' "$1" "$(($(date +%s) - $3))" >>"$summary"
+    printf '\nMade by `scripts/%s.sh`; the last run took %s s.\n' "$1" "$(($(date +%s) - $2))" >>"$summary"
     echo "$summary"
 }
 
@@ -55,8 +47,8 @@ run_large_table() {
         fi
     done
     # shellcheck disable=SC2086
-    [ -z "$real" ] || "$GMM_BMM" compare $real --out "$RESULTS/$table" "$@"
+    [ -z "$real" ] || "$GMM_BMM" compare $real --datasets "$DATASETS" --out "$RESULTS/$table" "$@"
     # shellcheck disable=SC2086
     [ -z "$drawn" ] || "$GMM_BMM" compare $drawn --stand-in --out "$RESULTS/$table" "$@"
-    close_table "$table" "" "$began"
+    close_table "$table" "$began"
 }

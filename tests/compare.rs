@@ -249,3 +249,19 @@ fn what_is_not_there_is_named() {
     workplace.write("broken", "");
     workplace.refuses(&format!("compare {QUICK} --out broken"), 1, &["broken"]);
 }
+
+#[test]
+fn a_set_that_is_not_at_hand_keeps_its_row_and_a_stand_in_has_a_name_of_its_own() {
+    let workplace = workplace();
+    std::fs::copy(workplace.path("clusters.csv"), workplace.path("yearmsd.csv")).unwrap();
+    let options = "--k 2 --folds 2 --algos obmm-exact --datasets . --out out";
+    workplace.refuses(&format!("compare --data northridge {options}"), 1, &["northridge", "does not exist"]);
+    workplace.json(&format!("compare --data clusters.csv --data northridge --keep-missing {options}"));
+    let summary = std::fs::read_to_string(workplace.path("out/summary.md")).unwrap();
+    let row = summary.lines().find(|line| line.contains("Northridge Earthquake (not at hand) |")).unwrap();
+    assert!(row.contains("-17.97") || row.contains("−17.97"), "the paper's own figure stays: {row}");
+    assert!(std::fs::read_to_string(workplace.path("out/report.html")).unwrap().contains("(not at hand)"));
+    workplace.json(&format!("compare --data yearmsd.csv --stand-in {options}"));
+    let names: Vec<String> = cells(&workplace.path("out")).into_iter().map(|cell| cell.data).collect();
+    assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");
+}

@@ -54,6 +54,7 @@ fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord {
         dequantized: Vec::new(),
         units,
         stand_in: false,
+        missing: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `gmm-bmm compare`: run several learners over a range of K on one or more data sets.
 
+mod choices;
 mod provenance;
 
 use std::io::IsTerminal;
@@ -12,17 +13,18 @@ use clap::ValueEnum;
 use ndarray::Array2;
 use serde::Serialize;
 
+use self::choices::{Algos, Dequantize, parse_algo, parse_dequantize};
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::{KRange, ReadingArgs, parse_k, usage};
 use super::fit::warn_of_columns;
 use super::pass::watch_for_interrupt;
 use crate::data::{
-    Catalogue, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
+    Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
 };
 use crate::experiment::{
-    CellSettings, Contender, DEFAULT_CONTENDERS, DataRecord, Ending, ExperimentError, Pairs, Plan,
-    PlannedSet, Record, RecordFile, RunRecord, SelectRule, Workers, read_records,
+    CellSettings, Contender, DataRecord, Ending, ExperimentError, Pairs, Plan, PlannedSet, Record,
+    RecordFile, RunRecord, STAND_IN, SelectRule, Workers, read_records,
 };
 use crate::learn::find_column_faults;
 use crate::report::{ReportOptions, SetSummary, write_report};
@@ -54,6 +56,10 @@ pub(super) struct Args {
     /// The data stand in for the real sets of these names, which the tables then say
     #[arg(long, help_heading = "Data")]
     stand_in: bool,
+
+    /// A set of the catalogue that is not at hand keeps its row in the tables, with how to get it
+    #[arg(long, help_heading = "Data")]
+    keep_missing: bool,
 
     #[command(flatten)]
     reading: ReadingArgs,
@@ -101,7 +107,7 @@ pub(super) struct Args {
     out: PathBuf,
 
     /// Make tables and pictures anew from the records in this folder, and run nothing
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "out", "dequantize", "stand_in", "k",
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "out", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
@@ -149,53 +155,6 @@ enum UnitsArg {
     Raw,
     Zscore,
     Paper,
-}
-
-/// One word of `--algos`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Algos(Vec<Contender>);
-
-fn parse_algo(text: &str) -> Result<Algos, String> {
-    use Contender::*;
-    Ok(Algos(match text.trim().to_ascii_lowercase().replace('-', "_").as_str() {
-        "start" => vec![Start],
-        "oem" => vec![OemPrinted, Oem],
-        "oem_printed" => vec![OemPrinted],
-        "oem_counted" => vec![Oem],
-        "obmm" => vec![Obmm, ObmmDiscounted],
-        "obmm_exact" => vec![Obmm],
-        "obmm_discounted" => vec![ObmmDiscounted],
-        "obmm_paper" => vec![ObmmPaper],
-        "odmm" => vec![Odmm],
-        "em" => vec![Em],
-        "all" => DEFAULT_CONTENDERS.into_iter().chain([ObmmPaper]).collect(),
-        _ => {
-            return Err(
-                "give a list of start, oem, oem_printed, oem_counted, obmm, obmm_exact, obmm_discounted, \
-                        obmm_paper, odmm, em"
-                    .into(),
-            );
-        }
-    }))
-}
-
-/// What to do about discrete columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Dequantize {
-    Off,
-    Auto,
-    Both,
-    Columns(Vec<String>),
-}
-
-fn parse_dequantize(text: &str) -> Result<Dequantize, String> {
-    Ok(match text {
-        "off" => Dequantize::Off,
-        "auto" => Dequantize::Auto,
-        "both" => Dequantize::Both,
-        "" => return Err("give 'auto', 'both', 'off' or names of columns".into()),
-        list => Dequantize::Columns(list.split(',').map(|name| name.trim().to_string()).collect()),
-    })
 }
 
 /// What a comparison came to.
@@ -344,14 +303,20 @@ impl Args {
         let mut contenders: Vec<Contender> = self.algos.iter().flat_map(|algos| algos.0.clone()).collect();
         contenders.sort();
         contenders.dedup();
-        let mut sets = Vec::new();
+        let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
+            if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
+                console.note(&format!("{} is not at hand: {}", set.name, set.how_to_get()));
+                missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
+                continue;
+            }
             let set = self.read_set(path, console)?;
             sets.extend(self.with_and_without_noise(set, console)?);
         }
         self.check_named_columns(&sets)?;
         let plan = Plan {
             sets,
+            missing,
             ks: self.k.0.clone(),
             contenders,
             seed: self.seed,
@@ -390,20 +355,33 @@ impl Args {
         let name = set_name(path);
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
-        let record = DataRecord {
-            title: known.map_or(name.clone(), |set| set.title.clone()),
+        let record = self.record_of(name, known, values.nrows(), columns);
+        Ok(PlannedSet { record, rows: values, test })
+    }
+
+    /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.
+    fn record_of(
+        &self,
+        name: String,
+        known: Option<&DataSet>,
+        rows: usize,
+        columns: Vec<String>,
+    ) -> DataRecord {
+        let data = known.map_or(name, |set| set.name.clone());
+        DataRecord {
+            title: known.map_or(data.clone(), |set| set.title.clone()),
             units: match self.shown.units {
                 UnitsArg::Raw => Units::Raw,
                 UnitsArg::Zscore => Units::Zscore,
                 UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
             },
-            data: known.map_or(name, |set| set.name.clone()),
-            rows: values.nrows(),
+            missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
+            data: if self.stand_in { data + STAND_IN } else { data },
+            rows,
             columns,
             dequantized: Vec::new(),
             stand_in: self.stand_in,
-        };
-        Ok(PlannedSet { record, rows: values, test })
+        }
     }
 
     /// A set as it is, with noise in its discrete columns, or both.
@@ -476,12 +454,5 @@ mod tests {
         {
             assert_eq!(set_name(Path::new(path)), name);
         }
-    }
-
-    #[test]
-    fn words_of_the_list_of_learners_stand_for_one_or_both_forms() {
-        assert_eq!(parse_algo("oEM").unwrap().0, [Contender::OemPrinted, Contender::Oem]);
-        assert_eq!(parse_algo("obmm-exact").unwrap().0, [Contender::Obmm]);
-        assert!(parse_algo("kmeans").is_err());
     }
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::UsageError;
 use super::console::Console;
 use crate::data::{
-    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, ExpectedColumns, Input, RowSource,
+    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, RowSource,
     ShuffleBuffer,
 };
 use crate::model::{ColumnNames, Model, OutputFile};
@@ -143,6 +143,12 @@ impl ReadingArgs {
         let mut rows = Rows { source, named, told: 0 };
         rows.tell_notices(console);
         Ok(rows)
+    }
+
+    /// The set of the catalogue that `path` names, if its file is not there.
+    pub fn missing_set(&self, path: &Path) -> Option<&'static DataSet> {
+        let set = Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())?;
+        (!set.path_in(&self.datasets).exists()).then_some(set)
     }
 
     /// A path, or the file of a set in the catalogue with the columns that the paper uses.

@@ -17,7 +17,7 @@ mod trial;
 
 pub use error::ExperimentError;
 pub use figure1::{Figure1Error, figure1_curve};
-pub(crate) use plan::DEQUANTIZED;
+pub(crate) use plan::STAND_IN;
 pub use plan::{Cell, DEFAULT_CONTENDERS, Plan, PlannedSet};
 pub use record::{CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};

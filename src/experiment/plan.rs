@@ -22,6 +22,9 @@ pub const DEFAULT_CONTENDERS: [Contender; 7] = [
 /// What the names of sets with noise in their discrete columns end in.
 pub(crate) const DEQUANTIZED: &str = "+dequantized";
 
+/// What the names of sets that stand in for others end in.
+pub(crate) const STAND_IN: &str = "-stand-in";
+
 /// A data set with its rows.
 #[derive(Debug, Clone)]
 pub struct PlannedSet {
@@ -39,6 +42,12 @@ impl DataRecord {
         let data = format!("{}{DEQUANTIZED}", self.data);
         DataRecord { data, dequantized: columns, ..self.clone() }
     }
+
+    /// The name in the catalogue, if it is there: without what was done to the set.
+    pub(crate) fn catalogue_name(&self) -> &str {
+        let plain = self.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.data);
+        plain.strip_suffix(STAND_IN).unwrap_or(plain)
+    }
 }
 
 impl PlannedSet {
@@ -53,6 +62,8 @@ impl PlannedSet {
 pub struct Plan {
     /// The data sets.
     pub sets: Vec<PlannedSet>,
+    /// Sets that were not at hand and keep their rows in the tables.
+    pub missing: Vec<DataRecord>,
     /// The numbers of components.
     pub ks: Vec<usize>,
     /// The learners.
@@ -152,7 +163,7 @@ impl Plan {
                     same("shards", &run.settings.shards, &self.settings.shards)?;
                     same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
                 }
-                Record::Data(data) => {
+                Record::Data(data) if data.missing.is_none() => {
                     let Some(set) = self.sets.iter().find(|set| set.record.data == data.data) else {
                         continue;
                     };
@@ -257,9 +268,11 @@ pub(super) mod tests {
             dequantized: Vec::new(),
             units: Units::Raw,
             stand_in: false,
+            missing: None,
         };
         Plan {
             sets: vec![PlannedSet { record, rows: values, test: None }],
+            missing: Vec::new(),
             ks: vec![1, 2],
             contenders: vec![Contender::Start, Contender::Obmm],
             seed: 1,

@@ -77,6 +77,9 @@ pub struct DataRecord {
     pub units: Units,
     /// Whether it stands in for another set that was not at hand.
     pub stand_in: bool,
+    /// How to get it, where it was not at hand: then it has a row in the tables and no results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
 }
 
 /// Who takes part in a comparison.

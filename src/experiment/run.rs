@@ -49,10 +49,10 @@ pub fn run(
         records.push(record);
         Ok(())
     };
-    for set in &plan.sets {
-        let known = |record: &Record| matches!(record, Record::Data(data) if data.data == set.record.data);
+    for set in plan.sets.iter().map(|set| &set.record).chain(&plan.missing) {
+        let known = |record: &Record| matches!(record, Record::Data(data) if data.data == set.data && data.missing.is_some() == set.missing.is_some());
         if !earlier.iter().any(known) {
-            keep(Record::Data(set.record.clone()))?;
+            keep(Record::Data(set.clone()))?;
         }
     }
     let jobs = group(plan, plan.missing_cells(earlier));

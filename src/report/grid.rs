@@ -187,6 +187,9 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
                 thousands(data.rows as u64)
             ));
         }
+        if let Some(how) = &data.missing {
+            notes.push(format!("{}: {how}.", title(data)));
+        }
         if !data.dequantized.is_empty() {
             let columns: Vec<_> =
                 data.dequantized.iter().map(|(column, quantum)| format!("{column} ({quantum})")).collect();

@@ -56,6 +56,9 @@ pub(super) fn title(data: &DataRecord) -> String {
     if data.stand_in {
         title.push_str(" (stand-in)");
     }
+    if data.missing.is_some() {
+        title.push_str(" (not at hand)");
+    }
     title
 }
 

@@ -10,7 +10,7 @@ use super::scores::{Folds, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::{Catalogue, Units};
 use crate::experiment::{
-    CellRecord, Contender, DEQUANTIZED, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
+    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
 };
 
 /// Learners that others may be tested against; the first that took part is the reference.
@@ -98,7 +98,9 @@ impl Summary {
         let mut notes = Vec::new();
         let mut sets = Vec::new();
         for data in data {
-            if let Some(cells) = cells.get(data.data.as_str()) {
+            let none = Cells::new();
+            let of_set = cells.get(data.data.as_str());
+            if let Some(cells) = of_set.or(data.missing.as_ref().map(|_| &none)) {
                 sets.push(set_summary(data, cells, options, reference, &mut notes)?);
             }
         }
@@ -168,6 +170,7 @@ fn unknown_data(name: &str) -> DataRecord {
         dequantized: Vec::new(),
         units: Units::Raw,
         stand_in: false,
+        missing: None,
     }
 }
 
@@ -294,13 +297,12 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], notes: &mut Vec<String>) {
 
 /// The paper's figures: scores only where data and units are the paper's, times also for a stand-in of its size.
 fn paper_columns(data: &DataRecord, units: Units) -> (PaperColumns, PaperColumns) {
-    let plain = data.data.strip_suffix(DEQUANTIZED);
-    let Some(set) = Catalogue::built_in().find(plain.unwrap_or(&data.data)) else {
+    let Some(set) = Catalogue::built_in().find(data.catalogue_name()) else {
         return Default::default();
     };
-    let same_columns = set.width().is_none_or(|width| width == data.columns.len());
+    let same_columns = data.missing.is_some() || set.width().is_none_or(|width| width == data.columns.len());
     let mut scores = PaperColumns::default();
-    if same_columns && set.units == units && plain.is_none() && !data.stand_in {
+    if same_columns && set.units == units && data.dequantized.is_empty() && !data.stand_in {
         if let Some(row) = set.paper.table1 {
             scores = PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None };
         }
