@@ -85,7 +85,7 @@ fn agreement(rows: &ScaledRows, k: usize, seed: u64, affordable: usize) -> Optio
 
 /// The best of many starts. All get a few iterations; the better half goes on with twice as many, and so on.
 fn thorough_search(rows: &ScaledRows, k: usize, seed: u64, affordable: usize) -> EmFit {
-    let starts = (affordable / 12).clamp(4, 20);
+    let starts = (affordable / 12).clamp(4, 12);
     let rounds = starts.ilog2() as usize;
     let few = (affordable / (starts * rounds)).clamp(3, 10);
     let begin = |i| rows.improve(&rows.kmeans_mixture(k, &settings(few), seed, i), &settings(few));
