@@ -4,7 +4,10 @@ use ndarray::{Array1, Array2, ArrayView2};
 
 use super::{Density, Mixture};
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, subtract_mean};
+use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::lower_inverse;
+use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::special::{exp, ln};
 
 impl<C: Density> Mixture<C> {
     /// Log-density of each row.
@@ -71,8 +74,8 @@ pub(crate) struct BlockScorer {
     inverses: Vec<Array2<f64>>,
     log_weights: Vec<f64>,
     /// Component after component, [`BLOCK`] places each.
-    shares: Vec<f64>,
-    log_densities: [f64; BLOCK],
+    shares: Vec<Quad>,
+    log_densities: [Quad; QUADS],
     deviations: Vec<f64>,
     filled: usize,
 }
@@ -83,8 +86,8 @@ impl BlockScorer {
         BlockScorer {
             inverses: mixture.components().iter().map(inverse).collect(),
             log_weights: mixture.weights().iter().map(|weight| weight.ln()).collect(),
-            shares: vec![0.0; mixture.k() * BLOCK],
-            log_densities: [0.0; BLOCK],
+            shares: vec![Quad::default(); mixture.k() * QUADS],
+            log_densities: [Quad::default(); QUADS],
             deviations: vec![0.0; mixture.dim() * BLOCK],
             filled: 0,
         }
@@ -93,43 +96,60 @@ impl BlockScorer {
     /// Scores a block whose first `filled` rows are rows; the shares of the others are zero.
     pub fn look_at<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
         self.filled = filled;
-        let mut top = [f64::NEG_INFINITY; BLOCK];
-        for (j, terms) in self.shares.chunks_exact_mut(BLOCK).enumerate() {
+        for (j, terms) in Quad::flat_mut(&mut self.shares).chunks_exact_mut(BLOCK).enumerate() {
             let component = &mixture.components()[j];
             subtract_mean(block, component.location(), &mut self.deviations);
             let inverse = self.inverses[j].as_slice().expect("standard layout");
             square_norms(inverse, &self.deviations, terms);
-            for (term, top) in terms.iter_mut().zip(&mut top) {
+            for term in terms.iter_mut() {
                 *term = self.log_weights[j] + component.log_density_at(*term);
-                *top = top.max(*term);
             }
         }
-        let mut sums = [0.0; BLOCK];
-        for terms in self.shares.chunks_exact_mut(BLOCK) {
-            for ((term, top), sum) in terms.iter_mut().zip(&top).zip(&mut sums) {
-                let below = *term - top;
-                // Less than a hundredth of the last digit of the sum. (A row of no density at all has a NaN here.)
-                *term = if below > -42.0 { below.exp() } else { 0.0 };
-                *sum += *term;
-            }
-        }
-        for (r, sum) in sums.iter_mut().enumerate() {
-            self.log_densities[r] = top[r] + sum.ln();
-            *sum = if *sum > 0.0 && r < filled { 1.0 / *sum } else { 0.0 };
-        }
-        for terms in self.shares.chunks_exact_mut(BLOCK) {
-            terms.iter_mut().zip(&sums).for_each(|(term, inverse)| *term *= inverse);
+        share_out(&mut self.shares, &mut self.log_densities);
+        for shares in Quad::flat_mut(&mut self.shares).chunks_exact_mut(BLOCK) {
+            shares[filled..].fill(0.0);
         }
     }
 
     /// Log-density of each row.
     pub fn log_densities(&self) -> ndarray::ArrayView1<'_, f64> {
-        ndarray::ArrayView1::from(&self.log_densities[..self.filled])
+        ndarray::ArrayView1::from(&Quad::flat(&self.log_densities)[..self.filled])
     }
 
     /// The share of component `j` in each row of the block.
     pub fn shares(&self, j: usize) -> &[f64] {
-        &self.shares[j * BLOCK..][..BLOCK]
+        &Quad::flat(&self.shares)[j * BLOCK..][..BLOCK]
+    }
+}
+
+/// Quads in a block.
+const QUADS: usize = BLOCK / 4;
+
+at_run_time! {
+    /// Log-terms in, shares and log-densities of the rows out. A row of no density at all has no shares.
+    fn share_out(terms: &mut [Quad], log_densities: &mut [Quad; QUADS]) = share_out_kernel
+}
+
+#[inline(always)]
+fn share_out_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad; QUADS]) {
+    let of = A::Lanes::splat;
+    for (q, log_density) in log_densities.iter_mut().enumerate() {
+        let mut top = of(f64::MIN);
+        for term in terms.iter().skip(q).step_by(QUADS) {
+            top = A::Lanes::load(term).max(top);
+        }
+        let mut sum = of(0.0);
+        for term in terms.iter_mut().skip(q).step_by(QUADS) {
+            let share = exp(A::Lanes::load(term) - top);
+            sum = sum + share;
+            share.store(term);
+        }
+        let least = of(f64::MIN_POSITIVE);
+        sum.if_below(least, of(f64::NEG_INFINITY), top + ln(sum.max(least))).store(log_density);
+        let inverse = sum.if_below(least, of(0.0), of(1.0) / sum);
+        for term in terms.iter_mut().skip(q).step_by(QUADS) {
+            (A::Lanes::load(term) * inverse).store(term);
+        }
     }
 }
 
