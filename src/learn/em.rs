@@ -3,7 +3,7 @@
 //! One sweep over the rows does the E-step and gathers the M-step's sums about the old means, in blocks that turn
 //! both into matrix products.
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView2};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -74,7 +74,6 @@ pub fn fit_em(
 /// Rows in units of their columns, as EM wants them.
 pub(super) struct ScaledRows {
     columns: Vec<ColumnSummary>,
-    values: Array2<f64>,
     blocks: RowBlocks,
 }
 
@@ -85,20 +84,22 @@ impl ScaledRows {
             return Err(LearnError::TooFewRows { k, rows: rows.nrows() as u64 });
         }
         let columns = ColumnSummary::of_rows(rows);
-        let values = scale_columns(rows, &columns);
-        let blocks = RowBlocks::new(values.view());
-        Ok(ScaledRows { columns, values, blocks })
+        let scales: Vec<(f64, f64)> = columns.iter().map(|column| (column.centre(), column.unit())).collect();
+        let scaled = |i, j| {
+            let (centre, unit): (f64, f64) = scales[j];
+            ((rows[(i, j)] - centre) / unit).clamp(-1e100, 1e100)
+        };
+        let blocks = RowBlocks::from_fn(rows.nrows(), rows.ncols(), scaled);
+        Ok(ScaledRows { columns, blocks })
     }
 
-    /// About `count` of the rows, evenly spread over them.
-    pub fn thinned(&self, count: usize) -> ScaledRows {
-        let step = (self.values.nrows() / count.max(1)).max(1);
-        let values = self.values.slice(s![..;step, ..]).to_owned();
-        ScaledRows { columns: self.columns.clone(), blocks: RowBlocks::new(values.view()), values }
+    /// Every `step`-th of the rows.
+    pub fn thinned(&self, step: usize) -> ScaledRows {
+        ScaledRows { columns: self.columns.clone(), blocks: self.blocks.thinned(step) }
     }
 
     pub fn rows(&self) -> usize {
-        self.values.nrows()
+        self.blocks.rows()
     }
 
     /// A mixture from k-means; each `restart` has random numbers of its own.
@@ -111,8 +112,8 @@ impl ScaledRows {
     ) -> GaussianMixture {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(restart as u64);
-        let labels = kmeans(self.values.view(), &self.blocks, k, settings.kmeans_rounds, &mut rng);
-        mixture_of_labels(self.values.view(), &labels, k, &self.ridge(settings))
+        let labels = kmeans(&self.blocks, k, settings.kmeans_rounds, &mut rng);
+        mixture_of_labels(&self.blocks, &labels, k, &self.ridge(settings))
     }
 
     /// EM from `start`.
@@ -187,25 +188,29 @@ fn sweep(rows: &RowBlocks, mixture: &GaussianMixture) -> (f64, Vec<Moments>) {
 }
 
 fn maximise(sums: &[Moments], old: &GaussianMixture, ridge: &[f64]) -> GaussianMixture {
-    let dim = old.dim();
-    let mut components = Vec::with_capacity(old.k());
-    for (sums, gaussian) in sums.iter().zip(old.components()) {
-        if sums.count < EMPTY {
-            components.push(gaussian.clone());
-            continue;
-        }
-        let shift: Vec<f64> = sums.first.iter().map(|sum| sum / sums.count).collect();
-        let covariance = Array2::from_shape_fn((dim, dim), |(i, l)| {
-            let second = if l <= i { sums.second[i * dim + l] } else { sums.second[l * dim + i] };
-            second / sums.count - shift[i] * shift[l]
-        });
-        let mean = gaussian.mean().iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
-        components.push(gaussian_with_ridge(mean, covariance, ridge));
-    }
+    let component = |(sums, old): (&Moments, &Gaussian)| {
+        if sums.count < EMPTY { old.clone() } else { gaussian_of(sums, old.mean(), ridge) }
+    };
+    let components = sums.iter().zip(old.components()).map(component).collect();
     // An empty component keeps a trace of weight, so that its logarithm stays finite.
-    let floored: Vec<f64> = sums.iter().map(|sums| sums.count.max(EMPTY)).collect();
-    let total: f64 = floored.iter().sum();
-    let weights = floored.iter().map(|count| count / total).collect();
+    mixture_of_counts(sums.iter().map(|sums| sums.count.max(EMPTY)).collect(), components)
+}
+
+/// The Gaussian of some rows, from their moments about `origin`.
+fn gaussian_of(sums: &Moments, origin: &[f64], ridge: &[f64]) -> Gaussian {
+    let dim = origin.len();
+    let shift: Vec<f64> = sums.first.iter().map(|sum| sum / sums.count).collect();
+    let covariance = Array2::from_shape_fn((dim, dim), |(i, l)| {
+        let second = if l <= i { sums.second[i * dim + l] } else { sums.second[l * dim + i] };
+        second / sums.count - shift[i] * shift[l]
+    });
+    let mean = origin.iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
+    gaussian_with_ridge(mean, covariance, ridge)
+}
+
+fn mixture_of_counts(counts: Vec<f64>, components: Vec<Gaussian>) -> GaussianMixture {
+    let total: f64 = counts.iter().sum();
+    let weights = counts.iter().map(|count| count / total).collect();
     Mixture::new(weights, components).expect("one weight for each component")
 }
 
@@ -235,31 +240,28 @@ fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, ridge: &[f64
     }
 }
 
-/// Means and covariances of the rows with each label. A label without rows gets the covariance of all rows.
-fn mixture_of_labels(rows: ArrayView2<f64>, labels: &[usize], k: usize, ridge: &[f64]) -> GaussianMixture {
-    let everything: Vec<usize> = (0..rows.nrows()).collect();
+/// Means and covariances of the rows with each label. A label without rows gets those of all rows.
+fn mixture_of_labels(rows: &RowBlocks, labels: &[usize], k: usize, ridge: &[f64]) -> GaussianMixture {
+    let origin = vec![0.0; rows.dim()];
+    let moments = |belongs: &dyn Fn(usize) -> bool| {
+        let mut sums = Moments::new(rows.dim());
+        for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
+            let mut weights = [0.0; BLOCK];
+            weights
+                .iter_mut()
+                .zip(labels)
+                .for_each(|(weight, label)| *weight = f64::from(u8::from(belongs(*label))));
+            sums.add(block, &weights);
+        }
+        sums
+    };
     let mut components = Vec::with_capacity(k);
     let mut counts = Vec::with_capacity(k);
     for j in 0..k {
-        let members: Vec<usize> = everything.iter().copied().filter(|&i| labels[i] == j).collect();
-        counts.push(members.len() as f64 + 1.0 / k as f64);
-        let members = if members.is_empty() { &everything } else { &members };
-        let group = rows.select(Axis(0), members);
-        let mean = group.mean_axis(Axis(0)).expect("a group has rows");
-        let deviation = &group - &mean;
-        let covariance = deviation.t().dot(&deviation) / members.len() as f64;
-        components.push(gaussian_with_ridge(mean.to_vec(), covariance, ridge));
+        let sums = moments(&|label| label == j);
+        counts.push(sums.count + 1.0 / k as f64);
+        let sums = if sums.count == 0.0 { moments(&|_| true) } else { sums };
+        components.push(gaussian_of(&sums, &origin, ridge));
     }
-    let total: f64 = counts.iter().sum();
-    let weights = counts.iter().map(|count| count / total).collect();
-    Mixture::new(weights, components).expect("one weight for each component")
-}
-
-fn scale_columns(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {
-    let mut scaled = rows.to_owned();
-    for (j, column) in columns.iter().enumerate() {
-        let (centre, unit) = (column.centre(), column.unit());
-        scaled.slice_mut(s![.., j]).mapv_inplace(|value| ((value - centre) / unit).clamp(-1e100, 1e100));
-    }
-    scaled
+    mixture_of_counts(counts, components)
 }

@@ -29,21 +29,45 @@ pub fn default_init_rows(k: usize, dim: usize) -> usize {
     (10 * k * dim).max(5000)
 }
 
-/// A mixture for the first rows. Easy data must not pay for hard data: first some k-means++ starts are run on a part
-/// of the rows, and if the best of them agree, one goes on on all rows. If not, many starts are run on all rows, for
-/// one unlucky start costs more than anything that comes after it.
+/// The first rows, ready for starts with any K.
+pub struct StartRows {
+    rows: ScaledRows,
+    floor: Vec<f64>,
+}
+
+impl StartRows {
+    /// Takes the first rows.
+    pub fn new(rows: ArrayView2<f64>) -> Result<Self, LearnError> {
+        let floor = ColumnSummary::of_rows(rows).iter().map(ColumnSummary::floor).collect();
+        Ok(StartRows { rows: ScaledRows::new(rows, 1)?, floor })
+    }
+
+    /// A mixture for them. Easy data must not pay for hard data: first some k-means++ starts are run on a part of the
+    /// rows, and if the best of them agree, one goes on on all rows. If not, many starts are run on all rows, for one
+    /// unlucky start costs more than anything that comes after it.
+    pub fn fit(&self, k: usize, seed: u64) -> Start {
+        let dim = self.floor.len();
+        let work = |rows: &ScaledRows| rows.rows() as f64 * k as f64 * (dim as f64).powi(2);
+        let affordable = |rows: &ScaledRows| (MOST_WORK / work(rows)) as usize;
+        let step = self.rows.rows() / (10 * k * dim).max(1000);
+        let found = if step > 1 {
+            let some = self.rows.thinned(step);
+            agreement(&some, k, seed, affordable(&some))
+        } else {
+            agreement(&self.rows, k, seed, affordable(&self.rows))
+        };
+        let best = match found {
+            Some(found) => self.rows.improve(&found.mixture, &settings(POLISH)),
+            None => thorough_search(&self.rows, k, seed, affordable(&self.rows)),
+        };
+        let mixture = self.rows.unscale(best).mixture;
+        Start { mixture, floor: self.floor.clone(), rows: self.rows.rows() as u64 }
+    }
+}
+
+/// [`StartRows::fit`] with one K.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
-    let fine = ScaledRows::new(rows, k)?;
-    let dim = rows.ncols();
-    let coarse = fine.thinned((10 * k * dim).max(1000));
-    let row_work = k as f64 * (dim as f64).powi(2);
-    let affordable = |rows: &ScaledRows| (MOST_WORK / (rows.rows() as f64 * row_work)) as usize;
-    let best = match agreement(&coarse, k, seed, affordable(&coarse)) {
-        Some(found) => fine.improve(&found.mixture, &settings(POLISH)),
-        None => thorough_search(&fine, k, seed, affordable(&fine)),
-    };
-    let floor = ColumnSummary::of_rows(rows).iter().map(ColumnSummary::floor).collect();
-    Ok(Start { mixture: fine.unscale(best).mixture, floor, rows: rows.nrows() as u64 })
+    Ok(StartRows::new(rows)?.fit(k, seed))
 }
 
 /// Work (rows · K · d²) that each of the two searches may take. In many dimensions the start would otherwise cost more

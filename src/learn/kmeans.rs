@@ -1,22 +1,16 @@
 //! k-means++ and a few rounds of Lloyd's algorithm: where the start of a mixture begins.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1};
 use rand::{Rng, RngExt};
 
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
 
-/// Which centre each row belongs to, after at most `rounds` rounds. `blocks` has the same rows as `rows`.
-pub(super) fn kmeans<R: Rng>(
-    rows: ArrayView2<f64>,
-    blocks: &RowBlocks,
-    k: usize,
-    rounds: usize,
-    rng: &mut R,
-) -> Vec<usize> {
-    let mut centres = plus_plus(rows, blocks, k, rng);
-    let mut labels = vec![usize::MAX; rows.nrows()];
+/// Which centre each row belongs to, after at most `rounds` rounds.
+pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mut R) -> Vec<usize> {
+    let mut centres = plus_plus(rows, k, rng);
+    let mut labels = vec![usize::MAX; rows.rows()];
     for _ in 0..rounds.max(1) {
-        if !assign(blocks, &centres, &mut labels) {
+        if !assign(rows, &centres, &mut labels) {
             break;
         }
         move_centres(rows, &labels, &mut centres);
@@ -25,16 +19,16 @@ pub(super) fn kmeans<R: Rng>(
 }
 
 /// The first centre anywhere, each further one with probability proportional to its squared distance.
-fn plus_plus<R: Rng>(rows: ArrayView2<f64>, blocks: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
-    let n = rows.nrows();
-    let mut centres = Array2::zeros((k, rows.ncols()));
+fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
+    let n = rows.rows();
+    let mut centres = Array2::zeros((k, rows.dim()));
     let mut distances = vec![f64::INFINITY; n];
     let mut to_chosen = [0.0; BLOCK];
     let mut chosen = rng.random_range(0..n);
     for j in 0..k {
-        centres.row_mut(j).assign(&rows.row(chosen));
-        let centre = centres.row(j).to_vec();
-        for ((block, _), distances) in blocks.iter().zip(distances.chunks_mut(BLOCK)) {
+        let centre: Vec<f64> = (0..rows.dim()).map(|column| rows.value(chosen, column)).collect();
+        centres.row_mut(j).assign(&ArrayView1::from(&centre));
+        for ((block, _), distances) in rows.iter().zip(distances.chunks_mut(BLOCK)) {
             square_distances(block, &centre, &mut to_chosen);
             distances.iter_mut().zip(&to_chosen).for_each(|(least, new)| *least = least.min(*new));
         }
@@ -44,10 +38,10 @@ fn plus_plus<R: Rng>(rows: ArrayView2<f64>, blocks: &RowBlocks, k: usize, rng: &
 }
 
 /// Gives every row to the nearest centre, the first of equals. Says whether any row has changed hands.
-fn assign(blocks: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> bool {
+fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> bool {
     let mut moved = false;
     let mut distances = [0.0; BLOCK];
-    for ((block, _), labels) in blocks.iter().zip(labels.chunks_mut(BLOCK)) {
+    for ((block, _), labels) in rows.iter().zip(labels.chunks_mut(BLOCK)) {
         let mut nearest = [(f64::INFINITY, 0); BLOCK];
         for (j, centre) in centres.outer_iter().enumerate() {
             square_distances(block, centre.as_slice().expect("rows are contiguous"), &mut distances);
@@ -81,17 +75,20 @@ fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
     drawn.or_else(|| weights.iter().position(|&weight| weight == largest))
 }
 
-fn move_centres(rows: ArrayView2<f64>, labels: &[usize], centres: &mut Array2<f64>) {
+fn move_centres(rows: &RowBlocks, labels: &[usize], centres: &mut Array2<f64>) {
     let mut counts = vec![0.0; centres.nrows()];
-    let mut sums = Array2::<f64>::zeros(centres.dim());
-    for (&label, row) in labels.iter().zip(rows.outer_iter()) {
-        counts[label] += 1.0;
-        sums.row_mut(label).scaled_add(1.0, &row);
-    }
-    for (j, &count) in counts.iter().enumerate() {
-        // A centre that lost all its rows stays where it is.
-        if count > 0.0 {
-            centres.row_mut(j).assign(&(&sums.row(j) / count));
+    labels.iter().for_each(|&label| counts[label] += 1.0);
+    for (column, mut centres) in centres.columns_mut().into_iter().enumerate() {
+        let mut sums = vec![0.0; counts.len()];
+        for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
+            let values = &block[column * BLOCK..];
+            labels.iter().zip(values).for_each(|(&label, value)| sums[label] += value);
+        }
+        for ((centre, sum), count) in centres.iter_mut().zip(sums).zip(&counts) {
+            // A centre that lost all its rows stays where it is.
+            if *count > 0.0 {
+                *centre = sum / count;
+            }
         }
     }
 }
@@ -105,7 +102,7 @@ mod tests {
     fn separated_groups_are_found() {
         let rows = Array2::from_shape_fn((90, 2), |(i, j)| (i % 3 * 100) as f64 + ((i * 7 + j) % 5) as f64);
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        let labels = kmeans(rows.view(), &RowBlocks::new(rows.view()), 3, 10, &mut rng);
+        let labels = kmeans(&RowBlocks::new(rows.view()), 3, 10, &mut rng);
         assert!((0..90).all(|i| labels[i] == labels[i % 3]));
         assert!(labels[0] != labels[1] && labels[1] != labels[2] && labels[0] != labels[2]);
     }
@@ -113,7 +110,7 @@ mod tests {
     #[test]
     fn more_centres_than_distinct_rows_is_no_trouble() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        let rows = Array2::zeros((2, 3));
-        assert_eq!(kmeans(rows.view(), &RowBlocks::new(rows.view()), 5, 10, &mut rng), [0, 0]);
+        let rows = RowBlocks::new(Array2::zeros((2, 3)).view());
+        assert_eq!(kmeans(&rows, 5, 10, &mut rng), [0, 0]);
     }
 }

@@ -16,7 +16,7 @@ mod summary;
 
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;
-pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start};
+pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start};
 pub use merge::{MergeReport, align, merge, permute};
 pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
 pub use odmm::{OdmmSettings, ShardState, ShardedState};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
 use super::{
-    Algorithm, Fingerprint, Health, LearnError, LearnerState, OnlineLearner, default_init_rows, fit_start,
+    Algorithm, Fingerprint, Health, LearnError, LearnerState, OnlineLearner, StartRows, default_init_rows,
 };
 
 /// Settings of one pass.
@@ -43,8 +43,9 @@ impl FitSettings {
     /// The start of each K from the first rows, with those rows learned once each.
     fn start(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
         let rows = as_rows(buffer, dim);
+        let start_rows = StartRows::new(rows)?;
         let begin = |&k: &usize| {
-            let start = fit_start(rows, k, self.seed)?;
+            let start = start_rows.fit(k, self.seed);
             let state = self.algorithm.begin(&start);
             let mut learner = self.algorithm.learner(state, start.floor.clone(), Health::default())?;
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.

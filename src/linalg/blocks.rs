@@ -23,15 +23,34 @@ pub struct RowBlocks {
 impl RowBlocks {
     /// Lays `rows` out anew.
     pub fn new(rows: ArrayView2<f64>) -> Self {
-        let (count, dim) = rows.dim();
-        let mut values = vec![0.0; count.div_ceil(BLOCK) * dim * BLOCK];
-        for (i, row) in rows.outer_iter().enumerate() {
-            let block = &mut values[i / BLOCK * dim * BLOCK..];
-            for (j, &value) in row.iter().enumerate() {
-                block[j * BLOCK + i % BLOCK] = value;
+        RowBlocks::from_fn(rows.nrows(), rows.ncols(), |i, j| rows[(i, j)])
+    }
+
+    /// Rows whose column `j` in row `i` is `value(i, j)`.
+    pub fn from_fn(rows: usize, dim: usize, value: impl Fn(usize, usize) -> f64) -> Self {
+        let mut values = vec![0.0; rows.div_ceil(BLOCK) * dim * BLOCK];
+        for (b, block) in values.chunks_exact_mut(dim * BLOCK).enumerate() {
+            for (j, column) in block.chunks_exact_mut(BLOCK).enumerate() {
+                let here = column.iter_mut().take(rows - b * BLOCK);
+                here.enumerate().for_each(|(r, place)| *place = value(b * BLOCK + r, j));
             }
         }
-        RowBlocks { dim, rows: count, values }
+        RowBlocks { dim, rows, values }
+    }
+
+    /// Every `step`-th row.
+    pub fn thinned(&self, step: usize) -> Self {
+        RowBlocks::from_fn(self.rows.div_ceil(step), self.dim, |i, j| self.value(i * step, j))
+    }
+
+    /// Column `j` of row `i`.
+    pub fn value(&self, i: usize, j: usize) -> f64 {
+        self.values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK]
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.dim
     }
 
     /// How many rows.
