@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use self::choices::{Algos, Dequantize, parse_algo, parse_dequantize};
 use super::Interrupted;
+use super::advice::warn_of_columns;
 use super::console::Console;
 use super::data_args::{KRange, ReadingArgs, parse_k, usage};
-use super::fit::warn_of_columns;
 use super::pass::watch_for_interrupt;
 use crate::data::{
     Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,

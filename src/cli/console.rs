@@ -13,6 +13,16 @@ pub(super) struct Console {
     quiet: bool,
 }
 
+/// A number with so many decimals, or with an exponent where its digits would fill a line.
+pub(super) fn decimal(value: f64, decimals: usize) -> String {
+    if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }
+}
+
+/// An error of standard output with its name to it; its kind, by which a closed pipe is known, stays.
+pub(super) fn stdout_failed(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
+}
+
 /// Shards beyond these are not shown one by one.
 const MOST_COUNTERS: usize = 16;
 
@@ -24,12 +34,14 @@ impl Console {
     /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
     pub fn result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        if self.json {
-            serde_json::to_writer_pretty(&mut out, result)?;
-            writeln!(out)
+        let written = if self.json {
+            serde_json::to_writer_pretty(&mut out, result)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(out))
         } else {
             out.write_all(text(result).as_bytes())
-        }
+        };
+        written.and_then(|()| out.flush()).map_err(stdout_failed)
     }
 
     /// Something worth knowing.

@@ -1,5 +1,6 @@
 //! The options by which every command that reads rows is told where they are and what to make of them.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,12 +9,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use super::UsageError;
-use super::console::Console;
+use super::console::{Console, stdout_failed};
 use crate::data::{
     BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, RowSource,
     ShuffleBuffer,
 };
-use crate::model::{ColumnNames, Model, OutputFile};
+use crate::model::{ColumnNames, Model, OutputFile, Seal};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -110,6 +111,11 @@ impl ReadingArgs {
     /// The same, for data that are to be read whole and in order: test rows.
     pub fn whole(&self) -> Self {
         ReadingArgs { limit: None, shuffle_buffer: None, ..self.clone() }
+    }
+
+    /// Whether rows are shuffled as they come.
+    pub fn shuffles(&self) -> bool {
+        self.shuffle_buffer.is_some()
     }
 
     /// Opens other data in the same way, for instance test rows.
@@ -273,17 +279,22 @@ const MOST_COMPONENTS: usize = 10_000;
 
 /// Reads and checks a model file.
 pub(super) fn read_model(path: &Path) -> anyhow::Result<Model> {
+    read_sealed_model(path).map(|(model, _)| model)
+}
+
+/// The same, and whether there was a checksum to check it by.
+pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
     let describe = || format!("model file '{}'", path.display());
     if path == Path::new("-") {
-        return Model::read(std::io::stdin().lock()).context("model from standard input");
+        return Model::read_sealed(std::io::stdin().lock()).context("model from standard input");
     }
     let file = std::fs::File::open(path).with_context(describe)?;
-    Model::read(std::io::BufReader::new(file)).with_context(describe)
+    Model::read_sealed(std::io::BufReader::new(file)).with_context(describe)
 }
 
 /// Opens an output file before any work is done.
 pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
-    OutputFile::create(path).with_context(|| format!("cannot write '{}'", path.display()))
+    Ok(OutputFile::create(path)?)
 }
 
 /// The model's place, opened before any work is done.
@@ -302,10 +313,12 @@ impl ModelOutput {
 
     pub fn write(self, model: &Model) -> anyhow::Result<()> {
         match self {
-            ModelOutput::Stdout => model.write(std::io::stdout().lock())?,
+            ModelOutput::Stdout => {
+                let mut out = std::io::stdout().lock();
+                model.write(&mut out).and_then(|()| out.flush()).map_err(stdout_failed)?;
+            }
             ModelOutput::File(mut file) => {
-                let written = model.write(&mut *file).and_then(|()| file.commit());
-                written.context("cannot write the model")?;
+                model.write(&mut *file).and_then(|()| file.commit())?;
             }
         }
         Ok(())

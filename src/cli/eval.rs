@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::console::Console;
+use super::console::{Console, decimal};
 use super::data_args::{DataArgs, create_output, read_model, refuse_overwriting, usage};
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
@@ -136,10 +136,10 @@ fn score<C: Density>(
 }
 
 fn describe(result: &EvalResult) -> String {
-    let error = result.standard_error.map_or(String::new(), |error| format!(" ± {error:.4}"));
+    let error = result.standard_error.map_or(String::new(), |error| format!(" ± {}", decimal(error, 4)));
     format!(
-        "mean log-likelihood {:.4}{error} per row, over {} rows of {} columns under {} components\n",
-        result.mean_log_likelihood,
+        "mean log-likelihood {}{error} per row, over {} rows of {} columns under {} components\n",
+        decimal(result.mean_log_likelihood, 4),
         result.rows,
         result.columns.len(),
         result.k

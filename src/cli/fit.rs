@@ -8,15 +8,16 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::console::Console;
+use super::advice;
+use super::console::{Console, decimal};
 use super::data_args::{
     DataArgs, KRange, ModelOutput, create_output, parse_k, read_model, refuse_overwriting, usage,
 };
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::trace::Trace;
 use crate::learn::{
-    Algorithm, ColumnFault, Fingerprint, FitSettings, Health, LearnError, Moments, ObmmSettings,
-    OdmmSettings, OemSettings, OnlineFit,
+    Algorithm, Fingerprint, FitSettings, Health, LearnError, Moments, ObmmSettings, OdmmSettings,
+    OemSettings, OnlineFit,
 };
 use crate::model::{ColumnNames, Lineage, Model};
 
@@ -151,6 +152,20 @@ struct CheckpointArgs {
     checkpoint_every: u64,
 }
 
+impl CheckpointArgs {
+    /// A place that cannot be written to is told at once, not when the first checkpoint is due.
+    fn check(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.checkpoint else { return Ok(()) };
+        if path.exists() && !path.is_dir() && !path.is_file() {
+            return Err(usage(format!(
+                "checkpoint '{}' has to be a file that can be read again",
+                path.display()
+            )));
+        }
+        create_output(path).context("checkpoint").map(drop)
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning curve")]
 struct TraceArgs {
@@ -225,6 +240,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let inputs = args.data.data.iter().chain(&args.trace.test).chain(&args.prior);
     refuse_overwriting(outputs.into_iter().flatten(), inputs)?;
     let out = ModelOutput::open(&args.out)?;
+    args.checkpoint.check()?;
     let (model, mut result) = match args.algo {
         Algo::Em => batch::fit_batch(args, console)?,
         _ => fit_online(args, console)?,
@@ -234,7 +250,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         // The run is over and its model is safe.
         let _ = std::fs::remove_file(checkpoint);
     }
-    warn_of_health(&result.health, console);
+    advice::warn_of_health(&result.health, console);
     result.out = args.out.clone();
     if args.out == Path::new("-") {
         return Ok(());
@@ -360,6 +376,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
             (Provenance { settings, columns, lineage: None }, fit)
         }
     };
+    advice::tell_size(&provenance.settings, fit.dim(), console)?;
     let trace = args.trace.open(&args.data, seed, &provenance.columns, console)?;
     let stops = Stops {
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
@@ -371,7 +388,13 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
     if provenance.lineage.is_none() {
         check_enough_rows(&provenance.settings.ks, state.rows)?;
     }
-    warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
+    advice::warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
+    advice::warn_of_order(
+        &fit.start_shifts(),
+        &provenance.columns.names,
+        args.data.reading.shuffles(),
+        console,
+    );
     let candidates = state
         .candidates
         .iter()
@@ -411,61 +434,6 @@ impl TraceArgs {
     }
 }
 
-pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
-    const MOST: usize = 5;
-    if faults.len() > MOST {
-        console.warn(&format!(
-            "{} of {} columns are constant or linear functions of others in the first rows (fewer rows than \
-             columns would do that), so no density is bounded there and their spread is held at a floor",
-            faults.len(),
-            names.len()
-        ));
-        return;
-    }
-    for fault in faults {
-        match fault {
-            ColumnFault::Constant { column } => {
-                let name = &names[*column];
-                console.warn(&format!(
-                    "column '{name}' is constant in the first rows, so no density is bounded there and its \
-                     spread is held at a floor; consider --drop '{name}'"
-                ));
-            }
-            ColumnFault::Collinear { column, on } => {
-                let name = &names[*column];
-                let on: Vec<String> = on.iter().map(|&other| format!("'{}'", names[other])).collect();
-                console.warn(&format!(
-                    "column '{name}' is a linear function of {} in the first rows, so no density is bounded \
-                     there and its spread is held at a floor; consider --drop '{name}'",
-                    on.join(" and ")
-                ));
-            }
-        }
-    }
-}
-
-fn warn_of_health(health: &Health, console: &Console) {
-    if health.rows_out_of_range > 0 {
-        console.warn(&format!(
-            "{} rows were so far out that nothing could be learned from them; look for values beyond 1e150",
-            health.rows_out_of_range
-        ));
-    }
-    if health.components_damped > 0 {
-        console.warn(&format!(
-            "the shards disagree so much on {} components that their product was improper and had to be damped: \
-             use fewer shards, or a longer --warmup",
-            health.components_damped
-        ));
-    }
-    if health.literal_steps_kept > 0 {
-        console.note(&format!(
-            "the paper's equations had no solution {} times; the old value was kept",
-            health.literal_steps_kept
-        ));
-    }
-}
-
 fn describe(result: &FitResult) -> String {
     let mut text = String::new();
     if result.candidates.len() > 1 {
@@ -474,7 +442,7 @@ fn describe(result: &FitResult) -> String {
         text += &format!("   K   {what}\n");
         for candidate in &result.candidates {
             let mark = if candidate.k == result.k { "  ← kept" } else { "" };
-            let score = candidate.score.map_or("–".into(), |score| format!("{score:.4}"));
+            let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
             text += &format!("{:>4}   {score}{mark}\n", candidate.k);
         }
     }
@@ -489,7 +457,8 @@ fn describe(result: &FitResult) -> String {
     );
     if let Some(score) = result.prequential_log_likelihood {
         text += &format!(
-            "prequential log-likelihood {score:.4} per row, over {} rows scored before they were learned\n",
+            "prequential log-likelihood {} per row, over {} rows scored before they were learned\n",
+            decimal(score, 4),
             result.prequential_rows
         );
     }

@@ -1,5 +1,6 @@
 //! The command line: each command parses its arguments, calls the library and prints.
 
+mod advice;
 mod ahead;
 mod compare;
 mod console;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::model::is_output_failure;
 use console::Console;
 
 /// Learn Gaussian mixtures from streams, in one pass and bounded memory
@@ -85,6 +87,14 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Whether these words, without the name of the program, are a command as far as parsing can tell; for the tests, which
+/// throw any words at it.
+#[doc(hidden)]
+pub fn parses<T: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item = T>) -> bool {
+    let words = words.into_iter().map(Into::into);
+    Cli::try_parse_from([std::ffi::OsString::from("gmm-bmm")].into_iter().chain(words)).is_ok()
+}
+
 fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
     if let Some(threads) = cli.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
@@ -113,12 +123,13 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whoever read our output has had enough (`gmm-bmm show … | head`): no reason to complain.
+/// Whoever read our standard output has had enough (`gmm-bmm show … | head`): no reason to complain. A pipe that was
+/// named for a result is another matter: the result is lost.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |cause: &(dyn std::error::Error + 'static)| {
         cause
             .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe && !is_output_failure(error))
     };
     error.chain().any(closed)
 }

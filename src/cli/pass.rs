@@ -166,8 +166,7 @@ impl Pass<'_> {
         let mut file = create_output(path)?;
         let mut model = self.provenance.model(self.fit.state()?);
         model.checkpoint = seen;
-        let written = model.write(&mut file).and_then(|()| file.commit());
-        written.with_context(|| format!("cannot write checkpoint '{}'", path.display()))
+        model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {

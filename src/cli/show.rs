@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::console::Console;
-use super::data_args::read_model;
+use super::console::{Console, decimal};
+use super::data_args::read_sealed_model;
 use crate::learn::{Health, LearnerState, MergeReport};
-use crate::model::{Lineage, Model, Recipe};
+use crate::model::{Lineage, Model, Recipe, Seal};
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,10 @@ struct ShownComponent {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    let model = read_model(&args.model)?;
+    let (model, seal) = read_sealed_model(&args.model)?;
+    if seal == Seal::Missing {
+        console.note("the file has no checksum, so a change of a digit would not be noticed");
+    }
     console.result(&shown(&model), describe)?;
     Ok(())
 }
@@ -108,14 +111,17 @@ fn describe(shown: &Shown) -> String {
         shown.tool
     );
     if let Some(score) = shown.prequential_log_likelihood {
-        text +=
-            &format!("prequential log-likelihood {score:.4} per row, over {} rows\n", shown.prequential_rows);
+        text += &format!(
+            "prequential log-likelihood {} per row, over {} rows\n",
+            decimal(score, 4),
+            shown.prequential_rows
+        );
     }
     if !shown.rivals.is_empty() {
         let scores: Vec<String> = shown
             .rivals
             .iter()
-            .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| format!("{s:.4}"))))
+            .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| decimal(s, 4))))
             .collect();
         text += &format!("other K in the same pass: {}\n", scores.join(", "));
     }

@@ -157,7 +157,7 @@ impl DataSet {
     /// Rows of its clean file, which may lack some that hold no measurement.
     pub fn file_rows(&self) -> u64 {
         let left_out = ROWS_LEFT_OUT.iter().find(|(name, _)| *name == self.name);
-        self.rows - left_out.map_or(0, |(_, rows)| *rows)
+        self.rows.saturating_sub(left_out.map_or(0, |(_, rows)| *rows))
     }
 
     /// How many columns it has, where that is known.

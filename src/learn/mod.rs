@@ -11,6 +11,7 @@ mod odmm;
 mod oem;
 mod online;
 mod online_fit;
+mod order;
 pub mod projection;
 mod summary;
 
@@ -22,6 +23,7 @@ pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
 pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
 pub use online_fit::{CandidateState, FitSettings, FitState, OnlineFit, Prequential};
+pub use order::ColumnShift;
 pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
 
 use serde::{Deserialize, Serialize};

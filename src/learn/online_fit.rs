@@ -5,6 +5,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::order::{ColumnShift, find_shifts};
 use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
 use super::{
     Algorithm, Fingerprint, Health, LearnError, LearnerState, OnlineLearner, StartRows, default_init_rows,
@@ -35,7 +36,8 @@ impl FitSettings {
         Ok(())
     }
 
-    fn init_rows(&self, dim: usize) -> usize {
+    /// Rows that the start is made from.
+    pub fn init_rows(&self, dim: usize) -> usize {
         let largest = self.ks.iter().copied().max().unwrap_or(1);
         self.init_rows.unwrap_or_else(|| default_init_rows(largest, dim))
     }
@@ -127,6 +129,8 @@ pub struct OnlineFit {
     rows: u64,
     columns: Vec<ColumnSummary>,
     faults: Vec<ColumnFault>,
+    /// Of the rows that the start was made from; none where that was in an earlier run.
+    start_columns: Vec<ColumnSummary>,
     fingerprint: Option<Fingerprint>,
     stage: Stage,
 }
@@ -167,6 +171,7 @@ impl OnlineFit {
             rows: 0,
             columns,
             faults: Vec::new(),
+            start_columns: Vec::new(),
             fingerprint: None,
             stage: Stage::Buffering(Vec::new()),
         })
@@ -196,6 +201,7 @@ impl OnlineFit {
             rows: state.rows,
             columns: state.columns,
             faults: Vec::new(),
+            start_columns: Vec::new(),
             fingerprint: state.fingerprint,
             stage,
         })
@@ -247,6 +253,7 @@ impl OnlineFit {
                 return Ok(());
             }
             self.faults = find_column_faults(as_rows(buffer, self.dim));
+            self.start_columns = ColumnSummary::of_rows(as_rows(buffer, self.dim));
             let learning = self.settings.start(buffer, self.dim)?;
             self.stage = Stage::Learning(learning);
             values = rest;
@@ -295,6 +302,11 @@ impl OnlineFit {
         let mut learning = self.settings.start(first, self.dim)?;
         learning.learn(second);
         Ok(learning.candidates.iter().map(|candidate| candidate.prequential).collect())
+    }
+
+    /// Columns that lie elsewhere in the rows that the start was made from than in those after them, farthest first.
+    pub fn start_shifts(&self) -> Vec<ColumnShift> {
+        find_shifts(&self.start_columns, &self.columns)
     }
 
     /// Constant and collinear columns among the rows that the start is made from.

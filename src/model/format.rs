@@ -1,19 +1,24 @@
+use std::cell::Cell;
 use std::io::{self, Write};
 
 use serde_json::ser::{Formatter, PrettyFormatter};
 
+use super::seal::Sum;
+
 /// JSON for people: objects are laid out line by line, lists of numbers stay on one line, and lists in lists get a
-/// line each.
-pub(super) struct ModelFormatter {
+/// line each. The checksum of what was written is the last member of the outermost object.
+pub(super) struct ModelFormatter<'a> {
+    sum: &'a Cell<Sum>,
     objects: PrettyFormatter<'static>,
     depth: usize,
     /// For each open list or object, whether it is a list.
     open: Vec<bool>,
 }
 
-impl ModelFormatter {
-    pub fn new() -> Self {
-        ModelFormatter { objects: PrettyFormatter::with_indent(b" "), depth: 0, open: Vec::new() }
+impl<'a> ModelFormatter<'a> {
+    /// `sum` is that of the bytes that the writer has been given so far.
+    pub fn new(sum: &'a Cell<Sum>) -> Self {
+        ModelFormatter { sum, objects: PrettyFormatter::with_indent(b" "), depth: 0, open: Vec::new() }
     }
 
     fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
@@ -22,7 +27,7 @@ impl ModelFormatter {
     }
 }
 
-impl Formatter for ModelFormatter {
+impl Formatter for ModelFormatter<'_> {
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if self.open.last() == Some(&true) {
             self.new_line(writer)?;
@@ -49,6 +54,9 @@ impl Formatter for ModelFormatter {
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.open.pop();
         self.depth -= 1;
+        if self.depth == 0 {
+            write!(writer, ",\n \"checksum\": \"{}\"", self.sum.get().digits())?;
+        }
         self.objects.end_object(writer)
     }
 

@@ -3,10 +3,13 @@
 mod format;
 mod merge;
 mod output;
+mod seal;
 
 pub use merge::{Lineage, MergeError, Merged, merge_models};
-pub use output::OutputFile;
+pub use output::{OutputFile, is_output_failure};
+pub use seal::Seal;
 
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +25,8 @@ use crate::learn::{
 /// Version 2 added the working copies of the components' matrices; a file of version 1 has none.
 pub const VERSION: u32 = 2;
 const FORMAT: &str = "gmm-bmm model";
+/// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// Why a file is not a usable model.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +48,15 @@ pub enum ModelError {
     /// Parts that do not fit together.
     #[error("it is damaged: {0}")]
     Inconsistent(String),
+    /// Well formed, but not what was written.
+    #[error(
+        "its content does not have its checksum, so it was damaged or edited since it was written: use an intact copy, or, if \
+         the change is meant, remove the last member, \"checksum\" (and the comma before it)"
+    )]
+    Checksum,
+    /// A file without end, or one that no mixture fills.
+    #[error("it is larger than 2 GiB, or not a model file")]
+    TooLarge,
 }
 
 /// How a model came about.
@@ -145,6 +159,9 @@ pub struct Model {
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
+    /// Only while a file is read: writing makes a new one.
+    #[serde(default, skip_serializing)]
+    checksum: Option<String>,
 }
 
 /// The columns of a data set by name, and whether the names came from a header.
@@ -193,6 +210,7 @@ impl Model {
             lineage: None,
             checkpoint: None,
             pending: state.pending,
+            checksum: None,
         }
     }
 
@@ -233,6 +251,7 @@ impl Model {
             lineage: None,
             checkpoint: None,
             pending: None,
+            checksum: None,
         }
     }
 
@@ -299,18 +318,25 @@ impl Model {
         self.columns.iter().map(|column| column.summary.unit().ln()).sum()
     }
 
-    /// Writes the model as JSON.
+    /// Writes the model as JSON, with a checksum at its end.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         self.check().map_err(io::Error::other)?;
-        let mut serializer = serde_json::Serializer::with_formatter(&mut to, format::ModelFormatter::new());
+        let sum = Cell::new(seal::Sum::new());
+        let summing = seal::Summing { to: &mut to, sum: &sum };
+        let mut serializer =
+            serde_json::Serializer::with_formatter(summing, format::ModelFormatter::new(&sum));
         self.serialize(&mut serializer).map_err(io::Error::from)?;
         to.write_all(b"\n")
     }
 
     /// Reads a model and checks all of it.
-    pub fn read(mut from: impl Read) -> Result<Self, ModelError> {
-        let mut text = Vec::new();
-        from.read_to_end(&mut text)?;
+    pub fn read(from: impl Read) -> Result<Self, ModelError> {
+        Model::read_sealed(from).map(|(model, _)| model)
+    }
+
+    /// Reads a model and checks all of it; says too whether there was a checksum to check it by.
+    pub fn read_sealed(from: impl Read) -> Result<(Self, Seal), ModelError> {
+        let text = read_object(from)?;
         #[derive(Deserialize)]
         struct Heading {
             format: String,
@@ -323,9 +349,16 @@ impl Model {
         if heading.version > VERSION {
             return Err(ModelError::LaterVersion(heading.version));
         }
-        let model: Model = serde_json::from_slice(&text)?;
+        // The checks with the more telling words come first.
+        let mut model: Model = serde_json::from_slice(&text)?;
         model.check()?;
-        Ok(model)
+        match model.checksum.take() {
+            None => Ok((model, Seal::Missing)),
+            Some(digits) if seal::expected_digits(&text).as_ref() == Some(&digits) => {
+                Ok((model, Seal::Intact))
+            }
+            Some(_) => Err(ModelError::Checksum),
+        }
     }
 
     /// What the parts' own checks cannot see: that they fit together.
@@ -385,4 +418,15 @@ impl Model {
             _ => Ok(()),
         }
     }
+}
+
+/// All of a text that begins like a JSON object, and no more than a model can have.
+fn read_object(mut from: impl Read) -> Result<Vec<u8>, ModelError> {
+    let mut text = Vec::new();
+    from.by_ref().take(4096).read_to_end(&mut text)?;
+    // What is no object at all is left to the parser's words, unread.
+    if text.trim_ascii_start().first() == Some(&b'{') {
+        from.take(MOST_BYTES).read_to_end(&mut text)?;
+    }
+    if text.len() as u64 >= MOST_BYTES { Err(ModelError::TooLarge) } else { Ok(text) }
 }

@@ -64,7 +64,7 @@ pub enum ReportError {
         other_rows: usize,
     },
     /// A file of the report cannot be written.
-    #[error("'{}' cannot be written: {source}", file.display())]
+    #[error("{source}")]
     Unwritable {
         /// The file.
         file: PathBuf,
@@ -109,7 +109,13 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ReportError
     let path = folder.join(name);
     let write = || {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+            let named = |error: io::Error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot make the folder '{}': {error}", parent.display()),
+                )
+            };
+            std::fs::create_dir_all(parent).map_err(named)?;
         }
         let mut file = OutputFile::create(&path)?;
         file.write_all(bytes)?;

@@ -101,6 +101,10 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_string();
     }
+    // Beyond this the decimals are noise and the digits would push everything else off the table.
+    if value.abs() >= 1e9 {
+        return format!("{value:.2e}").replace('-', "−");
+    }
     let text = format!("{value:.decimals$}");
     let text = if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
         text.trim_start_matches('-').to_string()
@@ -162,6 +166,7 @@ mod tests {
         assert_eq!(fixed(-9.654, 2), "−9.65");
         assert_eq!(fixed(-0.001, 2), "0.00");
         assert_eq!(fixed(f64::NAN, 2), NONE);
+        assert_eq!([fixed(-1.234e300, 2), fixed(-123456789.5, 1)], ["−1.23e300", "−123456789.5"]);
         assert_eq!(significant(1234.5), "1234");
         assert_eq!(significant(1.2345), "1.23");
         assert_eq!(significant(0.012345), "0.0123");

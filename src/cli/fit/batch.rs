@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Args, CandidateResult, FitResult, check_enough_rows, warn_of_columns};
+use super::{Args, CandidateResult, FitResult, check_enough_rows};
+use crate::cli::advice::warn_of_columns;
 use crate::cli::console::Console;
 use crate::cli::data_args::usage;
 use crate::learn::{ColumnSummary, EmSettings, find_column_faults, fit_em};

@@ -1,16 +1,16 @@
 //! Rows as CSV, to a file or standard output, compressed or not.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use anyhow::Context;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::cli::Interrupted;
+use crate::cli::console::stdout_failed;
 use crate::cli::data_args::create_output;
 use crate::cli::pass::watch_for_interrupt;
 use crate::data::synth::SynthRows;
@@ -19,7 +19,6 @@ use crate::model::OutputFile;
 
 /// An output file or standard output, compressed or not.
 pub(super) struct Sink {
-    path: PathBuf,
     to: Compressed,
 }
 
@@ -36,14 +35,14 @@ enum Target {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Stdout(stdout) => stdout.write(bytes),
+            Target::Stdout(stdout) => stdout.write(bytes).map_err(stdout_failed),
             Target::File(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Stdout(stdout) => stdout.flush(),
+            Target::Stdout(stdout) => stdout.flush().map_err(stdout_failed),
             Target::File(file) => file.flush(),
         }
     }
@@ -60,7 +59,7 @@ impl Sink {
         } else {
             Compressed::No(target)
         };
-        Ok(Sink { path: path.to_path_buf(), to })
+        Ok(Sink { to })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
@@ -68,7 +67,7 @@ impl Sink {
             Compressed::No(target) => target.write_all(bytes),
             Compressed::Gzip(encoder) => encoder.write_all(bytes),
         };
-        written.with_context(|| format!("cannot write '{}'", self.path.display()))
+        written.map_err(Into::into)
     }
 
     pub fn finish(self) -> anyhow::Result<()> {
@@ -77,10 +76,10 @@ impl Sink {
             Compressed::Gzip(encoder) => encoder.finish(),
         };
         let finished = target.and_then(|target| match target {
-            Target::Stdout(mut stdout) => stdout.flush(),
+            Target::Stdout(mut stdout) => stdout.flush().map_err(stdout_failed),
             Target::File(file) => file.commit(),
         });
-        finished.with_context(|| format!("cannot write '{}'", self.path.display()))
+        finished.map_err(Into::into)
     }
 }
 

@@ -1,0 +1,113 @@
+//! Words of warning: before work that will take long, and after a pass over rows that were not what they seemed.
+
+use super::console::Console;
+use super::data_args::usage;
+use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health};
+
+/// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
+pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {
+    let (d, components) = (dim as f64, settings.ks.iter().sum::<usize>() as f64);
+    let start_rows = settings.init_rows(dim) as f64;
+    // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
+    let gigabytes = 8e-9 * (2.0 * start_rows * d + 4.0 * components * d * d);
+    if gigabytes > MOST_GIGABYTES {
+        return Err(usage(format!(
+            "{dim} columns would take about {gigabytes:.0} GB of memory, since full covariances grow with their square: \
+             choose fewer with --columns or --drop"
+        )));
+    }
+    let minutes = start_rows * components * d * d / WORK_PER_MINUTE;
+    if minutes > 1.0 || gigabytes > 2.0 {
+        console.note(&format!(
+            "{dim} columns are many for full covariances: the start, fitted to the first {start_rows} rows, may take {} \
+             and {:.1} GB; --columns chooses fewer, --init-rows shortens the start",
+            roughly(minutes),
+            gigabytes.max(0.1)
+        ));
+    }
+    Ok(())
+}
+
+const MOST_GIGABYTES: f64 = 256.0;
+/// Rows · components · columns² of the start that are fitted in a minute, within a factor of three.
+const WORK_PER_MINUTE: f64 = 6e9;
+
+fn roughly(minutes: f64) -> String {
+    match minutes {
+        m if m < 90.0 => format!("about {:.0} minutes", m.max(1.0)),
+        m if m < 2880.0 => format!("about {:.0} hours", m / 60.0),
+        m => format!("about {:.0} days", m / 1440.0),
+    }
+}
+
+/// Rows in the order of their classes or of time are what a one-pass learner can least cope with.
+pub(super) fn warn_of_order(shifts: &[ColumnShift], names: &[String], shuffled: bool, console: &Console) {
+    let Some(most) = shifts.first() else { return };
+    let others = match shifts.len() - 1 {
+        0 => String::new(),
+        1 => " and one more column".into(),
+        more => format!(" and {more} more columns"),
+    };
+    let remedy = if shuffled { "a larger --shuffle-buffer" } else { "--shuffle-buffer N" };
+    console.warn(&format!(
+        "the first rows, which the start is made from, are unlike those after them: the mean of column '{}' moved by {:.2} \
+         standard deviations{others}. If the file is sorted, by class or by time, shuffle it or use {remedy} \
+         (N as large as the memory allows; all rows is best)",
+        names[most.column], most.deviations
+    ));
+}
+
+pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
+    const MOST: usize = 5;
+    if faults.len() > MOST {
+        console.warn(&format!(
+            "{} of {} columns are constant or linear functions of others in the first rows (fewer rows than \
+             columns would do that), so no density is bounded there and their spread is held at a floor",
+            faults.len(),
+            names.len()
+        ));
+        return;
+    }
+    for fault in faults {
+        match fault {
+            ColumnFault::Constant { column } => {
+                let name = &names[*column];
+                console.warn(&format!(
+                    "column '{name}' is constant in the first rows, so no density is bounded there and its \
+                     spread is held at a floor; consider --drop '{name}'"
+                ));
+            }
+            ColumnFault::Collinear { column, on } => {
+                let name = &names[*column];
+                let on: Vec<String> = on.iter().map(|&other| format!("'{}'", names[other])).collect();
+                console.warn(&format!(
+                    "column '{name}' is a linear function of {} in the first rows, so no density is bounded \
+                     there and its spread is held at a floor; consider --drop '{name}'",
+                    on.join(" and ")
+                ));
+            }
+        }
+    }
+}
+
+pub(super) fn warn_of_health(health: &Health, console: &Console) {
+    if health.rows_out_of_range > 0 {
+        console.warn(&format!(
+            "{} rows were so far out that nothing could be learned from them; look for values beyond 1e150",
+            health.rows_out_of_range
+        ));
+    }
+    if health.components_damped > 0 {
+        console.warn(&format!(
+            "the shards disagree so much on {} components that their product was improper and had to be damped: \
+             use fewer shards, or a longer --warmup",
+            health.components_damped
+        ));
+    }
+    if health.literal_steps_kept > 0 {
+        console.note(&format!(
+            "the paper's equations had no solution {} times; the old value was kept",
+            health.literal_steps_kept
+        ));
+    }
+}
