@@ -1,0 +1,201 @@
+//! What must hold of everything that the tool reads, whatever the bytes: no panic, no hang, no memory without bound, and
+//! an error that says where.
+//!
+//! The fuzz targets call these functions with inputs that a fuzzer makes up; `tests/fuzz.rs` calls the same functions
+//! with the saved corpus and with a bounded number of changes to it.
+
+use std::io::{self, Read, Write};
+
+use gmm_bmm::data::{BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, Input};
+use gmm_bmm::learn::OnlineFit;
+use gmm_bmm::model::Model;
+
+/// What messages call the text that is read.
+const NAME: &str = "fuzzed.csv";
+/// More rows than this are not read: the rest would be more of the same.
+const MOST_ROWS: u64 = 20_000;
+
+/// Any text, read as delimited text. The first two bytes choose the options.
+pub fn csv(bytes: &[u8]) {
+    let (options, text) = csv_options(bytes);
+    let whole = read_csv(text, usize::MAX, 1000, &options);
+    // Neither the pieces in which bytes arrive nor the blocks in which rows are asked for matter.
+    let piecewise = read_csv(text, 1 + text.len() % 7, 3, &options);
+    if text.starts_with(b"\x1f\x8b") && whole.2.is_some() {
+        // How much a decoder gives out before it meets the damage is up to its buffers.
+        assert!(piecewise.2.is_some(), "damage is met in pieces too");
+    } else {
+        assert_eq!(whole, piecewise, "pieces and blocks must not matter");
+    }
+    let (columns, rows, ending) = whole;
+    assert!(rows.iter().flatten().all(|value| value.abs() <= 1e150), "only numbers in range are rows");
+    if let Some(error) = ending {
+        assert!(!error.is_empty() && !error.contains('\0'), "an error is words: {error:?}");
+        let names_option =
+            ["--columns", "--drop", "delimiter", "column"].iter().any(|word| error.contains(word));
+        assert!(error.contains(NAME) || names_option, "an error says where: {error}");
+    } else if !rows.is_empty() {
+        rows_survive_being_written(&columns, &rows);
+    }
+}
+
+type Outcome = (Vec<String>, Vec<Vec<f64>>, Option<String>);
+
+fn csv_options(bytes: &[u8]) -> (CsvOptions, &[u8]) {
+    let (&[first, second], text) = bytes.split_first_chunk().unwrap_or((&[0, 0], bytes));
+    let bit = |place: u8| first >> place & 1 == 1;
+    let words = |chosen: &[&str]| chosen.iter().map(|word| word.to_string()).collect();
+    let options = CsvOptions {
+        delimiter: bit(0).then_some(second),
+        has_header: bit(1).then_some(bit(2)),
+        columns: if bit(3) { words(&["2", "1"]) } else { Vec::new() },
+        drop: if bit(4) { words(&["1"]) } else { Vec::new() },
+        bad_rows: if bit(5) { BadRows::Skip } else { BadRows::Refuse },
+        limit: Some(if bit(6) { 3 } else { MOST_ROWS }),
+        expected: None,
+    };
+    (options, text)
+}
+
+/// The columns, the rows, and the error that reading ended with.
+fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &CsvOptions) -> Outcome {
+    let reader = Box::new(Pieces { bytes: text.to_vec(), at: 0, piece });
+    let input = Input::Reader { name: NAME.into(), reader };
+    let mut stream = match CsvStream::open(vec![input], options.clone()) {
+        Ok(stream) => stream,
+        Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),
+    };
+    let columns = stream.columns().to_vec();
+    let mut block = Block::new(columns.len());
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    let ending = loop {
+        let read = stream.read_block(&mut block, block_rows);
+        rows.extend(block.iter().map(<[f64]>::to_vec));
+        match read {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(error) => break Some(words(&error)),
+        }
+    };
+    assert_eq!(stream.rows_read(), rows.len() as u64);
+    assert_eq!(stream.rows_skipped() > 0, stream.first_skipped().is_some());
+    (columns, rows, ending)
+}
+
+/// An error with its causes.
+fn words(error: &DataError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn rows_survive_being_written(columns: &[String], rows: &[Vec<f64>]) {
+    let numbers: Vec<String> = (1..=columns.len()).map(|i| format!("column{i}")).collect();
+    let mut text = numbers.join(",") + "\n";
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(f64::to_string).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    let options = CsvOptions { delimiter: Some(b','), has_header: Some(true), ..CsvOptions::default() };
+    let (_, again, ending) = read_csv(text.as_bytes(), usize::MAX, 1000, &options);
+    assert_eq!((again.as_slice(), ending), (rows, None), "rows survive being written");
+}
+
+/// Gives its bytes in pieces of a few, as a pipe may.
+struct Pieces {
+    bytes: Vec<u8>,
+    at: usize,
+    piece: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = buffer.len().min(self.piece).min(self.bytes.len() - self.at);
+        buffer[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// Any text, read as a model file, with and without its checksum: a fuzzer cannot guess those.
+pub fn model(bytes: &[u8]) {
+    for text in [bytes, &without_checksum(bytes)] {
+        match Model::read(text) {
+            Ok(model) => can_be_used(&model),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// A model file with the checksum taken out, as the message to those who edit one tells them to.
+pub fn without_checksum(bytes: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"\"checksum\"";
+    let Some(name) = bytes.windows(NAME.len()).rposition(|window| window == NAME) else {
+        return bytes.to_vec();
+    };
+    let before = bytes[..name].trim_ascii_end();
+    [before.strip_suffix(b",").unwrap_or(before), b"\n}\n"].concat()
+}
+
+/// Whatever was accepted can be written, scored with and learned on.
+fn can_be_used(model: &Model) {
+    let mut text = Vec::new();
+    model.write(&mut text).expect("a model that was read can be written");
+    assert_eq!(&Model::read(text.as_slice()).expect("a model that was written can be read"), model);
+    let dim = model.columns.len();
+    for value in [0.0, -3.25, 1e6, 1e150] {
+        let row = vec![value; dim];
+        assert!(!model.estimate().log_density(&row).is_nan(), "a density is a number, or zero");
+        assert!(model.predictive().is_none_or(|predictive| !predictive.log_density(&row).is_nan()));
+    }
+    let Some((settings, state)) = model.to_fit() else { return };
+    let Ok(mut fit) = OnlineFit::restore(settings.clone(), state) else { return };
+    let rows = ndarray::Array2::from_shape_fn((4, dim), |(i, j)| (i * 7 + j * 3) as f64 * 0.5 - 2.0);
+    if fit.observe(rows.view()).is_err() {
+        return;
+    }
+    if let Ok(state) = fit.state() {
+        // Learning may run into what the format has no room for, but must say so.
+        let _ = Model::from_fit(&settings, state, &model.column_names()).write(io::sink());
+    }
+}
+
+/// Any text, read as the records of a comparison, and a report made of what was accepted.
+pub fn records(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let path = folder.path().join(gmm_bmm::experiment::RECORDS_FILE);
+    std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("there is room for a file");
+    match gmm_bmm::experiment::read_records(folder.path()) {
+        Ok(records) => {
+            let options = gmm_bmm::report::ReportOptions {
+                select: gmm_bmm::experiment::SelectRule::Validation,
+                pairs: gmm_bmm::experiment::Pairs::Rows,
+                units: None,
+            };
+            if let Ok(summary) = gmm_bmm::report::Summary::new(&records, &options) {
+                assert!(!summary.terminal(false).is_empty());
+            }
+        }
+        Err(error) => assert!(error.to_string().contains("line "), "an error says where: {error}"),
+    }
+}
+
+/// Any text, read as a catalogue of data sets.
+pub fn catalogue(bytes: &[u8]) {
+    if let Ok(catalogue) = serde_json::from_slice::<Catalogue>(bytes) {
+        for set in catalogue.sets() {
+            assert!(catalogue.find(&set.name).is_some());
+            let _ = (set.file_rows(), set.width(), set.how_to_get(), set.path_in("datasets".as_ref()));
+        }
+    }
+}
+
+/// Any words, one to a line, read as a command line.
+pub fn options(bytes: &[u8]) {
+    let words: Vec<String> = String::from_utf8_lossy(bytes).lines().map(str::to_string).collect();
+    gmm_bmm::cli::parses(words);
+}
