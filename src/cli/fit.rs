@@ -385,9 +385,6 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
     let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, console };
     let PassEnd { fit, state, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
-    if provenance.lineage.is_none() {
-        check_enough_rows(&provenance.settings.ks, state.rows)?;
-    }
     advice::warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
     advice::warn_of_order(
         &fit.start_shifts(),
@@ -405,7 +402,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
     Ok((model, result))
 }
 
-fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
+pub(super) fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
     match ks.iter().copied().max() {
         Some(k) if (k as u64) > rows => Err(LearnError::TooFewRows { k, rows }),
         _ => Ok(()),

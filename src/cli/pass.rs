@@ -13,6 +13,7 @@ use super::Interrupted;
 use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::data_args::{Rows, create_output, usage};
+use super::fit::check_enough_rows;
 use super::trace::Trace;
 use crate::data::Block;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
@@ -98,6 +99,10 @@ impl Pass<'_> {
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
             return Err(other_data());
         }
+        if self.provenance.lineage.is_none() {
+            // Before the start is made of what there is, which in many dimensions takes long.
+            check_enough_rows(&self.provenance.settings.ks, self.fit.rows())?;
+        }
         let started = Instant::now();
         let state = self.fit.state()?;
         learning += started.elapsed();
@@ -176,6 +181,9 @@ impl Pass<'_> {
             ))
             .into();
         };
+        if self.fit.rows() == 0 {
+            return Interrupted(" before any row was learned: there is nothing to save yet".into()).into();
+        }
         match self.save(path, seen) {
             Ok(()) => Interrupted(format!(
                 " after {position} rows: saved to '{}'; the same command goes on from there",
