@@ -41,6 +41,8 @@
 //! them are the distributions ([`dist`]), the matrices ([`linalg`]), [`stats`] and [`special`] functions; on top the
 //! command line ([`cli`]).
 #![warn(missing_docs)]
+// Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
+#![deny(unsafe_code)]
 
 pub mod cli;
 pub mod data;

@@ -33,6 +33,7 @@ fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
 
 /// rayon owns the cores: a BLAS that spreads each small product over all of them only gets in its way.
 #[cfg(feature = "openblas")]
+#[allow(unsafe_code)]
 fn use_one_blas_thread() {
     unsafe extern "C" {
         fn openblas_set_num_threads(count: std::ffi::c_int);
