@@ -1,6 +1,7 @@
 # make demo   build, and run the main job on a bundled data set
 # make test   every check: format, lints, all tests, with and without OpenBLAS, and a smoke run of every command
 # make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and a minute)
+# make soak, make crash, make fuzz   ten minutes of an endless stream, 240 kills, five minutes of each fuzz target
 # demo and test need no more than Rust; parts that need another tool are skipped with a word where it is not there.
 
 CARGO ?= cargo
@@ -8,7 +9,7 @@ PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GMM_BMM = $(TARGET)/release/gmm-bmm
 
-.PHONY: all demo test lint test-plain test-openblas test-python smoke tables figure1 datasets clean
+.PHONY: all demo test lint test-plain test-openblas test-python advisories smoke tables figure1 datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -24,7 +25,7 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-test: lint test-plain test-openblas test-python smoke
+test: lint test-plain test-openblas test-python advisories smoke
 
 lint:
 	$(CARGO) fmt --check
@@ -41,6 +42,9 @@ test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
 	else echo "skipped: the tests of scripts/ need Python 3"; fi
 
+advisories:
+	@scripts/advisories.sh
+
 smoke:
 	@mkdir -p target
 	scripts/smoke.sh >target/smoke.log 2>&1 || { cat target/smoke.log; exit 1; }
@@ -53,6 +57,15 @@ tables:
 
 figure1:
 	scripts/figure1.sh
+
+soak: $(GMM_BMM)
+	GMM_BMM=$(GMM_BMM) scripts/soak.sh
+
+crash:
+	scripts/crash.sh
+
+fuzz:
+	scripts/fuzz.sh
 
 datasets:
 	$(PYTHON) scripts/fetch_datasets.py --all

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Runs every fuzz target for some minutes (5 unless told), beginning from the saved corpus.
+#     scripts/fuzz.sh [MINUTES] [TARGET…]
+# Needs cargo-fuzz (cargo install cargo-fuzz), a nightly compiler and a C++ compiler. What is found new goes to
+# fuzz/target/corpus, so that the saved corpus stays small; what breaks a property goes to fuzz/artifacts.
+set -eu
+cd "$(dirname "$0")/../fuzz"
+minutes=${1:-5}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- csv model records catalogue options
+for target in "$@"; do
+    mkdir -p "target/corpus/$target"
+    cargo +nightly fuzz run "$target" "target/corpus/$target" "corpus/$target" -- \
+        -max_total_time=$((minutes * 60)) -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1
+done
