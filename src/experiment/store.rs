@@ -50,7 +50,10 @@ impl RecordFile {
     pub fn append(&mut self, record: &Record) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.file.write_all(&line)
+        let named = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("'{}': {error}", self.path.display()))
+        };
+        self.file.write_all(&line).map_err(named)
     }
 
     /// Makes sure that the records survive a failure of the machine too.
