@@ -187,6 +187,9 @@ fn permuted_components_are_detected_and_align_puts_them_back() {
     place.refuses("show half_permuted.json", 1, &["half_permuted.json", "working copy"]);
     model["learned"]["bayes"]["working"].as_array_mut().unwrap().rotate_left(1);
     place.write("permuted.json", &model.to_string());
+    place.refuses("merge --prior prior.json p1.json permuted.json --out wrong.json", 1, &["checksum"]);
+    model.as_object_mut().unwrap().remove("checksum");
+    place.write("permuted.json", &model.to_string());
     place.run("merge --prior prior.json p1.json p2.json --out straight.json").success();
     let warned = place.run("merge --prior prior.json p1.json permuted.json --out wrong.json").success();
     let said = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();

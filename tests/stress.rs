@@ -6,7 +6,8 @@ use common::*;
 
 /// Fits a set of the catalogue; what was said on standard error, and the model's score of the same rows.
 fn fit(place: &Workplace, data: &str, more: &str) -> (String, f64) {
-    let assert = place.run(&format!("fit --data {data} --k 4 {more} --out model.json")).success();
+    let assert =
+        place.run(&format!("fit --data {data} --k 4 --init-rows 1000 {more} --out model.json")).success();
     let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     let score = place.json(&format!("eval --model model.json --data {data}"));
     (said, number(&score["mean_log_likelihood"]))

@@ -246,7 +246,8 @@ impl OnlineFit {
             values.chunks_exact(self.dim).for_each(|row| fingerprint.add_row(row));
         }
         if let Stage::Buffering(buffer) = &mut self.stage {
-            let room = (self.settings.init_rows(self.dim) * self.dim).saturating_sub(buffer.len());
+            let room =
+                self.settings.init_rows(self.dim).saturating_mul(self.dim).saturating_sub(buffer.len());
             let (first, rest) = values.split_at(room.min(values.len()));
             buffer.extend_from_slice(first);
             if first.len() < room {

@@ -4,6 +4,8 @@ mod batch;
 pub(crate) mod blocks;
 mod component;
 mod factor;
+// Vector loads, stores and instructions; each block of unsafe code says what makes it sound.
+#[allow(unsafe_code)]
 pub(crate) mod lanes;
 mod precision;
 pub(crate) mod simd;

@@ -53,6 +53,7 @@ pub(crate) fn has_fma() -> bool {
 macro_rules! at_run_time {
     ($(#[$attribute:meta])* $visible:vis fn $name:ident $(<$generic:ident: $bound:path>)? ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $kernel:ident) => {
         $(#[$attribute])*
+        #[allow(unsafe_code)]
         $visible fn $name $(<$generic: $bound>)? ($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             {
