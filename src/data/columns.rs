@@ -173,7 +173,7 @@ pub(super) fn choose(
     drop: &[String],
 ) -> Result<Choice, DataError> {
     let no_columns = |why| DataError::NoColumns { file: file.to_string(), why };
-    let dropped = names.select_all(drop)?;
+    let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {

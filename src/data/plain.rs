@@ -23,13 +23,14 @@ struct Field {
 impl PlainLines {
     /// Lines of `width` fields, of which those at `positions` make a row; `None` if one is to be there twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
-        let field = |position: usize| Field {
-            place: positions.iter().position(|&chosen| chosen == position),
-            end: if position + 1 == width { b'\n' } else { delimiter },
-        };
-        let fields: Vec<Field> = (0..width).map(field).collect();
-        let chosen = fields.iter().filter(|field| field.place.is_some()).count();
-        (chosen == positions.len()).then_some(PlainLines { delimiter, fields })
+        let mut fields = vec![Field { place: None, end: delimiter }; width];
+        fields.last_mut()?.end = b'\n';
+        for (place, &position) in positions.iter().enumerate() {
+            if fields.get_mut(position)?.place.replace(place).is_some() {
+                return None;
+            }
+        }
+        Some(PlainLines { delimiter, fields })
     }
 
     /// Appends the rows of the first plain lines in `text`, `most` at most, and tells how many bytes they take.
