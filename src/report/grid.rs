@@ -182,7 +182,7 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
         let data = &set.data;
         if data.stand_in {
             notes.push(format!(
-                "{}: a synthetic stand-in of the size of a set that was not at hand ({} rows). Its scores say nothing about that set.",
+                "{}: a synthetic stand-in ({} rows) with the columns of a set that was not at hand. Its scores say nothing about that set.",
                 title(data),
                 thousands(data.rows as u64)
             ));
