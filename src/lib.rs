@@ -30,7 +30,7 @@
 //! let mixture = best.learned.estimate();
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
-//! let (log_densities, shares) = mixture.responsibilities(rows.view());
+//! let (log_densities, shares) = mixture.responsibilities(ndarray::array![[10.5]].view());
 //! assert!(log_densities[0] > -2.0 && shares.row(0).iter().any(|share| *share > 0.999));
 //! # Ok::<(), gmm_bmm::learn::LearnError>(())
 //! ```
