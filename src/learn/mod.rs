@@ -13,6 +13,7 @@ mod online;
 mod online_fit;
 mod order;
 pub mod projection;
+mod shares;
 mod summary;
 
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
@@ -24,6 +25,7 @@ pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
 pub use online_fit::{CandidateState, FitSettings, FitState, OnlineFit, Prequential};
 pub use order::ColumnShift;
+pub use shares::{CommonGround, ShardFindings, WarmUp};
 pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,17 @@ pub enum LearnError {
         k: usize,
         /// Rows there are.
         rows: u64,
+    },
+    /// The first of several shares ends before the start can be made.
+    #[error(
+        "the first share of the data has {rows} rows, and the start wants {wanted}: deal the data to fewer shards, \
+         or lower --init-rows"
+    )]
+    ShortFirstShare {
+        /// Rows there are.
+        rows: u64,
+        /// Rows wanted.
+        wanted: u64,
     },
     /// A saved state that does not belong to these settings.
     #[error("the saved state does not fit: {0}")]

@@ -1,0 +1,301 @@
+//! oDMM over shares of the data that are learned apart: by threads, or by processes that exchange messages.
+//!
+//! The first share is read up to the end of the warm-up; what was learned then is the [`CommonGround`] of all shards.
+//! Each goes on from it over its own share, and what they found ([`ShardFindings`]) is put together in the order of
+//! the shards. Both can be sent as text without loss, and nothing here asks who learned which shard where, so the
+//! same shares give the same bits.
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::merge;
+use super::odmm::{OdmmSettings, ShardState, ShardedState};
+use super::{
+    Algorithm, CandidateState, ColumnSummary, FitSettings, FitState, Health, LearnError, LearnerState,
+    OnlineFit, Prequential,
+};
+use crate::dist::Posterior;
+
+/// The warm-up of oDMM over shares: a pass over the first rows of the first share.
+pub struct WarmUp {
+    settings: FitSettings,
+    odmm: OdmmSettings,
+    fit: OnlineFit,
+    rows: u64,
+}
+
+/// What all shards begin from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommonGround {
+    settings: FitSettings,
+    floor: Vec<f64>,
+    warmup: u64,
+    candidates: Vec<CommonPrior>,
+}
+
+/// The warm-up of one K.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CommonPrior {
+    prior: Posterior,
+    common: Posterior,
+    health: Health,
+}
+
+/// What one shard has found in its share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardFindings {
+    /// Rows of the share; the warm-up counts in the first.
+    pub rows: u64,
+    columns: Vec<ColumnSummary>,
+    /// One for each K.
+    candidates: Vec<ShardCandidate>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ShardCandidate {
+    shard: ShardState,
+    prequential: Prequential,
+}
+
+impl WarmUp {
+    /// Before the first row.
+    ///
+    /// # Panics
+    /// If the algorithm is not oDMM.
+    pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
+        let Algorithm::Odmm(odmm) = settings.algorithm else { panic!("only oDMM learns shares apart") };
+        // One shard takes what the start learns beyond the warm-up.
+        let alone = Algorithm::Odmm(OdmmSettings { shards: 1, ..odmm });
+        let fit = OnlineFit::new(dim, FitSettings { algorithm: alone, ..settings.clone() })?;
+        let rows = (settings.init_rows(dim) as u64).max(odmm.warmup.unwrap_or(0));
+        Ok(WarmUp { settings, odmm, fit, rows })
+    }
+
+    /// How many rows it wants yet.
+    pub fn rows_wanted(&self) -> u64 {
+        self.rows - self.fit.rows()
+    }
+
+    /// The pass, to be given [`WarmUp::rows_wanted`] rows or fewer at a time.
+    pub fn pass(&mut self) -> &mut OnlineFit {
+        &mut self.fit
+    }
+
+    /// The warm-up is over: what all shards begin from, and the pass of the first, which goes on in the same share.
+    pub fn part(self) -> Result<(CommonGround, OnlineFit), LearnError> {
+        if !self.fit.has_started() {
+            return Err(LearnError::ShortFirstShare { rows: self.fit.rows(), wanted: self.rows });
+        }
+        let mut state = self.fit.state()?;
+        let mut ground = CommonGround {
+            settings: self.settings,
+            floor: state.floor.clone(),
+            warmup: 0,
+            candidates: Vec::with_capacity(state.candidates.len()),
+        };
+        for candidate in &mut state.candidates {
+            let LearnerState::Sharded(warmed) = &candidate.learned else {
+                unreachable!("the warm-up is learned by oDMM")
+            };
+            let ShardedState { prior, common, common_health, warmup, rows, shards, .. } =
+                warmed.as_ref().clone();
+            let begun = shards.into_iter().next();
+            let ShardState { posterior, health } =
+                begun.unwrap_or_else(|| ShardState { posterior: common.clone(), health: Health::default() });
+            ground.warmup = warmup.min(rows);
+            ground.candidates.push(CommonPrior { prior, common: common.clone(), health: common_health });
+            candidate.learned = LearnerState::Bayes { prior: common, posterior };
+            candidate.health = health;
+        }
+        let first = OnlineFit::restore(ground.shard_settings(self.odmm), state)?;
+        Ok((ground, first))
+    }
+}
+
+impl CommonGround {
+    fn odmm(&self) -> Result<OdmmSettings, LearnError> {
+        match self.settings.algorithm {
+            Algorithm::Odmm(odmm) => Ok(odmm),
+            _ => Err(LearnError::State("it was made by another algorithm".into())),
+        }
+    }
+
+    fn shard_settings(&self, odmm: OdmmSettings) -> FitSettings {
+        FitSettings { algorithm: Algorithm::Obmm(odmm.obmm), ..self.settings.clone() }
+    }
+
+    /// The settings of the whole run.
+    pub fn settings(&self) -> &FitSettings {
+        &self.settings
+    }
+
+    /// The pass of a further shard over its share.
+    pub fn shard(&self) -> Result<OnlineFit, LearnError> {
+        let begin = |CommonPrior { common, .. }: &CommonPrior| CandidateState {
+            learned: LearnerState::Bayes { prior: common.clone(), posterior: common.clone() },
+            prequential: Prequential::default(),
+            health: Health::default(),
+        };
+        let state = FitState {
+            rows: 0,
+            columns: vec![ColumnSummary::default(); self.floor.len()],
+            floor: self.floor.clone(),
+            pending: None,
+            candidates: self.candidates.iter().map(begin).collect(),
+            fingerprint: None,
+        };
+        OnlineFit::restore(self.shard_settings(self.odmm()?), state)
+    }
+
+    /// What a shard has found, once its share is learned.
+    pub fn findings(&self, pass: &OnlineFit) -> Result<ShardFindings, LearnError> {
+        // A share may be empty; then the shard has found what it began from.
+        let (rows, columns, candidates) = if pass.rows() == 0 {
+            let begun = self.candidates.iter().map(|candidate| ShardCandidate {
+                shard: ShardState { posterior: candidate.common.clone(), health: Health::default() },
+                prequential: Prequential::default(),
+            });
+            (0, vec![ColumnSummary::default(); self.floor.len()], begun.collect())
+        } else {
+            let state = pass.state()?;
+            let found = state.candidates.into_iter().map(shard_candidate);
+            (state.rows, state.columns, found.collect::<Result<_, _>>()?)
+        };
+        Ok(ShardFindings { rows, columns, candidates })
+    }
+
+    /// The state of the whole run: the shards' posteriors merged in their order.
+    pub fn gather(&self, findings: &[ShardFindings]) -> Result<FitState, LearnError> {
+        let shards = self.odmm()?.shards;
+        let k_count = self.candidates.len();
+        if findings.len() != shards || findings.iter().any(|found| found.candidates.len() != k_count) {
+            let found = findings.len();
+            return Err(LearnError::State(format!("{found} shards were learned where there are {shards}")));
+        }
+        let rows = findings.iter().map(|found| found.rows).sum();
+        let mut columns = vec![ColumnSummary::default(); self.floor.len()];
+        for found in findings {
+            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.joined(own));
+        }
+        let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
+        Ok(FitState {
+            rows,
+            columns,
+            floor: self.floor.clone(),
+            pending: None,
+            candidates,
+            fingerprint: None,
+        })
+    }
+
+    fn gather_candidate(&self, nth: usize, findings: &[ShardFindings], rows: u64) -> CandidateState {
+        let CommonPrior { prior, common, health: common_health } = &self.candidates[nth];
+        let found: Vec<&ShardCandidate> = findings.iter().map(|found| &found.candidates[nth]).collect();
+        let posteriors: Vec<&Posterior> = found.iter().map(|own| &own.shard.posterior).collect();
+        let (posterior, merged) = merge(common, &posteriors);
+        let mut health = found.iter().fold(*common_health, |sum, own| sum + own.shard.health);
+        health.components_damped = merged.damped();
+        let mut prequential = Prequential::default();
+        for own in &found {
+            prequential.rows += own.prequential.rows;
+            prequential.log_likelihood += own.prequential.log_likelihood;
+        }
+        let learned = LearnerState::Sharded(Box::new(ShardedState {
+            prior: prior.clone(),
+            common: common.clone(),
+            common_health: *common_health,
+            warmup: self.warmup,
+            rows,
+            shards: found.iter().map(|own| own.shard.clone()).collect(),
+            posterior,
+            merged,
+        }));
+        CandidateState { learned, prequential, health }
+    }
+}
+
+fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
+    let CandidateState { learned, prequential, health } = candidate;
+    match learned {
+        LearnerState::Bayes { posterior, .. } => {
+            Ok(ShardCandidate { shard: ShardState { posterior, health }, prequential })
+        }
+        _ => Err(LearnError::State("a shard is learned by oBMM".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::learn::ObmmSettings;
+
+    fn rows(from: usize, to: usize) -> Array2<f64> {
+        Array2::from_shape_fn((to - from, 2), |(i, j)| {
+            let at = (from + i) as f64;
+            (at * (0.7 + j as f64)).sin() + if (from + i) % 2 == 0 { 4.0 } else { 0.0 }
+        })
+    }
+
+    fn settings(warmup: Option<u64>) -> FitSettings {
+        let odmm = OdmmSettings { obmm: ObmmSettings::default(), shards: 3, warmup };
+        FitSettings { algorithm: Algorithm::Odmm(odmm), ks: vec![1, 2], seed: 1, init_rows: Some(100) }
+    }
+
+    fn learn(warmup: Option<u64>, by_message: bool) -> FitState {
+        let mut warm = WarmUp::new(2, settings(warmup)).unwrap();
+        let wanted = warm.rows_wanted() as usize;
+        warm.pass().observe(rows(0, wanted).view()).unwrap();
+        assert_eq!(warm.rows_wanted(), 0);
+        let (ground, mut first) = warm.part().unwrap();
+        first.observe(rows(wanted, 400).view()).unwrap();
+        let sent = serde_json::to_string(&ground).unwrap();
+        let ground = if by_message { serde_json::from_str(&sent).unwrap() } else { ground };
+        let mut second = ground.shard().unwrap();
+        second.observe(rows(400, 900).view()).unwrap();
+        let third = ground.shard().unwrap();
+        let mut findings: Vec<ShardFindings> =
+            [first, second, third].iter().map(|pass| ground.findings(pass).unwrap()).collect();
+        if by_message {
+            let sent = serde_json::to_string(&findings).unwrap();
+            findings = serde_json::from_str(&sent).unwrap();
+        }
+        ground.gather(&findings).unwrap()
+    }
+
+    #[test]
+    fn messages_lose_nothing_and_an_empty_share_changes_nothing() {
+        for warmup in [None, Some(0), Some(40), Some(250)] {
+            let state = learn(warmup, false);
+            assert_eq!(state, learn(warmup, true));
+            assert_eq!((state.rows, state.columns[0].count), (900, 900));
+            assert_eq!(state.candidates[1].prequential.rows, 800);
+            // The model can be gone on with.
+            OnlineFit::restore(settings(warmup), state).unwrap();
+        }
+    }
+
+    #[test]
+    fn with_one_component_it_is_the_posterior_of_one_pass() {
+        let one = Algorithm::Obmm(ObmmSettings::default());
+        let mut whole = OnlineFit::new(2, FitSettings { algorithm: one, ..settings(None) }).unwrap();
+        whole.observe(rows(0, 900).view()).unwrap();
+        let whole = whole.state().unwrap();
+        for warmup in [None, Some(0), Some(250)] {
+            let state = learn(warmup, false);
+            let of =
+                |state: &FitState| state.candidates[0].learned.posterior().unwrap().components()[0].clone();
+            let (found, expected) = (of(&state), of(&whole));
+            assert!((found.kappa() / expected.kappa() - 1.0).abs() < 1e-9);
+            let (found, expected) = (found.psi().matrix(), expected.psi().matrix());
+            found.iter().zip(&expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-9 * 900.0, "{a} {b}"));
+        }
+    }
+
+    #[test]
+    fn a_first_share_too_short_for_the_start_is_refused() {
+        let mut warm = WarmUp::new(2, settings(None)).unwrap();
+        warm.pass().observe(rows(0, 50).view()).unwrap();
+        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 100 }));
+    }
+}
