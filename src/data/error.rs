@@ -13,6 +13,25 @@ pub enum DataError {
     /// Standard input was named twice.
     #[error("standard input was named more than once: it can be read only once, so name '-' once")]
     StdinTwice,
+    /// Only files can be dealt to shares.
+    #[error("'{file}' cannot be dealt to shares, which is for files: write the rows to a file first")]
+    NotDealt {
+        /// What it is.
+        file: String,
+    },
+    /// A compressed file cannot be read from the middle.
+    #[error(
+        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shares of {files} file(s): unpack it, \
+         give more files, or use at most {files}"
+    )]
+    CannotCut {
+        /// The file.
+        file: String,
+        /// How many files there are.
+        files: usize,
+        /// How many shares there should be.
+        shares: usize,
+    },
     /// There is no such file.
     #[error("'{file}' does not exist: check the path")]
     Missing {

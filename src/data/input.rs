@@ -11,7 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::DataError;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(super) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const GZIP_BUFFER: usize = 128 * 1024;
 
 /// Where bytes come from. Compression by gzip is recognised in each.

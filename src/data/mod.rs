@@ -15,6 +15,7 @@ mod input;
 mod number;
 mod plain;
 mod records;
+mod share;
 mod shuffle;
 mod source;
 mod stream;
@@ -27,6 +28,7 @@ pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, So
 pub use dequantize::{DiscreteColumn, add_noise, discrete_column, find_discrete, with_noise};
 pub use error::{BadCell, BadRow, DataError, RowProblem};
 pub use input::Input;
+pub use share::{Piece, deal};
 pub use shuffle::ShuffleBuffer;
 pub use source::{MemoryRows, RowSource};
 pub use stream::{BadRows, CsvOptions, CsvStream, ExpectedColumns};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::block::Block;
 use super::error::DataError;
 use super::input::Input;
+use super::share::Piece;
 use super::source::RowSource;
 use super::table::{Shape, Step, Table};
 
@@ -119,6 +120,22 @@ impl CsvStream {
         self.csv_crate_only = true;
         self.table.iter_mut().for_each(Table::leave_out_the_fast_way);
         self
+    }
+
+    /// Reads one share of some files that are dealt: the columns are settled by `first`, the first of all files, and the
+    /// rows are those of `pieces`, of which there may be none.
+    pub fn open_share(first: Input, pieces: &[Piece], options: CsvOptions) -> Result<CsvStream, DataError> {
+        let mut stream = CsvStream::open(vec![first], options)?;
+        stream.table = None;
+        stream.bytes = Arc::new(AtomicU64::new(0));
+        stream.total_bytes = Some(pieces.iter().map(|piece| piece.bytes).sum());
+        if pieces.iter().any(|piece| piece.range.is_some()) {
+            // A range begins anywhere, so there is nothing to detect in its first line.
+            stream.options.has_header = Some(stream.named());
+        }
+        stream.waiting =
+            pieces.iter().map(|piece| piece.input(stream.shape.named)).collect::<Result<_, _>>()?;
+        Ok(stream)
     }
 
     /// The names of the columns read: those in the header, or `c1`, `c2` and so on by position in the file.

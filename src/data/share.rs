@@ -1,0 +1,258 @@
+//! Dealing files to shares that can be read apart: whole files, or byte ranges cut at row ends.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::DataError;
+use super::input::{GZIP_MAGIC, Input};
+
+/// A file, or a part of one that begins and ends where a row does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The file.
+    pub file: PathBuf,
+    /// First byte, and the one after the last; the whole file if `None`.
+    pub range: Option<(u64, u64)>,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// Deals files to shares.
+///
+/// Where there are at least as many files as shares, whole files are dealt in turns: the first to the first share, the
+/// second to the second, and so on round. Otherwise the files, one after the other, are cut into byte ranges of
+/// about equal size, each cut moved to the end of the row that it falls in.
+///
+/// # Panics
+/// If there are no shares.
+pub fn deal(files: &[PathBuf], shares: usize) -> Result<Vec<Vec<Piece>>, DataError> {
+    assert!(shares > 0, "there must be a share to deal to");
+    let sizes = files.iter().map(|file| size_of(file)).collect::<Result<Vec<u64>, _>>()?;
+    let mut dealt = vec![Vec::new(); shares];
+    if files.is_empty() {
+        return Err(DataError::NoInputs);
+    }
+    if files.len() >= shares {
+        for (i, (file, &bytes)) in files.iter().zip(&sizes).enumerate() {
+            dealt[i % shares].push(Piece { file: file.clone(), range: None, bytes });
+        }
+        return Ok(dealt);
+    }
+    for file in files {
+        if is_gzip(file)? {
+            let (file, files) = (file.display().to_string(), files.len());
+            return Err(DataError::CannotCut { file, files, shares });
+        }
+    }
+    let total: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
+    let mut begin = 0u128;
+    for (file, &size) in files.iter().zip(&sizes) {
+        for (share, pieces) in dealt.iter_mut().enumerate() {
+            // Where the share would begin and end in this file if rows could be cut.
+            let place = |share: usize| {
+                (total * share as u128 / shares as u128).saturating_sub(begin).min(size.into()) as u64
+            };
+            let (from, to) = (row_end(file, place(share), size)?, row_end(file, place(share + 1), size)?);
+            if from < to {
+                pieces.push(Piece { file: file.clone(), range: Some((from, to)), bytes: to - from });
+            }
+        }
+        begin += u128::from(size);
+    }
+    Ok(dealt)
+}
+
+fn size_of(file: &Path) -> Result<u64, DataError> {
+    let name = || file.display().to_string();
+    match Input::File(file.to_path_buf()).check()? {
+        Some(size) => Ok(size),
+        None => Err(DataError::NotDealt { file: name() }),
+    }
+}
+
+fn failed(file: &Path, source: io::Error) -> DataError {
+    DataError::Unreadable { file: file.display().to_string(), source }
+}
+
+fn is_gzip(file: &Path) -> Result<bool, DataError> {
+    let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
+    let read = File::open(file).and_then(|file| file.take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic));
+    read.map_err(|source| failed(file, source))?;
+    Ok(magic == GZIP_MAGIC)
+}
+
+/// The first place at or after `place` where a row begins, or the end of the file.
+fn row_end(file: &Path, place: u64, size: u64) -> Result<u64, DataError> {
+    if place == 0 || place >= size {
+        return Ok(place.min(size));
+    }
+    let find = || {
+        let mut bytes = File::open(file)?;
+        // A row may begin at `place` itself, if the one before ends there.
+        bytes.seek(SeekFrom::Start(place - 1))?;
+        Ok(place - 1 + line_length(BufReader::new(bytes))?)
+    };
+    find().map_err(|source| failed(file, source)).map(|end: u64| end.min(size))
+}
+
+/// Bytes up to and with the first line end, be it `\n`, `\r\n` or `\r`.
+fn line_length(mut text: impl BufRead) -> io::Result<u64> {
+    let mut length = 0;
+    loop {
+        let held = text.fill_buf()?;
+        if held.is_empty() {
+            return Ok(length);
+        }
+        let Some(end) = held.iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
+            let passed = held.len();
+            length += passed as u64;
+            text.consume(passed);
+            continue;
+        };
+        let is_return = held[end] == b'\r';
+        length += end as u64 + 1;
+        text.consume(end + 1);
+        let pair = is_return && text.fill_buf()?.first() == Some(&b'\n');
+        return Ok(length + u64::from(pair));
+    }
+}
+
+impl Piece {
+    /// The piece as an input; a range that is not at the beginning of its file is given the file's first line if that is
+    /// a header, so that it reads like a file of its own.
+    pub(super) fn input(&self, has_header: bool) -> Result<Input, DataError> {
+        let Some((from, to)) = self.range else { return Ok(Input::File(self.file.clone())) };
+        let open = || {
+            let header = if has_header && from > 0 { first_line(&self.file)? } else { Vec::new() };
+            let mut file = File::open(&self.file)?;
+            file.seek(SeekFrom::Start(from))?;
+            Ok(Cursor::new(header).chain(file.take(to - from)))
+        };
+        let reader = open().map_err(|source| failed(&self.file, source))?;
+        Ok(Input::Reader { name: self.name(), reader: Box::new(reader) })
+    }
+
+    /// What messages call it.
+    fn name(&self) -> String {
+        match self.range {
+            Some((from, _)) if from > 0 => format!("{} from byte {from}", self.file.display()),
+            _ => self.file.display().to_string(),
+        }
+    }
+}
+
+/// All up to the end of the first line that is not blank.
+fn first_line(file: &Path) -> io::Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    let size = fs::metadata(file)?.len();
+    let mut line = 0;
+    while line < size {
+        let mut text = BufReader::new(File::open(file)?);
+        text.seek(SeekFrom::Start(line))?;
+        let length = line_length(&mut text)?;
+        text.seek(SeekFrom::Start(line))?;
+        let begun = whole.len();
+        text.take(length).read_to_end(&mut whole)?;
+        if !whole[begun..].trim_ascii().is_empty() {
+            break;
+        }
+        line += length;
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Block, CsvOptions, CsvStream};
+
+    fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn read(files: &[PathBuf], shares: usize) -> Vec<Vec<f64>> {
+        let read_share = |pieces: Vec<Piece>| {
+            let first = Input::File(files[0].clone());
+            let mut stream = CsvStream::open_share(first, &pieces, CsvOptions::default()).unwrap();
+            let mut block = Block::new(stream.columns().len());
+            let mut values = Vec::new();
+            while stream.read_block(&mut block, 3).unwrap() {
+                values.extend_from_slice(block.values());
+            }
+            values
+        };
+        deal(files, shares).unwrap().into_iter().map(read_share).collect()
+    }
+
+    #[test]
+    fn every_row_is_in_one_share_whatever_the_line_ends_and_the_number_of_shares() {
+        let folder = tempfile::tempdir().unwrap();
+        let expected: Vec<f64> = (0..37).flat_map(|i| [f64::from(i * i), 0.5]).collect();
+        for end in ["\n", "\r\n", "\r"] {
+            for header in ["", "alpha,beta", "\u{feff}alpha,beta"] {
+                for last_end in [true, false] {
+                    let head = (!header.is_empty()).then(|| header.to_string());
+                    let rows = (0..37).map(|i| format!("{},0.5", i * i));
+                    let mut text = head.into_iter().chain(rows).collect::<Vec<_>>().join(end);
+                    text += if last_end { end } else { "" };
+                    let file = written(&folder, "rows.csv", &text);
+                    for shares in [1, 2, 5, 38, 45] {
+                        let found = read(std::slice::from_ref(&file), shares);
+                        assert_eq!(found.concat(), expected, "{shares} shares of {text:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_of_about_equal_size_and_run_on_over_several_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |from: u32, to: u32| (from..to).map(|i| format!("{i},1\n")).collect::<String>();
+        let files = [
+            written(&folder, "a.csv", &("x,y\n".to_string() + &text(1000, 1700))),
+            written(&folder, "b.csv", &("x,y\n".to_string() + &text(1700, 2000))),
+        ];
+        let found = read(&files, 4);
+        assert!(found.iter().all(|share| share.len() / 2 >= 248 && share.len() / 2 <= 252));
+        let rows = found.concat().chunks(2).map(|row| row[0]).collect::<Vec<_>>();
+        assert_eq!(rows, (1000..2000).map(f64::from).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn enough_files_are_dealt_whole_in_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<PathBuf> =
+            (0..5).map(|i| written(&folder, &format!("{i}.csv"), &format!("{i},1\n"))).collect();
+        let shares = read(&files, 2);
+        assert_eq!(shares, [vec![0.0, 1.0, 2.0, 1.0, 4.0, 1.0], vec![1.0, 1.0, 3.0, 1.0]]);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let packed = folder.path().join("rows.csv.gz");
+        fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
+        let said = deal(std::slice::from_ref(&packed), 2).unwrap_err().to_string();
+        assert!(said.contains("rows.csv.gz") && said.contains("at most 1"), "{said}");
+        assert_eq!(deal(&[packed], 1).unwrap()[0].len(), 1);
+        assert!(deal(&[folder.path().join("none.csv")], 2).is_err());
+    }
+
+    #[test]
+    fn a_bad_row_in_a_range_is_named_by_where_the_range_begins() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows: String =
+            (0..100).map(|i| if i == 80 { "x,1\n".into() } else { format!("{i},1\n") }).collect();
+        let file = written(&folder, "rows.csv", &rows);
+        let pieces = &deal(std::slice::from_ref(&file), 2).unwrap()[1];
+        let mut stream = CsvStream::open_share(Input::File(file), pieces, CsvOptions::default()).unwrap();
+        let said = stream.read_block(&mut Block::new(2), 100).unwrap_err().to_string();
+        assert!(said.contains("rows.csv from byte") && said.contains("'x'"), "{said}");
+    }
+}
