@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::data_args::{ModelOutput, read_model};
-use crate::model::{Merged, merge_models};
+use crate::model::{Merged, Model, merge_models};
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///
-/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned the same rows are refused. The order of the shards does not matter, and a merged model can be merged again with others of the same prior.
+/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned the same rows are refused. The order of the shards does not matter, and a merged model can be merged again with others of the same prior. Where shards were numbered ('fit --shard 3/8'), those that are missing are named and nothing is written, unless --partial is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data first.csv --k 5 --out prior.json
-  gmm-bmm fit --data part1.csv --prior prior.json --out p1.json     # on any machine
-  gmm-bmm fit --data part2.csv --prior prior.json --out p2.json
+  gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json     # on any machine
+  gmm-bmm fit --data part2.csv --prior prior.json --shard 2/2 --out p2.json
   gmm-bmm merge --prior prior.json p1.json p2.json --out model.json")]
 pub(super) struct Args {
     /// The common prior that every shard grew from
@@ -38,6 +38,10 @@ pub(super) struct Args {
     /// Fail unless there are exactly so many shards, so that a lost one is noticed
     #[arg(long, value_name = "N")]
     expect: Option<usize>,
+
+    /// Merge although numbered shards are missing, and name them in a warning
+    #[arg(long)]
+    partial: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -49,6 +53,8 @@ struct MergeResult {
     damping: Vec<f64>,
     disagreement: Vec<f64>,
     permuted: Vec<String>,
+    /// Numbers of the shards that are not in the model.
+    missing: Vec<u32>,
     out: PathBuf,
 }
 
@@ -56,8 +62,15 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if let Some(expected) = args.expect {
         let found = args.shards.len();
         anyhow::ensure!(
-            expected == found,
-            "{found} shards were given where {expected} are expected: one is lost"
+            found <= expected,
+            "{found} shards were given where {expected} are expected: leave out those of other runs"
+        );
+        anyhow::ensure!(
+            found == expected,
+            "{found} shards were given where {expected} are expected, so {} lost: learn what is missing beside {}, or \
+             number shards with 'fit --shard I/N', so that the missing ones can be named",
+            if expected - found == 1 { "one is".to_string() } else { format!("{} are", expected - found) },
+            listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())))
         );
     }
     let out = ModelOutput::open(&args.out)?;
@@ -71,6 +84,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let shards = args.shards.par_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     bar.finish_and_clear();
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
+    let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
     for (j, lambda) in report.damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
         console.warn(&format!(
@@ -91,10 +105,39 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         damping: report.damping,
         disagreement: report.disagreement,
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
+        missing,
         out: args.out.clone(),
     };
     console.result(&result, describe)?;
     Ok(())
+}
+
+/// Names the shards that are missing, and returns their numbers if the merge may do without them.
+fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Result<Vec<u32>> {
+    let Some(numbered) = model.lineage.as_ref().and_then(|lineage| lineage.numbered.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    let missing = numbered.missing();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    let names = listed(missing.iter().map(u32::to_string));
+    let what = if missing.len() == 1 { "shard" } else { "shards" };
+    let what = format!("{what} {names} of {} missing", numbered.of);
+    anyhow::ensure!(
+        partial,
+        "{what}: learn what is missing with 'fit --prior --shard', or merge with --partial"
+    );
+    console.warn(&format!("{what}: the model has not learned their rows"));
+    Ok(missing)
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let shown: Vec<String> = names.take(MOST).collect();
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
 fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &Console) {

@@ -1,6 +1,6 @@
 //! Merging model files that were learned apart from one common prior.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,30 @@ pub struct Lineage {
     pub prior_rows: u64,
     /// Of the rows of each shard in this model.
     pub shards: Vec<Fingerprint>,
+    /// Their numbers, where they were given some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbered: Option<Numbered>,
     /// How well the shards fitted together, once merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergeReport>,
+}
+
+/// Which of how many shards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Numbered {
+    /// How many there are in all.
+    pub of: u32,
+    /// Those that are here, counted from 1.
+    pub shards: Vec<u32>,
+}
+
+impl Numbered {
+    /// Those that are not here.
+    pub fn missing(&self) -> Vec<u32> {
+        let here: HashSet<u32> = self.shards.iter().copied().collect();
+        (1..=self.of).filter(|nth| !here.contains(nth)).collect()
+    }
 }
 
 /// Why models cannot be merged.
@@ -72,6 +93,34 @@ pub enum MergeError {
         /// The shard.
         shard: Fingerprint,
     },
+    /// Some shards have numbers, and this one has none or is of another number of shards.
+    #[error(
+        "'{name}' is {found}, but '{other}' is {expected}: number all shards of a run alike with 'fit --shard I/N'"
+    )]
+    OtherNumbers {
+        /// The model.
+        name: String,
+        /// What it is.
+        found: String,
+        /// The one that it differs from.
+        other: String,
+        /// What that is.
+        expected: String,
+    },
+    /// One number twice.
+    #[error(
+        "'{first}' and '{second}' are both shard {nth} of {of}: a retried shard counts once, leave one out"
+    )]
+    SameNumber {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
+        /// The number.
+        nth: u32,
+        /// How many shards there are.
+        of: u32,
+    },
     /// Nothing to merge.
     #[error("there is nothing to merge: name at least one shard")]
     Nothing,
@@ -111,6 +160,7 @@ impl Model {
             prior: self.prior_fingerprint()?,
             prior_rows: self.rows,
             shards: Vec::new(),
+            numbered: None,
             merged: None,
         };
         let mut begun = self.clone();
@@ -134,6 +184,7 @@ impl Model {
 pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
     let expected = prior.prior_fingerprint()?;
     check_belonging(prior, shards, expected)?;
+    let numbered = check_numbers(shards)?;
     // In an order of their own, so that the same shards give the same bits however they are listed.
     let mut shards: Vec<&(String, Model)> = shards.iter().collect();
     shards.sort_by(|(_, a), (_, b)| {
@@ -175,6 +226,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         prior: expected,
         prior_rows: prior.rows,
         shards: parts,
+        numbered,
         merged: Some(report.clone()),
     });
     Ok(Merged { model, report, permuted })
@@ -214,6 +266,35 @@ fn check_belonging(
         }
     }
     Ok(())
+}
+
+/// That shards are numbered alike and each is there once; their numbers together.
+fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeError> {
+    let of = |model: &Model| model.lineage.as_ref().and_then(|lineage| lineage.numbered.clone());
+    let describe = |of: Option<u32>| of.map_or("not numbered".to_string(), |of| format!("of {of} shards"));
+    let Some((first, model)) = shards.first() else { return Ok(None) };
+    let expected = of(model).map(|numbered| numbered.of);
+    let mut owners: BTreeMap<u32, &str> = BTreeMap::new();
+    for (name, model) in shards {
+        let numbered = of(model);
+        let found = numbered.as_ref().map(|numbered| numbered.of);
+        if found != expected {
+            let (found, expected) = (describe(found), describe(expected));
+            return Err(MergeError::OtherNumbers {
+                name: name.clone(),
+                found,
+                other: first.clone(),
+                expected,
+            });
+        }
+        for nth in numbered.iter().flat_map(|numbered| numbered.shards.iter().copied()) {
+            if let Some(first) = owners.insert(nth, name) {
+                let (first, second, of) = (first.to_string(), name.clone(), found.unwrap_or(0));
+                return Err(MergeError::SameNumber { first, second, nth, of });
+            }
+        }
+    }
+    Ok(expected.map(|of| Numbered { of, shards: owners.into_keys().collect() }))
 }
 
 fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {

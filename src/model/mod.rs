@@ -5,7 +5,7 @@ mod merge;
 mod output;
 mod seal;
 
-pub use merge::{Lineage, MergeError, Merged, merge_models};
+pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
 pub use seal::Seal;
 
