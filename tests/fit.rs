@@ -351,3 +351,49 @@ fn a_million_rows_take_no_more_memory_than_a_thousand() {
     assert!(peak > 0 && peak < 100_000, "peak memory {peak} kB");
     println!("peak memory {peak} kB");
 }
+
+#[test]
+fn several_processes_that_would_write_one_file_are_refused() {
+    let place = with_clusters(2000);
+    let fit = |algo: &str, rank: &str| {
+        let mut command = place.command(&format!("fit --data rows.csv --k 3 --algo {algo} --out model.json"));
+        command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", rank);
+        let assert = command.assert().code(2);
+        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+    };
+    assert!(fit("obmm", "0").contains("write the same file"));
+    // Said by the first alone.
+    assert_eq!(fit("obmm", "3"), "");
+    #[cfg(not(feature = "mpi"))]
+    {
+        let said = fit("odmm", "0");
+        assert!(said.contains("built without MPI") && said.contains("--features mpi"), "{said}");
+    }
+    assert!(!place.path("model.json").exists());
+}
+
+#[test]
+fn first_rows_can_be_left_out() {
+    let place = with_clusters(3000);
+    let text = place.read("rows.csv");
+    let lines: Vec<&str> = text.lines().collect();
+    place.write("rest.csv", &format!("{}\n{}\n", lines[0], lines[1201..2701].join("\n")));
+    place.run("fit --data rest.csv --k 2 --out rest.json").success();
+    place.run("fit --data rows.csv --skip 1200 --limit 1500 --k 2 --out skipped.json").success();
+    assert_eq!(place.read("rest.json"), place.read("skipped.json"));
+    place.refuses("fit --data rows.csv --skip 3000 --k 2 --out model.json", 1, &["0 rows"]);
+}
+
+#[test]
+fn a_pattern_stands_for_the_files_that_it_matches() {
+    let place = with_clusters(0);
+    let rows = clusters(3000, 3, 1);
+    for (name, from) in [("p-1.csv", 0), ("p-2.csv", 1500)] {
+        let part = rows.slice(ndarray::s![from..from + 1500, ..]).to_owned();
+        place.write(name, &as_csv(&part, &["a", "b", "c"]));
+    }
+    place.run("fit --data p-*.csv --k 2 --out pattern.json").success();
+    place.run("fit --data p-1.csv --data p-2.csv --k 2 --out named.json").success();
+    assert_eq!(place.read("pattern.json"), place.read("named.json"));
+    place.refuses("fit --data q-*.csv --k 2 --out model.json", 1, &["no file matches 'q-*.csv'"]);
+}

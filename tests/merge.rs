@@ -163,7 +163,11 @@ fn what_does_not_belong_together_is_refused() {
     place.refuses(&merge("both.json p2.json"), 1, &["both.json", "p2.json", "same rows"]);
     place.refuses(&merge("p1.json missing.json"), 1, &["missing.json"]);
     place.refuses("merge --prior batch.json p1.json --out m.json", 1, &["'em'"]);
-    place.refuses("merge --prior prior.json p1.json --expect 2 --out m.json", 1, &["one is lost"]);
+    place.refuses(
+        "merge --prior prior.json p1.json --expect 2 --out m.json",
+        1,
+        &["one is lost", "'p1.json'"],
+    );
     place.refuses("fit --data part1.csv --prior batch.json --out m.json", 1, &["batch.json", "prior"]);
     place.refuses("fit --data part1.csv --prior prior.json --k 3 --out m.json", 2, &["--prior"]);
     // The same rows in another order are the same shard.
@@ -214,4 +218,73 @@ fn a_shard_can_be_stopped_and_gone_on_with() {
     // What was resumed holds the first half too: together they would count it twice.
     place.refuses("merge --prior prior.json half.json whole.json --out m.json", 1, &["same rows"]);
     place.run("merge --prior prior.json whole.json p2.json --out m.json").success();
+}
+
+#[test]
+fn numbered_shards_that_are_missing_or_repeated_are_named() {
+    let place = with_parts();
+    for i in [1, 2] {
+        let line = format!("fit --data part{i}.csv --prior prior.json --shard {i}/3 --out n{i}.json");
+        place.run(&line).success();
+    }
+    let merge = |shards: &str| format!("merge --prior prior.json {shards} --out m.json");
+    place.refuses(&merge("n1.json n2.json"), 1, &["shard 3 of 3 missing", "--partial"]);
+    place.refuses(&merge("n2.json"), 1, &["shards 1, 3 of 3 missing"]);
+    place.refuses(&merge("n1.json p2.json"), 1, &["p2.json", "not numbered"]);
+    // A shard that is retried, even on other rows, is still the same shard.
+    place.run("fit --data part0.csv --prior prior.json --shard 2/3 --out again.json").success();
+    place.refuses(
+        &merge("n2.json again.json n1.json"),
+        1,
+        &["'n2.json' and 'again.json' are both shard 2 of 3"],
+    );
+    place.run("fit --data part0.csv --prior prior.json --shard 3/4 --out other.json").success();
+    place.refuses(&merge("n1.json other.json"), 1, &["other.json", "of 4 shards"]);
+    let result = place.json(&(merge("n1.json n2.json") + " --partial"));
+    assert_eq!(result["missing"], serde_json::json!([3]));
+    // A partial merge is merged on with what was missing.
+    place.run("fit --data part0.csv --prior prior.json --shard 3/3 --out n3.json").success();
+    place.refuses("merge --prior prior.json m.json n2.json --out all.json", 1, &["same rows"]);
+    place.run("merge --prior prior.json m.json n3.json --out all.json").success();
+    for wrong in ["0/3", "4/3", "3", "a/b"] {
+        let line = format!("fit --data part1.csv --prior prior.json --shard {wrong} --out x.json");
+        place.refuses(&line, 2, &["--shard"]);
+    }
+}
+
+#[test]
+fn shards_that_read_their_own_parts_give_what_the_same_parts_give_one_by_one() {
+    let place = Workplace::new();
+    let rows = clusters(9000, 3, 1);
+    for (i, part) in rows.axis_chunks_iter(Axis(0), 3000).enumerate() {
+        place.write(&format!("part{i}.csv"), &as_csv(&part.to_owned(), &["a", "b", "c"]));
+    }
+    let line = "fit --data part*.csv --k 3 --algo odmm --deal parts --shards 3";
+    place.run(&format!("{line} --threads 1 --out one.json")).success();
+    place.run(&format!("{line} --threads 7 --out seven.json")).success();
+    assert_eq!(place.read("one.json"), place.read("seven.json"));
+    // The warm-up is the first 1000 rows of the first part, which goes on with its rest.
+    place.run("fit --data part0.csv --limit 1000 --k 3 --out prior.json").success();
+    for (i, part) in ["part0.csv --skip 1000", "part1.csv", "part2.csv"].iter().enumerate() {
+        place.run(&format!("fit --data {part} --prior prior.json --out p{i}.json")).success();
+    }
+    place.run("merge --prior prior.json p0.json p1.json p2.json --out merged.json").success();
+    let posterior = |name: &str, kind: &str| -> Posterior {
+        let model: Value = serde_json::from_str(&place.read(name)).unwrap();
+        serde_json::from_value(model["learned"][kind]["posterior"].clone()).unwrap()
+    };
+    assert_same(&posterior("one.json", "sharded"), &posterior("merged.json", "bayes"), 1e-10);
+}
+
+#[test]
+fn parts_that_cannot_be_dealt_are_refused() {
+    let place = with_parts();
+    let fit = "fit --k 3 --out m.json --deal parts";
+    place.refuses(&format!("{fit} --data part0.csv"), 2, &["--algo odmm"]);
+    let fit = format!("{fit} --algo odmm");
+    place.refuses(&format!("{fit} --data -"), 1, &["standard input", "file"]);
+    place.refuses(&format!("{fit} --data part0.csv --limit 100"), 2, &["--limit"]);
+    place.refuses(&format!("{fit} --data part0.csv --trace t.csv"), 2, &["--deal rows"]);
+    place.refuses(&format!("{fit} --data part0.csv --shards 10"), 1, &["start wants 1000", "fewer shards"]);
+    place.refuses(&format!("{fit} --data nothing*.csv"), 1, &["nothing*.csv"]);
 }

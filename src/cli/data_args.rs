@@ -7,12 +7,13 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::UsageError;
 use super::console::{Console, stdout_failed};
 use crate::data::{
-    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, RowSource,
-    ShuffleBuffer,
+    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece,
+    RowSource, ShuffleBuffer, deal,
 };
 use crate::model::{ColumnNames, Model, OutputFile, Seal};
 
@@ -21,7 +22,7 @@ use crate::model::{ColumnNames, Model, OutputFile, Seal};
 pub(super) struct DataArgs {
     /// CSV file to read (also .gz), '-' for standard input, or the name of a set in the catalogue; repeatable
     ///
-    /// Several files are read one after the other as one stream. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
+    /// Several files are read one after the other as one stream; a pattern such as 'part-*.csv' stands for the files that it matches, in the order of their names. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
     #[arg(long, required = true, value_name = "FILE|NAME")]
     pub data: Vec<PathBuf>,
 
@@ -51,6 +52,10 @@ pub(super) struct ReadingArgs {
     /// What to do about a row with a cell that is not a number
     #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
     bad_rows: BadRowsArg,
+
+    /// Leave out so many first rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
 
     /// Stop after so many rows
     #[arg(long, value_name = "N")]
@@ -105,12 +110,90 @@ impl DataArgs {
     ) -> anyhow::Result<Rows> {
         self.reading.open(&self.data, seed, expected, console)
     }
+
+    /// The files and names, patterns expanded.
+    pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        expand(&self.data)
+    }
+
+    /// Deals the files to parts that are read apart.
+    pub fn deal(&self, parts: usize) -> anyhow::Result<Dealt> {
+        let mut options = self.reading.options(None);
+        let inputs = self.reading.inputs(&self.data, &mut options)?;
+        let files = inputs.into_iter().map(|input| match input {
+            Input::File(path) => Ok(path),
+            other => Err(DataError::NotDealt { file: other.name() }),
+        });
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        Ok(Dealt { first: files[0].clone(), columns: options.columns, parts: deal(&files, parts)? })
+    }
+
+    /// Opens one part.
+    pub fn open_part(
+        &self,
+        dealt: &Dealt,
+        part: usize,
+        seed: u64,
+        console: &Console,
+    ) -> anyhow::Result<Rows> {
+        let options = CsvOptions { columns: dealt.columns.clone(), ..self.reading.options(None) };
+        let stream = CsvStream::open_share(Input::File(dealt.first.clone()), &dealt.parts[part], options)?;
+        Ok(self.reading.rows(stream, seed, console))
+    }
+}
+
+/// Files dealt to parts, for any process to open.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Dealt {
+    /// The file that settles the columns.
+    first: PathBuf,
+    columns: Vec<String>,
+    parts: Vec<Vec<Piece>>,
+}
+
+impl Dealt {
+    pub fn bytes_of(&self, part: usize) -> u64 {
+        self.parts[part].iter().map(|piece| piece.bytes).sum()
+    }
+
+    pub fn total_bytes(&self) -> u64 {
+        (0..self.parts.len()).map(|part| self.bytes_of(part)).sum()
+    }
+}
+
+/// Reads past some first rows.
+fn leave_out(stream: &mut CsvStream, mut rows: u64) -> Result<(), DataError> {
+    let mut block = Block::new(stream.columns().len());
+    while rows > 0 && stream.read_block(&mut block, rows.min(4096) as usize)? {
+        rows -= block.rows() as u64;
+    }
+    Ok(())
+}
+
+/// Expands patterns that no shell has expanded. A file whose name looks like a pattern is that file.
+fn expand(data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::with_capacity(data.len());
+    for path in data {
+        let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']) && !path.exists());
+        let Some(pattern) = pattern else {
+            files.push(path.clone());
+            continue;
+        };
+        let found =
+            glob::glob(pattern).map_err(|error| usage(format!("'{pattern}' is no pattern: {error}")))?;
+        let before = files.len();
+        for file in found {
+            files.push(file?);
+        }
+        anyhow::ensure!(files.len() > before, "no file matches '{pattern}': check the path");
+    }
+    Ok(files)
 }
 
 impl ReadingArgs {
     /// The same, for data that are to be read whole and in order: test rows.
     pub fn whole(&self) -> Self {
-        ReadingArgs { limit: None, shuffle_buffer: None, ..self.clone() }
+        ReadingArgs { skip: 0, limit: None, shuffle_buffer: None, ..self.clone() }
     }
 
     /// Whether rows are shuffled as they come.
@@ -126,7 +209,22 @@ impl ReadingArgs {
         expected: Option<ExpectedColumns>,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut options = CsvOptions {
+        let mut options = self.options(expected);
+        let inputs = self.inputs(data, &mut options)?;
+        // The limit is of rows that are given out; the stream counts those left out too.
+        options.limit = self.limit.map(|limit| limit.saturating_add(self.skip));
+        let mut stream = CsvStream::open(inputs, options)?;
+        leave_out(&mut stream, self.skip)?;
+        Ok(self.rows(stream, seed, console))
+    }
+
+    /// Whether only some rows are wanted, by their place.
+    pub fn picks_rows(&self) -> bool {
+        self.limit.is_some() || self.skip > 0
+    }
+
+    fn options(&self, expected: Option<ExpectedColumns>) -> CsvOptions {
+        CsvOptions {
             delimiter: self.delimiter,
             has_header: self.no_header.then_some(false),
             columns: self.columns.clone(),
@@ -137,10 +235,15 @@ impl ReadingArgs {
             },
             limit: self.limit,
             expected,
-        };
-        let inputs =
-            data.iter().map(|path| self.input(path, data.len(), &mut options)).collect::<Result<_, _>>()?;
-        let stream = CsvStream::open(inputs, options)?;
+        }
+    }
+
+    fn inputs(&self, data: &[PathBuf], options: &mut CsvOptions) -> anyhow::Result<Vec<Input>> {
+        let data = expand(data)?;
+        data.iter().map(|path| self.input(path, data.len(), options)).collect()
+    }
+
+    fn rows(&self, stream: CsvStream, seed: u64, console: &Console) -> Rows {
         let named = stream.named();
         let source = match self.shuffle_buffer {
             Some(slots) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots as usize, seed))),
@@ -148,7 +251,7 @@ impl ReadingArgs {
         };
         let mut rows = Rows { source, named, told: 0 };
         rows.tell_notices(console);
-        Ok(rows)
+        rows
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
@@ -227,6 +330,11 @@ impl Rows {
 
     pub fn rows_skipped(&self) -> u64 {
         self.stream().rows_skipped()
+    }
+
+    /// Where the first skipped row is and what is wrong with it.
+    pub fn first_skipped(&self) -> Option<String> {
+        self.stream().first_skipped().map(String::from)
     }
 
     /// Tells what there is to tell once all rows are read.

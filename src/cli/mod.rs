@@ -9,6 +9,7 @@ mod datasets;
 mod eval;
 mod figure1;
 mod fit;
+mod launch;
 mod manuals;
 mod merge;
 mod pass;
@@ -75,13 +76,21 @@ struct Interrupted(String);
 
 /// Runs the command that the process was called with.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        if error.use_stderr() && launch::is_another_first() {
+            std::process::exit(2);
+        }
+        error.exit()
+    });
     let console = Console::new(cli.json, cli.quiet);
     match run(cli, &console) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            console.error(&error);
+            // Of processes started together all would say the same of how they were called.
+            if !(error.is::<UsageError>() && launch::is_another_first()) {
+                console.error(&error);
+            }
             ExitCode::from(exit_code(&error))
         }
     }

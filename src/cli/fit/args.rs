@@ -1,0 +1,272 @@
+//! The arguments of `gmm-bmm fit`.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+use crate::cli::console::Console;
+use crate::cli::data_args::{DataArgs, KRange, create_output, parse_k, usage};
+use crate::cli::trace::Trace;
+use crate::learn::{Algorithm, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::model::ColumnNames;
+
+/// Learn a mixture from a stream in one pass and write a model file
+///
+/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  gmm-bmm fit --data abalone --k 5 --out model.json
+  zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
+  gmm-bmm fit --data day2.csv --resume model.json --out model.json
+  gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
+  gmm-bmm fit --data big.csv --k 8 --out model.json --algo odmm --shards 8
+  gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm --deal parts --shards 8
+  mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm    # a build with MPI
+  gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
+  gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv")]
+pub(in crate::cli) struct Args {
+    /// Number of components, or a range such as 2..10 (both ends included)
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present_any = ["resume", "prior"])]
+    pub(super) k: Option<KRange>,
+
+    /// Where to write the model ('-' is standard output)
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) out: PathBuf,
+
+    /// How to learn
+    #[arg(long, value_enum, default_value_t = Algo::Obmm)]
+    pub(super) algo: Algo,
+
+    /// Seed of all random choices: the same seed gives the same model, bit for bit
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+
+    /// Rows that the start is fitted to [default: the larger of 1000 and 10·K·columns]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) init_rows: Option<u32>,
+
+    #[command(flatten)]
+    pub(super) data: DataArgs,
+
+    #[command(flatten)]
+    pub(super) obmm: ObmmArgs,
+
+    #[command(flatten)]
+    pub(super) odmm: OdmmArgs,
+
+    #[command(flatten)]
+    pub(super) oem: OemArgs,
+
+    /// Learn one shard from this model as the common prior; combine shards with 'gmm-bmm merge'
+    #[arg(long, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL)]
+    pub(super) prior: Option<PathBuf>,
+
+    /// Which of how many shards this is, such as 3/8: 'gmm-bmm merge' then names those that are missing
+    #[arg(long, value_name = "I/N", help_heading = "oDMM", requires = "prior", value_parser = parse_shard)]
+    pub(super) shard: Option<(u32, u32)>,
+
+    /// Go on from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
+    #[arg(long, value_name = "MODEL", help_heading = "Going on",
+          conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "prior")]
+    pub(super) resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) checkpoint: CheckpointArgs,
+
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
+}
+
+/// What a run that begins from a model takes from it.
+const FIXED_BY_A_MODEL: [&str; 11] = [
+    "k",
+    "algo",
+    "seed",
+    "init_rows",
+    "moments",
+    "discount",
+    "shards",
+    "deal",
+    "warmup",
+    "alpha",
+    "count_start",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Algo {
+    /// Online Bayesian Moment Matching
+    Obmm,
+    /// Online EM (Cappé & Moulines), the baseline
+    Oem,
+    /// oBMM on shards, learned in parallel and merged
+    Odmm,
+    /// Batch EM with restarts; holds all rows in memory
+    Em,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oBMM")]
+pub(super) struct ObmmArgs {
+    /// Which moments each step keeps: 'paper' follows the paper's printed equations
+    #[arg(long, value_enum, default_value_t = MomentsArg::Whitened)]
+    pub(super) moments: MomentsArg,
+
+    /// How fast early rows lose weight, from 0 (exact Bayes) to below 1
+    #[arg(long, value_name = "BETA", default_value_t = 0.0)]
+    pub(super) discount: f64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum MomentsArg {
+    Whitened,
+    Paper,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oDMM")]
+pub(super) struct OdmmArgs {
+    /// Shards that rows are dealt to; the model depends on it, but not on the number of threads [default: 5, or the ranks
+    /// of an MPI job]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) shards: Option<u16>,
+
+    /// How rows are dealt to shards [default: rows, or parts in an MPI job]
+    #[arg(long, value_enum)]
+    pub(super) deal: Option<DealBy>,
+
+    /// Rows that all shards share before they part; 0 is the paper's set-up [default: the rows of the start]
+    #[arg(long, value_name = "N")]
+    pub(super) warmup: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DealBy {
+    /// One reader deals 64 rows to each shard in turn
+    Rows,
+    /// Each shard reads its own part: whole files in turns where there are enough, else byte ranges cut at row ends
+    Parts,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "oEM")]
+pub(super) struct OemArgs {
+    /// Exponent of the step (n+3)^−α, from 0.5 to 1
+    #[arg(long, default_value_t = 0.8)]
+    pub(super) alpha: f64,
+
+    /// Whether the step counts the rows of the start ('false' is the printed form, which forgets its start)
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub(super) count_start: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Going on")]
+pub(super) struct CheckpointArgs {
+    /// Save the state here from time to time; the same command, called again after a kill, goes on from it
+    #[arg(long, value_name = "FILE")]
+    pub(super) checkpoint: Option<PathBuf>,
+
+    /// Rows between checkpoints
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) checkpoint_every: u64,
+}
+
+impl CheckpointArgs {
+    /// A place that cannot be written to is told at once, not when the first checkpoint is due.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.checkpoint else { return Ok(()) };
+        if path.exists() && !path.is_dir() && !path.is_file() {
+            return Err(usage(format!(
+                "checkpoint '{}' has to be a file that can be read again",
+                path.display()
+            )));
+        }
+        create_output(path).context("checkpoint").map(drop)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Learning curve")]
+pub(super) struct TraceArgs {
+    /// Write the learning curve to this CSV file
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+
+    /// Rows between points of the curve
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "trace",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) trace_every: u64,
+
+    /// Score each point on these rows (held in memory)
+    #[arg(long, value_name = "FILE|NAME", requires = "trace")]
+    pub(super) test: Option<PathBuf>,
+}
+
+impl Args {
+    pub(super) fn ks(&self) -> Vec<usize> {
+        self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn settings(&self) -> anyhow::Result<FitSettings> {
+        let obmm = ObmmSettings {
+            moments: match self.obmm.moments {
+                MomentsArg::Whitened => Moments::Whitened,
+                MomentsArg::Paper => Moments::Paper,
+            },
+            discount: self.obmm.discount,
+        };
+        let algorithm = match self.algo {
+            Algo::Oem => {
+                Algorithm::Oem(OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start })
+            }
+            Algo::Odmm => {
+                let shards = self.odmm.shards.map_or(DEFAULT_SHARDS, usize::from);
+                Algorithm::Odmm(OdmmSettings { obmm, shards, warmup: self.odmm.warmup })
+            }
+            Algo::Obmm | Algo::Em => Algorithm::Obmm(obmm),
+        };
+        algorithm.check().map_err(|error| usage(error.to_string()))?;
+        let init_rows = self.init_rows.map(|rows| rows as usize);
+        Ok(FitSettings { algorithm, ks: self.ks(), seed: self.seed, init_rows })
+    }
+}
+
+impl TraceArgs {
+    pub(super) fn open(
+        &self,
+        data: &DataArgs,
+        seed: u64,
+        columns: &ColumnNames,
+        console: &Console,
+    ) -> anyhow::Result<Option<Trace>> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let file = create_output(path)?;
+        let test = match &self.test {
+            None => None,
+            Some(test) => {
+                let expected = Some(columns.clone().into());
+                let whole = data.reading.whole();
+                Some(whole.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
+            }
+        };
+        Ok(Some(Trace::new(file, test)?))
+    }
+}
+
+/// As in the paper.
+const DEFAULT_SHARDS: usize = 5;
+
+/// Parses `3/8`, the third of eight.
+fn parse_shard(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text.split_once('/').and_then(|(nth, of)| Some((nth.parse().ok()?, of.parse().ok()?)));
+    match parsed {
+        Some((nth, of)) if (1..=of).contains(&nth) && of <= MOST_NUMBERED => Ok((nth, of)),
+        _ => Err(format!(
+            "give a number and how many there are, such as 3/8, from 1/N to N/N, N at most {MOST_NUMBERED}"
+        )),
+    }
+}
+
+/// Their numbers are held in every model.
+const MOST_NUMBERED: u32 = 1_000_000;

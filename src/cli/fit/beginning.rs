@@ -1,0 +1,89 @@
+//! Where an online fit begins.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::Args;
+use crate::cli::console::Console;
+use crate::cli::data_args::{read_model, usage};
+use crate::cli::pass::Provenance;
+use crate::learn::{Fingerprint, OnlineFit};
+use crate::model::{Lineage, Numbered};
+
+/// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
+pub(super) struct Beginning {
+    /// `None` begins from nothing.
+    pub(super) from: Option<(Provenance, OnlineFit)>,
+    /// Rows of the present data that are learned already, and what they were.
+    pub(super) learned_before: Option<(u64, Fingerprint)>,
+}
+
+pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
+    let from = match (&args.resume, &args.prior) {
+        (Some(model), _) => Some(read_resumable(model)?),
+        (None, Some(prior)) => Some(read_prior(prior, args.shard)?),
+        (None, None) => None,
+    };
+    let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None }) };
+    let (saved, fit, seen) = read_checkpoint(path)?;
+    let name = path.display();
+    let same = match &from {
+        Some((begun, _)) => saved.settings == begun.settings && same_shard(&saved.lineage, &begun.lineage),
+        None => saved.settings == args.settings()? && saved.lineage.is_none(),
+    };
+    if !same {
+        return Err(usage(format!(
+            "checkpoint '{name}' is of a run with other settings: delete it, or name another file"
+        )));
+    }
+    let learned_before = from.as_ref().map_or(0, |(_, fit)| fit.rows());
+    if fit.rows() <= learned_before {
+        return Err(usage(format!(
+            "checkpoint '{name}' is older than the model to resume, so that run seems to have finished: \
+             delete the checkpoint if these rows are really to be learned"
+        )));
+    }
+    let skip = fit.rows() - learned_before;
+    console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
+    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)) })
+}
+
+fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
+    let of = |lineage: &Option<Lineage>| lineage.as_ref().map(|l| (l.prior, l.numbered.clone()));
+    of(a) == of(b)
+}
+
+fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
+    let model = read_model(path)?;
+    let Some((settings, state)) = model.to_fit() else {
+        return Err(usage(format!(
+            "'{}' was made by '{}', which cannot go on row by row: resume a model of obmm, odmm or oem",
+            path.display(),
+            model.algorithm.name()
+        )));
+    };
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit))
+}
+
+/// A checkpoint goes on with the very shard that it is in the middle of.
+fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint)> {
+    let model = read_model(path).context("checkpoint")?;
+    let (Some((settings, state, lineage)), Some(seen)) = (model.to_interrupted_fit(), model.checkpoint)
+    else {
+        return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
+    };
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit, seen))
+}
+
+fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provenance, OnlineFit)> {
+    let model = read_model(path)?;
+    let (settings, state, mut lineage) =
+        model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
+    lineage.numbered = shard.map(|(nth, of)| Numbered { of, shards: vec![nth] });
+    let fit = OnlineFit::restore(settings.clone(), state)?;
+    Ok((Provenance { settings, columns: model.column_names(), lineage: Some(lineage) }, fit))
+}

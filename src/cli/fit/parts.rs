@@ -1,0 +1,264 @@
+//! `fit --algo odmm --deal parts`: each shard reads and learns its own part of the data. Here the shards share a process;
+//! in an MPI job each is a rank, and does the same.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ndarray::s;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::args::DealBy;
+use super::{Args, CandidateResult, FitResult};
+use crate::cli::Interrupted;
+use crate::cli::advice;
+use crate::cli::ahead::{Ahead, Next};
+use crate::cli::console::Console;
+use crate::cli::data_args::{Dealt, usage};
+use crate::cli::pass::watch_for_interrupt;
+use crate::data::Block;
+use crate::learn::{Algorithm, CommonGround, FitSettings, OnlineFit, ShardFindings, WarmUp};
+use crate::model::{ColumnNames, Model};
+
+/// All that a shard needs to know to begin.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Beginnings {
+    pub dealt: Dealt,
+    pub ground: CommonGround,
+    columns: Vec<String>,
+    named: bool,
+}
+
+/// What became of one part.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PartEnd {
+    findings: ShardFindings,
+    rows_skipped: u64,
+    first_skipped: Option<String>,
+    read_seconds: f64,
+    learn_seconds: f64,
+}
+
+/// Who is told how far a part is, and who may stop it.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    /// Called with the rows and bytes since the last call.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Refuses what only makes sense where one reader sees all rows, and gives the settings of the run.
+pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
+    if args.resume.is_some() || args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
+        return Err(usage(
+            "shards that read their own parts cannot be resumed, and have no checkpoints and no learning curve: \
+             use --deal rows in one process, or learn each shard with 'fit --prior' and --checkpoint",
+        ));
+    }
+    if args.data.reading.picks_rows() {
+        return Err(usage(
+            "--skip and --limit count the rows of one reader: leave them out, or use --deal rows",
+        ));
+    }
+    let mut settings = args.settings()?;
+    if let Algorithm::Odmm(odmm) = &mut settings.algorithm {
+        odmm.shards = shards;
+    }
+    Ok(settings)
+}
+
+/// Whether shards read their own parts in this process.
+pub(super) fn is_asked_for(args: &Args) -> bool {
+    args.odmm.deal == Some(DealBy::Parts)
+}
+
+/// All shards in this process, as many at a time as there are threads.
+pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+    let Algorithm::Odmm(odmm) = args.settings()?.algorithm else {
+        return Err(usage("--deal parts is for shards: use it with --algo odmm"));
+    };
+    let settings = check(args, odmm.shards)?;
+    let dealt = args.data.deal(odmm.shards)?;
+    let bar = console.progress(Some(dealt.total_bytes()));
+    let begun = Instant::now();
+    let learned = AtomicU64::new(0);
+    let progress = |rows: u64, bytes: u64| {
+        let rows = rows + learned.fetch_add(rows, Ordering::Relaxed);
+        bar.inc(bytes);
+        bar.set_message(format!("{rows} rows, {:.0} rows/s", rows as f64 / begun.elapsed().as_secs_f64()));
+    };
+    let watch = Watch { progress: &progress, interrupted: watch_for_interrupt() };
+    let (beginnings, first) = begin(args, settings, dealt, watch, console)?;
+    let first = Mutex::new(Some(first));
+    let ends = (0..odmm.shards).into_par_iter().map(|share| {
+        let taken = if share == 0 { first.lock().expect("nobody panics").take() } else { None };
+        let part = match taken {
+            Some(first) => first,
+            None => Part::open(args, &beginnings, share, watch)?,
+        };
+        part.learn(&beginnings.ground)
+    });
+    let ends = ends.collect::<anyhow::Result<Vec<PartEnd>>>()?;
+    bar.finish_and_clear();
+    let wall = begun.elapsed();
+    finish(&beginnings, &ends, wall, console)
+}
+
+/// Learns the warm-up from the first part, which is then gone on with.
+pub(super) fn begin<'a>(
+    args: &Args,
+    settings: FitSettings,
+    dealt: Dealt,
+    watch: Watch<'a>,
+    console: &Console,
+) -> anyhow::Result<(Beginnings, Part<'a>)> {
+    let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
+    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    advice::tell_size(&settings, columns.names.len(), console)?;
+    let mut warm = WarmUp::new(columns.names.len(), settings)?;
+    let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+    let mut learning = Duration::ZERO;
+    let mut rest = None;
+    while rest.is_none() && warm.rows_wanted() > 0 {
+        let Some(block) = reader.next()? else { break };
+        let wanted = warm.rows_wanted().min(block.rows() as u64) as usize;
+        let started = Instant::now();
+        warm.pass().observe(block.view().slice(s![..wanted, ..]))?;
+        learning += started.elapsed();
+        reader.learned(wanted);
+        if wanted < block.rows() {
+            rest = Some((block, wanted));
+        } else {
+            reader.ahead.give_back(block);
+        }
+    }
+    advice::warn_of_columns(&warm.pass().column_faults(), &columns.names, console);
+    let (ground, mut pass) = warm.part()?;
+    if let Some((block, from)) = rest {
+        let started = Instant::now();
+        pass.observe(block.view().slice(s![from.., ..]))?;
+        learning += started.elapsed();
+        reader.learned(block.rows() - from);
+        reader.ahead.give_back(block);
+    }
+    let beginnings = Beginnings { dealt, ground, columns: columns.names, named: columns.named };
+    Ok((beginnings, Part { pass, reader, learning }))
+}
+
+/// One part being learned.
+pub(super) struct Part<'a> {
+    pass: OnlineFit,
+    reader: Reader<'a>,
+    learning: Duration,
+}
+
+impl<'a> Part<'a> {
+    /// Any part but the first.
+    pub fn open(
+        args: &Args,
+        beginnings: &Beginnings,
+        share: usize,
+        watch: Watch<'a>,
+    ) -> anyhow::Result<Self> {
+        // What there is to say of the columns was said when the first part was opened.
+        let rows = args.data.open_part(&beginnings.dealt, share, args.seed, &Console::new(false, true))?;
+        let pass = beginnings.ground.shard()?;
+        let reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+        Ok(Part { pass, reader, learning: Duration::ZERO })
+    }
+
+    /// Learns all rows that are left.
+    pub fn learn(mut self, ground: &CommonGround) -> anyhow::Result<PartEnd> {
+        while let Some(block) = self.reader.next()? {
+            let started = Instant::now();
+            self.pass.observe(block.view())?;
+            self.learning += started.elapsed();
+            self.reader.learned(block.rows());
+            self.reader.ahead.give_back(block);
+        }
+        let (rows, reading) = self.reader.ahead.finish();
+        Ok(PartEnd {
+            findings: ground.findings(&self.pass)?,
+            rows_skipped: rows.rows_skipped(),
+            first_skipped: rows.first_skipped(),
+            read_seconds: reading.as_secs_f64(),
+            learn_seconds: self.learning.as_secs_f64(),
+        })
+    }
+}
+
+struct Reader<'a> {
+    ahead: Ahead,
+    /// Told of so far.
+    bytes: u64,
+    watch: Watch<'a>,
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> anyhow::Result<Option<Block>> {
+        match self.ahead.next(self.watch.interrupted)? {
+            Next::Rows(block) if !self.watch.interrupted.load(Ordering::Relaxed) => Ok(Some(block)),
+            Next::End => Ok(None),
+            Next::Rows(_) | Next::Interrupted => Err(Interrupted(": nothing was written".into()).into()),
+        }
+    }
+
+    fn learned(&mut self, rows: usize) {
+        let bytes = self.ahead.bytes_read();
+        (self.watch.progress)(rows as u64, bytes - self.bytes);
+        self.bytes = bytes;
+    }
+}
+
+/// Puts the parts together in their order.
+pub(super) fn finish(
+    beginnings: &Beginnings,
+    ends: &[PartEnd],
+    wall: Duration,
+    console: &Console,
+) -> anyhow::Result<(Model, FitResult)> {
+    let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
+    let state = beginnings.ground.gather(&findings)?;
+    let skipped = ends.iter().map(|end| end.rows_skipped).sum();
+    if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_ref()) {
+        console.warn(&format!("{skipped} bad rows were skipped; the first: {first}"));
+    }
+    let empty = findings.iter().filter(|found| found.rows == 0).count();
+    if empty > 0 {
+        console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
+    }
+    let candidates = state
+        .candidates
+        .iter()
+        .map(|c| CandidateResult { k: c.learned.k(), score: c.prequential.mean() })
+        .collect();
+    let columns = ColumnNames { names: beginnings.columns.clone(), named: beginnings.named };
+    let model = Model::from_fit(beginnings.ground.settings(), state, &columns);
+    // Shards read and learn at the same time, so the slowest counts.
+    let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
+    let mut result = FitResult::new(
+        &model,
+        skipped,
+        candidates,
+        most(|end| end.read_seconds),
+        most(|end| end.learn_seconds),
+    );
+    result.parts = Some(PartsResult {
+        wall_seconds: wall.as_secs_f64(),
+        rows: findings.iter().map(|found| found.rows).collect(),
+        learn_seconds: ends.iter().map(|end| end.learn_seconds).collect(),
+    });
+    Ok((model, result))
+}
+
+/// What there is to say of parts beside the model.
+#[derive(Debug, Serialize)]
+pub(super) struct PartsResult {
+    /// From the first row to the last shard's end.
+    wall_seconds: f64,
+    /// Rows of each part.
+    rows: Vec<u64>,
+    /// Seconds of learning in each part.
+    learn_seconds: Vec<f64>,
+}

@@ -1,0 +1,190 @@
+//! `mpirun gmm-bmm fit --algo odmm`: each rank of an MPI job is a shard and learns its part of the data.
+//!
+//! Rank 0 deals the files, learns the warm-up and broadcasts both; every rank learns its part; rank 0 puts the findings
+//! together in the order of the ranks and writes the model. Messages are JSON, in which numbers survive exactly.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use mpi::Threading;
+use mpi::point_to_point::MatchedReceiveVec;
+use mpi::request::{Request, Scope, scope};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::args::DealBy;
+use super::parts::{Beginnings, Part, PartEnd, Watch, begin, check, finish};
+use super::{Args, open_outputs, write_and_tell};
+use crate::cli::console::Console;
+use crate::cli::data_args::usage;
+use crate::cli::exit_code;
+use crate::cli::launch::Launch;
+
+/// Between looks for a message: a rank that spins takes its core from one that learns.
+const NAP: Duration = Duration::from_millis(5);
+/// Between lines on how far rank 0 is.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+/// A signal ends a rank at once: nothing is open that could be left half-written.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// Runs this rank's part of the job. An error on any rank ends all of them.
+pub(super) fn run(args: &Args, launch: Launch, console: &Console) -> anyhow::Result<()> {
+    let (universe, _) =
+        mpi::initialize_with_threading(Threading::Funneled).context("MPI is running already")?;
+    let world = universe.world();
+    let rank = world.rank();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if world.size() as u32 != launch.size {
+            return Err(usage(format!(
+                "{} processes were started, but MPI sees {}: this mpirun belongs to another MPI than the one that \
+                 gmm-bmm was built with",
+                launch.size,
+                world.size()
+            )));
+        }
+        if rank == 0 { lead(args, &world, console) } else { follow(args, &world) }
+    }));
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => {
+            let code = exit_code(&error);
+            console.error(&error.context(format!("rank {rank}")));
+            world.abort(code.into())
+        }
+        // The panic has said what there is to say.
+        Err(_) => world.abort(101),
+    }
+}
+
+fn lead(args: &Args, world: &SimpleCommunicator, console: &Console) -> anyhow::Result<()> {
+    let size = world.size() as usize;
+    if args.odmm.shards.is_some_and(|shards| usize::from(shards) != size) {
+        return Err(usage(format!(
+            "every rank is a shard: leave --shards out, or start as many ranks, not {size}"
+        )));
+    }
+    if args.odmm.deal == Some(DealBy::Rows) {
+        return Err(usage("ranks read their own parts: leave --deal rows out, or run one process"));
+    }
+    // Opened to fail early, but not kept: a killed rank could not remove it.
+    drop(open_outputs(args)?);
+    let settings = check(args, size)?;
+    let dealt = args.data.deal(size)?;
+    let begun = Instant::now();
+    let progress = Progress::new(dealt.bytes_of(0), console);
+    let tell = |rows, bytes| progress.add(rows, bytes);
+    let watch = Watch { progress: &tell, interrupted: &NEVER };
+    let (beginnings, part) = begin(args, settings, dealt, watch, console)?;
+    let message = encode(&beginnings)?;
+    let kilobytes = message.len().div_ceil(1000);
+    console
+        .note(&format!("warm-up learned in {:.1} s; prior ({kilobytes} kB) to {size} ranks", seconds(begun)));
+    broadcast(world, message)?;
+    let own = part.learn(&beginnings.ground)?;
+    console.note(&format!("rank 0 has learned its part after {:.1} s", seconds(begun)));
+    let mut ends = vec![own];
+    for rank in 1..world.size() {
+        // In the order of the ranks, so that the same ranks give the same bits.
+        ends.push(receive(world, rank).with_context(|| format!("findings of rank {rank}"))?);
+    }
+    console.note(&format!("all {size} ranks have learned their parts after {:.1} s", seconds(begun)));
+    let (model, result) = finish(&beginnings, &ends, begun.elapsed(), console)?;
+    write_and_tell(args, open_outputs(args)?, &model, result, console)
+}
+
+fn follow(args: &Args, world: &SimpleCommunicator) -> anyhow::Result<()> {
+    let beginnings: Beginnings = decode(&broadcast(world, Vec::new())?)?;
+    let watch = Watch { progress: &|_, _| (), interrupted: &NEVER };
+    let part = Part::open(args, &beginnings, world.rank() as usize, watch)?;
+    send(world, &part.learn(&beginnings.ground)?)
+}
+
+fn seconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64()
+}
+
+fn encode(value: &impl Serialize) -> anyhow::Result<Vec<u8>> {
+    let bytes = serde_json::to_vec(value)?;
+    anyhow::ensure!(
+        i32::try_from(bytes.len()).is_ok(),
+        "a message of more than 2 GB: use fewer K or columns"
+    );
+    Ok(bytes)
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
+    serde_json::from_slice(bytes).context("a message between ranks is damaged: do all run the same gmm-bmm?")
+}
+
+/// What rank 0 gives, on all ranks.
+fn broadcast(world: &SimpleCommunicator, mut message: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+    let root = world.process_at_rank(0);
+    let mut length = message.len() as u64;
+    scope(|scope| wait(root.immediate_broadcast_into(scope, &mut length)));
+    message.resize(length.try_into()?, 0);
+    scope(|scope| wait(root.immediate_broadcast_into(scope, &mut message[..])));
+    Ok(message)
+}
+
+fn send(world: &SimpleCommunicator, end: &PartEnd) -> anyhow::Result<()> {
+    let message = encode(end)?;
+    scope(|scope| wait(world.process_at_rank(0).immediate_send(scope, &message[..])));
+    Ok(())
+}
+
+fn receive(world: &SimpleCommunicator, rank: i32) -> anyhow::Result<PartEnd> {
+    let from = world.process_at_rank(rank);
+    loop {
+        match from.immediate_matched_probe() {
+            Some(message) => return decode(&message.matched_receive_vec::<u8>().0),
+            None => std::thread::sleep(NAP),
+        }
+    }
+}
+
+/// Waits without spinning.
+fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
+    while let Err(unfinished) = request.test() {
+        request = unfinished;
+        std::thread::sleep(NAP);
+    }
+}
+
+/// How far rank 0 is, which stands for all: parts are of about one size.
+struct Progress<'a> {
+    console: &'a Console,
+    total: u64,
+    state: Mutex<Far>,
+}
+
+struct Far {
+    begun: Instant,
+    told: Instant,
+    rows: u64,
+    bytes: u64,
+}
+
+impl<'a> Progress<'a> {
+    fn new(total: u64, console: &'a Console) -> Self {
+        let begun = Instant::now();
+        Progress { console, total, state: Mutex::new(Far { begun, told: begun, rows: 0, bytes: 0 }) }
+    }
+
+    fn add(&self, rows: u64, bytes: u64) {
+        let mut far = self.state.lock().expect("nobody panics while telling");
+        far.rows += rows;
+        far.bytes += bytes;
+        if far.told.elapsed() >= TELL_EVERY {
+            far.told = Instant::now();
+            let percent = 100.0 * far.bytes as f64 / self.total.max(1) as f64;
+            let speed = far.rows as f64 / seconds(far.begun);
+            self.console
+                .note(&format!("rank 0: {} rows, {percent:.0}% of its part, {speed:.0} rows/s", far.rows));
+        }
+    }
+}
