@@ -1,5 +1,5 @@
 # make demo   build, and run the main job on a bundled data set
-# make test   every check: format, lints, all tests, with and without OpenBLAS, and a smoke run of every command
+# make test   every check: format, lints, all tests, with and without OpenBLAS and MPI, and a smoke run of every command
 # make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and a minute)
 # make soak, make crash, make fuzz   ten minutes of an endless stream, 240 kills, five minutes of each fuzz target
 # demo and test need no more than Rust; parts that need another tool are skipped with a word where it is not there.
@@ -9,7 +9,7 @@ PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GMM_BMM = $(TARGET)/release/gmm-bmm
 
-.PHONY: all demo test lint test-plain test-openblas test-python advisories smoke tables figure1 datasets soak crash fuzz clean
+.PHONY: all demo test lint test-plain test-openblas test-mpi test-python advisories smoke tables figure1 datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -25,7 +25,7 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-test: lint test-plain test-openblas test-python advisories smoke
+test: lint test-plain test-openblas test-mpi test-python advisories smoke
 
 lint:
 	$(CARGO) fmt --check
@@ -37,6 +37,10 @@ test-plain:
 
 test-openblas:
 	scripts/with_openblas.sh $(CARGO) test --features openblas --lib --test reference_values --test levels
+
+test-mpi:
+	scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --all-targets -- -D warnings && \
+		$(CARGO) test --features mpi --test mpi'
 
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
