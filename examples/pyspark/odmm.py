@@ -6,8 +6,9 @@
 
 The prior is learned on the driver from the first rows of the first partition. Each partition then pipes its rows to
 'gmm-bmm fit --data -' on the worker that holds it (the first without those rows), and only the shard's posterior comes
-back to the driver, which merges. A task that Spark tries again counts once, because a partition has one result; a partition
-that fails for good fails the job and is named.
+back to the driver, which merges. A task that Spark tries again counts once, because a partition has one result; a
+partition that fails for good fails the job and is named. The source has to give the same rows in the same order when it
+is read again, as files do.
 
 Text is passed on as it is, one row a line. The program is sent to the workers, so it need only be on the driver.
 """
@@ -35,10 +36,11 @@ def arguments(argv=None) -> argparse.Namespace:
     parser.add_argument("--format", choices=["text", "parquet"], default="text")
     parser.add_argument("--header", action="store_true", help="text files begin with a line of names")
     parser.add_argument("--columns", help="columns of a Parquet source, by name [default: all that hold numbers]")
-    parser.add_argument("--partitions", type=int, help="shards, if not one for each of Spark's partitions (costs a shuffle-free coalesce)")
+    parser.add_argument("--partitions", type=int, help="put Spark's partitions together to so many [default: as they are]")
     parser.add_argument("--k", required=True, type=int, help="components")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--warmup", type=int, default=5000, help="rows of the first partition that the prior is learned from")
+    parser.add_argument("--warmup", type=int, default=5000,
+                        help="rows of the first partition that the prior is learned from")
     parser.add_argument("--fit-args", default="", help="more for 'gmm-bmm fit', such as '--bad-rows skip'")
     parser.add_argument("--gmm-bmm", default="gmm-bmm", help="the program")
     parser.add_argument("--out", required=True, help="where the driver writes the model")

@@ -82,8 +82,9 @@ impl FitResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     // A process that says which shard it learns writes a file of its own, whoever started it.
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
+        // One process alone may also be told to hold several shards.
         #[cfg(feature = "mpi")]
-        if args.algo == Algo::Odmm {
+        if args.algo == Algo::Odmm && (launch.size > 1 || args.odmm.shards.is_none()) {
             return ranks::run(args, launch, console);
         }
         if launch.size > 1 {

@@ -233,7 +233,7 @@ mod tests {
     fn rows(from: usize, to: usize) -> Array2<f64> {
         Array2::from_shape_fn((to - from, 2), |(i, j)| {
             let at = (from + i) as f64;
-            (at * (0.7 + j as f64)).sin() + if (from + i) % 2 == 0 { 4.0 } else { 0.0 }
+            (at * (0.7 + j as f64)).sin() + if (from + i).is_multiple_of(2) { 4.0 } else { 0.0 }
         })
     }
 

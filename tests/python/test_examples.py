@@ -167,16 +167,23 @@ def why_no_spark():
 
 @unittest.skipIf(why_no_spark(), why_no_spark())
 class PySpark(WithParts):
-    def odmm(self, *words: str, conf: str = "spark.ui.enabled=false"):
+    def odmm(self, *words: str, conf: str = "spark.ui.enabled=false", program: str = PROGRAM):
         # Two workers' threads, and as many tries of a task as a cluster has.
         submit = f"--master local[2,4] --conf spark.ui.enabled=false --conf {conf} pyspark-shell"
         return self.run_script(sys.executable, str(EXAMPLES / "pyspark/odmm.py"), "--k", "2", "--warmup", str(WARMUP),
-                               "--gmm-bmm", PROGRAM, "--out", "model.json", *words, PYSPARK_SUBMIT_ARGS=submit,
+                               "--gmm-bmm", program, "--out", "model.json", *words, PYSPARK_SUBMIT_ARGS=submit,
                                PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
 
-    def test_text_gives_the_bytes_of_the_same_shards_one_by_one(self):
-        done = self.odmm("--source", "part-*.csv", "--header")
+    def test_text_gives_the_bytes_of_the_same_shards_one_by_one_even_if_a_task_is_tried_again(self):
+        flaky, failed = self.folder / "flaky", self.folder / "failed"
+        flaky.write_text(f"""#!/bin/sh
+            case "$*" in *"--shard 2/3"*) [ -e {failed} ] || {{ touch {failed}; cat >/dev/null; exit 1; }} ;; esac
+            exec {PROGRAM} "$@"
+        """)
+        flaky.chmod(0o755)
+        done = self.odmm("--source", "part-*.csv", "--header", program=str(flaky))
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(failed.exists())
         self.check_model()
         self.tool("fit", "--data", "part-0.csv", "--limit", str(WARMUP), "--k", "2", "--out", "prior.json")
         for i in range(3):
