@@ -259,12 +259,12 @@ fn shards_that_read_their_own_parts_give_what_the_same_parts_give_one_by_one() {
     for (i, part) in rows.axis_chunks_iter(Axis(0), 3000).enumerate() {
         place.write(&format!("part{i}.csv"), &as_csv(&part.to_owned(), &["a", "b", "c"]));
     }
-    let line = "fit --data part*.csv --k 3 --algo odmm --deal parts --shards 3";
+    let line = "fit --data part*.csv --k 3 --init-rows 1000 --algo odmm --deal parts --shards 3";
     place.run(&format!("{line} --threads 1 --out one.json")).success();
     place.run(&format!("{line} --threads 7 --out seven.json")).success();
     assert_eq!(place.read("one.json"), place.read("seven.json"));
     // The warm-up is the first 1000 rows of the first part, which goes on with its rest.
-    place.run("fit --data part0.csv --limit 1000 --k 3 --out prior.json").success();
+    place.run("fit --data part0.csv --limit 1000 --init-rows 1000 --k 3 --out prior.json").success();
     for (i, part) in ["part0.csv --skip 1000", "part1.csv", "part2.csv"].iter().enumerate() {
         place.run(&format!("fit --data {part} --prior prior.json --out p{i}.json")).success();
     }
@@ -281,7 +281,7 @@ fn parts_that_cannot_be_dealt_are_refused() {
     let place = with_parts();
     let fit = "fit --k 3 --out m.json --deal parts";
     place.refuses(&format!("{fit} --data part0.csv"), 2, &["--algo odmm"]);
-    let fit = format!("{fit} --algo odmm");
+    let fit = format!("{fit} --algo odmm --init-rows 1000");
     place.refuses(&format!("{fit} --data -"), 1, &["standard input", "file"]);
     place.refuses(&format!("{fit} --data part0.csv --limit 100"), 2, &["--limit"]);
     place.refuses(&format!("{fit} --data part0.csv --trace t.csv"), 2, &["--deal rows"]);

@@ -72,7 +72,7 @@ fn ranks_write_the_bytes_of_as_many_shards_in_one_process() {
     let place = with_rows();
     for ranks in [1, 2, 4] {
         for (data, what) in [("rows.csv", "ranges"), ("part-*.csv", "files")] {
-            let line = format!("fit --algo odmm --data {data} --k 2..3 --seed 5");
+            let line = format!("fit --algo odmm --init-rows 1000 --data {data} --k 2..3 --seed 5");
             succeeds(&place, ranks, &format!("{line} --out ranks.json"));
             place.run(&format!("{line} --deal parts --shards {ranks} --out process.json")).success();
             assert_eq!(place.read("ranks.json"), place.read("process.json"), "{ranks} ranks, {what}");
@@ -91,9 +91,13 @@ fn ranks_come_close_to_one_reader_and_with_one_component_equal_it() {
         number(&place.json(&format!("eval --model {model} --data rows.csv"))["mean_log_likelihood"])
     };
     for (k, tolerance) in [(1, 1e-9), (3, 0.01)] {
-        place.run(&format!("fit --data rows.csv --k {k} --out whole.json")).success();
+        place.run(&format!("fit --data rows.csv --init-rows 1000 --k {k} --out whole.json")).success();
         for ranks in [2, 4] {
-            succeeds(&place, ranks, &format!("fit --algo odmm --data rows.csv --k {k} --out ranks.json"));
+            succeeds(
+                &place,
+                ranks,
+                &format!("fit --algo odmm --init-rows 1000 --data rows.csv --k {k} --out ranks.json"),
+            );
             assert_close(
                 level("ranks.json"),
                 level("whole.json"),
@@ -107,7 +111,7 @@ fn ranks_come_close_to_one_reader_and_with_one_component_equal_it() {
 #[test]
 fn rank_0_tells_how_far_it_is_and_the_result_is_told_once() {
     let place = with_rows();
-    let line = "fit --algo odmm --data part-*.csv --k 3 --out model.json --json";
+    let line = "fit --algo odmm --init-rows 1000 --data part-*.csv --k 3 --out model.json --json";
     let (code, out, said) = outcome(&place, 4, line);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.matches("warm-up learned").count(), 1, "{said}");
@@ -137,15 +141,21 @@ fn a_rank_that_fails_ends_the_job_with_its_own_error() {
     let place = with_rows();
     let bad = place.read("part-2.csv") + "1,tall,3\n";
     place.write("part-2.csv", &bad);
-    let line = "fit --algo odmm --data part-*.csv --k 3 --out model.json";
+    let line = "fit --algo odmm --init-rows 1000 --data part-*.csv --k 3 --out model.json";
     fails(&place, 4, line, 1, &["error: rank 2: 'part-2.csv'", "'tall'", "row 4001"]);
-    fails(&place, 5, "fit --algo odmm --data rows.csv --k 3 --out no/such/model.json", 1, &["no/such"]);
+    fails(
+        &place,
+        5,
+        "fit --algo odmm --init-rows 1000 --data rows.csv --k 3 --out no/such/model.json",
+        1,
+        &["no/such"],
+    );
 }
 
 #[test]
 fn wrong_usage_is_told_once() {
     let place = with_rows();
-    let fit = "fit --algo odmm --data rows.csv --k 3 --out model.json";
+    let fit = "fit --algo odmm --init-rows 1000 --data rows.csv --k 3 --out model.json";
     for (line, words) in [
         (format!("{fit} --shards 3"), "every rank is a shard"),
         (format!("{fit} --deal rows"), "--deal rows"),
@@ -157,8 +167,20 @@ fn wrong_usage_is_told_once() {
         let said = fails(&place, 2, &line, 2, &[words]);
         assert_eq!(said.matches("error: ").count(), 1, "{said}");
     }
-    fails(&place, 2, "fit --algo odmm --data - --k 3 --out model.json", 1, &["standard input"]);
-    fails(&place, 2, "fit --algo odmm --data none-*.csv --k 3 --out model.json", 1, &["none-*.csv"]);
+    fails(
+        &place,
+        2,
+        "fit --algo odmm --init-rows 1000 --data - --k 3 --out model.json",
+        1,
+        &["standard input"],
+    );
+    fails(
+        &place,
+        2,
+        "fit --algo odmm --init-rows 1000 --data none-*.csv --k 3 --out model.json",
+        1,
+        &["none-*.csv"],
+    );
 }
 
 #[test]
@@ -191,7 +213,8 @@ fn killing_one_rank_of_four_ends_the_job_in_seconds_and_leaves_nothing() {
         let before = place.files();
         // The same file many times over, so that the job is still at it.
         let data = " --data rows.csv".repeat(400);
-        let mut job = mpirun(&place, 4, &format!("fit --algo odmm --k 2..6 --out model.json{data}"));
+        let mut job =
+            mpirun(&place, 4, &format!("fit --algo odmm --init-rows 1000 --k 2..6 --out model.json{data}"));
         let mut said = BufReader::new(job.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("warm-up learned") {

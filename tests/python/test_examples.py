@@ -71,8 +71,8 @@ class WithParts(unittest.TestCase):
 
     def learn_in_process(self, *data: str) -> None:
         named = [word for name in data for word in ("--data", name)]
-        self.tool("fit", "--algo", "odmm", "--deal", "parts", "--shards", "3", "--warmup", str(WARMUP), *named, "--k",
-                  "2", "--out", "process.json")
+        self.tool("fit", "--algo", "odmm", "--deal", "parts", "--shards", "3", "--init-rows", str(WARMUP), *named,
+                  "--k", "2", "--out", "process.json")
         self.expected = self.model("process.json")["learned"]["sharded"]["posterior"]
 
     def write_part(self, i: int, values: list, more: str = "") -> None:
