@@ -99,11 +99,11 @@ impl WarmUp {
             let ShardedState { prior, common, common_health, warmup, rows, shards, .. } =
                 warmed.as_ref().clone();
             let begun = shards.into_iter().next();
-            let ShardState { posterior, health } =
-                begun.unwrap_or_else(|| ShardState { posterior: common.clone(), health: Health::default() });
+            let ShardState { posterior, health, working } =
+                begun.unwrap_or_else(|| shard_state(common.clone(), Health::default()));
             ground.warmup = warmup.min(rows);
             ground.candidates.push(CommonPrior { prior, common: common.clone(), health: common_health });
-            candidate.learned = LearnerState::Bayes { prior: common, posterior };
+            candidate.learned = LearnerState::Bayes { prior: common, posterior, working };
             candidate.health = health;
         }
         let first = OnlineFit::restore(ground.shard_settings(self.odmm), state)?;
@@ -131,7 +131,11 @@ impl CommonGround {
     /// The pass of a further shard over its share.
     pub fn shard(&self) -> Result<OnlineFit, LearnError> {
         let begin = |CommonPrior { common, .. }: &CommonPrior| CandidateState {
-            learned: LearnerState::Bayes { prior: common.clone(), posterior: common.clone() },
+            learned: LearnerState::Bayes {
+                prior: common.clone(),
+                posterior: common.clone(),
+                working: Vec::new(),
+            },
             prequential: Prequential::default(),
             health: Health::default(),
         };
@@ -151,7 +155,7 @@ impl CommonGround {
         // A share may be empty; then the shard has found what it began from.
         let (rows, columns, candidates) = if pass.rows() == 0 {
             let begun = self.candidates.iter().map(|candidate| ShardCandidate {
-                shard: ShardState { posterior: candidate.common.clone(), health: Health::default() },
+                shard: shard_state(candidate.common.clone(), Health::default()),
                 prequential: Prequential::default(),
             });
             (0, vec![ColumnSummary::default(); self.floor.len()], begun.collect())
@@ -203,6 +207,7 @@ impl CommonGround {
             prior: prior.clone(),
             common: common.clone(),
             common_health: *common_health,
+            common_working: Vec::new(),
             warmup: self.warmup,
             rows,
             shards: found.iter().map(|own| own.shard.clone()).collect(),
@@ -213,11 +218,16 @@ impl CommonGround {
     }
 }
 
+/// Without working copies, which would double every message and are made anew where they are wanted.
+fn shard_state(posterior: Posterior, health: Health) -> ShardState {
+    ShardState { posterior, health, working: Vec::new() }
+}
+
 fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
     let CandidateState { learned, prequential, health } = candidate;
     match learned {
         LearnerState::Bayes { posterior, .. } => {
-            Ok(ShardCandidate { shard: ShardState { posterior, health }, prequential })
+            Ok(ShardCandidate { shard: shard_state(posterior, health), prequential })
         }
         _ => Err(LearnError::State("a shard is learned by oBMM".into())),
     }
