@@ -104,27 +104,6 @@ fn stirling_tail(z: f64) -> f64 {
                     + square * (1.0 / 1260.0 + square * (-1.0 / 1680.0 + square * (1.0 / 1188.0)))))
 }
 
-/// `ln Σ exp(v)`, and leaves `exp(v − that)` in `values`: log-densities in, responsibilities out.
-///
-/// If no value is finite nothing can be shared out: returns −∞ and leaves zeros.
-pub fn normalise_log_weights(values: &mut [f64]) -> f64 {
-    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if !top.is_finite() {
-        values.fill(0.0);
-        return f64::NEG_INFINITY;
-    }
-    let mut sum = 0.0;
-    for value in values.iter_mut() {
-        *value = (*value - top).exp();
-        sum += *value;
-    }
-    let inverse = 1.0 / sum;
-    for value in values.iter_mut() {
-        *value *= inverse;
-    }
-    top + sum.ln()
-}
-
 /// `ln Σ exp(v)`.
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -270,15 +249,6 @@ mod tests {
                 "x = {x}: {value} against {exact}"
             );
         }
-    }
-
-    #[test]
-    fn log_weights_far_from_zero_keep_their_shares() {
-        let mut values = [-1e4, -1e4 + 2f64.ln(), f64::NEG_INFINITY];
-        let total = normalise_log_weights(&mut values);
-        assert!((total - (-1e4 + 3f64.ln())).abs() < 1e-9);
-        assert!((values[0] - 1.0 / 3.0).abs() < 1e-12 && values[2] == 0.0);
-        assert_eq!(normalise_log_weights(&mut [f64::NEG_INFINITY; 3]), f64::NEG_INFINITY);
     }
 
     /// Error in units of the last place.

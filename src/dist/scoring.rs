@@ -183,6 +183,20 @@ mod tests {
     }
 
     #[test]
+    fn log_weights_far_from_zero_keep_their_shares() {
+        let shared = |values: [f64; 3]| {
+            let mut terms: Vec<Quad> = values.iter().flat_map(|&v| [Quad([v; 4]); QUADS]).collect();
+            let mut log_densities = [Quad::default(); QUADS];
+            share_out(&mut terms, &mut log_densities);
+            (log_densities[0].0[0], [0, 1, 2].map(|j| terms[j * QUADS].0[0]))
+        };
+        let (total, values) = shared([-1e4, -1e4 + 2f64.ln(), f64::NEG_INFINITY]);
+        assert!((total - (-1e4 + 3f64.ln())).abs() < 1e-9);
+        assert!((values[0] - 1.0 / 3.0).abs() < 1e-12 && values[2] == 0.0);
+        assert_eq!(shared([f64::NEG_INFINITY; 3]).0, f64::NEG_INFINITY);
+    }
+
+    #[test]
     fn a_row_beyond_all_numbers_has_no_density_and_no_shares() {
         let rows = ndarray::array![[1e200, 1e200], [0.0, 0.0]];
         let (log_densities, shares) = mixture().responsibilities(rows.view());
