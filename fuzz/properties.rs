@@ -183,6 +183,7 @@ pub fn records(bytes: &[u8]) {
                 select: gmm_bmm::experiment::SelectRule::Validation,
                 pairs: gmm_bmm::experiment::Pairs::Rows,
                 units: None,
+                reference: None,
             };
             if let Ok(summary) = gmm_bmm::report::Summary::new(&records, &options) {
                 assert!(!summary.terminal(false).is_empty());

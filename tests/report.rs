@@ -14,7 +14,7 @@ use gmm_bmm::experiment::{
 use gmm_bmm::report::{Arrow, ReportError, ReportOptions, Summary, figure1, write_report};
 
 const OPTIONS: ReportOptions =
-    ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None };
+    ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None, reference: None };
 const CONTENDERS: [(Contender, f64, f64); 8] = [
     (Contender::Start, -0.6, 0.02),
     (Contender::OemPrinted, -40.0, 0.8),
@@ -312,6 +312,20 @@ fn folds_can_be_paired_instead_of_rows() {
     // Two folds are too few for anything significant.
     assert!(summary.sets[0].entry(Contender::Oem).unwrap().p_value.unwrap() > 0.2);
     assert_eq!(summary.sets[0].entry(Contender::Oem).unwrap().arrow, None);
+}
+
+#[test]
+fn the_reference_can_be_chosen_among_those_that_took_part() {
+    let against = |records: &[Record], reference| {
+        Summary::new(records, &ReportOptions { reference: Some(reference), ..OPTIONS })
+    };
+    let summary = against(&full(), Contender::Oem).unwrap();
+    let arrow = |contender| summary.sets[0].entry(contender).unwrap().arrow;
+    assert_eq!((arrow(Contender::Obmm), arrow(Contender::Oem)), (Some(Arrow::Up), None));
+    assert!(matches!(
+        against(&small(0.0), Contender::ObmmPaper),
+        Err(ReportError::NoReference("paper moments"))
+    ));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use ndarray::Array2;
 use serde::Serialize;
 
-use self::choices::{Algos, Dequantize, parse_algo, parse_dequantize};
+use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, words};
 use super::Interrupted;
 use super::advice::warn_of_columns;
 use super::console::Console;
@@ -37,7 +37,8 @@ use crate::report::{ReportOptions, SetSummary, write_report};
   gmm-bmm compare --data abalone --k 2..10 --out abalone
   gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
   gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
-  gmm-bmm compare --from-records abalone --select paper --units zscore")]
+  gmm-bmm compare --from-records abalone --select paper --units zscore
+  gmm-bmm compare --from-records abalone --reference oem_counted")]
 pub(super) struct Args {
     /// CSV file to compare on (also .gz), or the name of a set in the catalogue; each is a set of its own
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
@@ -68,9 +69,8 @@ pub(super) struct Args {
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", default_value = "2..10")]
     k: KRange,
 
-    /// Learners: start, oem (both forms: oem_printed, oem_counted), obmm (both: obmm_exact, obmm_discounted),
-    /// obmm_paper, odmm, em
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
+          help = format!("Learners, a list of {}; 'oem' and 'obmm' are two forms each", words()),
           default_value = "start,oem,obmm,odmm,em")]
     algos: Vec<Algos>,
 
@@ -130,6 +130,10 @@ struct ShownArgs {
     /// paper's figures fit
     #[arg(long, value_enum, default_value_t = UnitsArg::Paper)]
     units: UnitsArg,
+
+    /// The learner that the others are tested against, a single one of --algos [default: obmm_exact]
+    #[arg(long, value_name = "LEARNER", value_parser = parse_contender)]
+    reference: Option<Contender>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -225,6 +229,7 @@ impl ShownArgs {
                 UnitsArg::Zscore => Some(Units::Zscore),
                 UnitsArg::Paper => None,
             },
+            reference: self.reference,
         }
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
         // One process alone may also be told to hold several shards.
         #[cfg(feature = "mpi")]
-        if args.algo == Algo::Odmm && (launch.size > 1 || args.odmm.shards.is_none()) {
+        if args.is_odmm() && (launch.size > 1 || args.odmm.shards.is_none()) {
             return ranks::run(args, launch, console);
         }
         if launch.size > 1 {
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 /// Several processes, each of which would learn all the data and write the same file.
 fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
-    if cfg!(feature = "mpi") && args.algo != Algo::Odmm {
+    if cfg!(feature = "mpi") && !args.is_odmm() {
         return usage(format!(
             "{size} ranks can learn together by --algo odmm only, and otherwise would each learn the same data and \
              write the same file: use --algo odmm, or let each learn one shard with --prior and --shard"

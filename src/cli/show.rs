@@ -106,7 +106,7 @@ fn describe(shown: &Shown) -> String {
         shown.k,
         shown.columns.len(),
         shown.rows,
-        describe_recipe(&shown.algorithm),
+        shown.algorithm.describe(),
         shown.seed,
         shown.tool
     );
@@ -142,22 +142,6 @@ fn describe(shown: &Shown) -> String {
     text += &component_table(shown);
     text += &describe_health(&shown.health);
     text
-}
-
-fn describe_recipe(recipe: &Recipe) -> String {
-    match recipe {
-        Recipe::Obmm(s) if s.discount > 0.0 => {
-            format!("oBMM ({:?} moments, discount {})", s.moments, s.discount)
-        }
-        Recipe::Obmm(s) => format!("oBMM ({:?} moments)", s.moments),
-        Recipe::Oem(s) => {
-            let form = if s.count_start { "start counted" } else { "as printed" };
-            format!("oEM (α = {}, {form})", s.alpha)
-        }
-        Recipe::Odmm(s) => format!("oDMM ({} shards)", s.shards),
-        Recipe::Em(s) => format!("batch EM (best of {} starts)", s.restarts),
-        Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
-    }
 }
 
 /// A row for each column of the data, two figures for each component: mean ± standard deviation.

@@ -1,3 +1,4 @@
+use ndarray::Array2;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,14 @@ impl<C: Density> Mixture<C> {
     pub fn log_density(&self, x: &[f64]) -> f64 {
         let parts = self.components.iter().zip(&self.weights);
         log_sum_exp(&parts.map(|(c, weight)| weight.ln() + c.log_density(x)).collect::<Vec<_>>())
+    }
+
+    /// Draws rows, and says which component each came from.
+    pub fn sample<R: Rng + ?Sized>(&self, rows: usize, rng: &mut R) -> (Array2<f64>, Vec<usize>) {
+        let mut values = vec![0.0; rows * self.dim()];
+        let components = values.chunks_exact_mut(self.dim()).map(|row| self.sample_into(rng, row)).collect();
+        let drawn = Array2::from_shape_vec((rows, self.dim()), values).expect("whole rows were made");
+        (drawn, components)
     }
 
     /// Draws a row into `out`, and says which component it came from.

@@ -84,10 +84,13 @@ impl NormalWishart {
         self.nu * self.psi.inverse()
     }
 
-    /// The point estimate: the Gaussian with mean `E[μ]` and precision `E[Λ]`, so covariance `Ψ/ν`.
+    /// The point estimate: the Gaussian with mean `E[μ]` and covariance `E[Σ] = Ψ/(ν − d − 1)`. A component that has
+    /// seen so little that its expected covariance is infinite, or nearly, counts as one with `ν = d + 2`.
+    ///
+    /// The inverse of `E[Λ]`, `Ψ/ν`, is narrower, and scores worse on rows not seen.
     pub fn point_estimate(&self) -> Gaussian {
         let mut covariance = self.psi.clone();
-        covariance.scale_by(1.0 / self.nu);
+        covariance.scale_by(1.0 / (self.nu - self.dim() as f64 - 1.0).max(1.0));
         Gaussian::new(self.m.clone(), covariance).expect("checked when the Normal-Wishart was made")
     }
 

@@ -1,14 +1,12 @@
 //! Learning curves: the held-out score against the rows seen.
 
+use super::contender::Contender;
 use super::plan::{Plan, cells};
-use super::record::{CellRecord, Contender, CurveRecord, Record};
+use super::record::{CellRecord, CurveRecord, Record};
 use super::select::{SelectRule, choose_k};
 use super::trial::Trial;
 use crate::learn::LearnError;
 
-/// Who gets a curve: the online learners.
-const CONTENDERS: [Contender; 5] =
-    [Contender::Obmm, Contender::ObmmDiscounted, Contender::Odmm, Contender::Oem, Contender::OemPrinted];
 /// The fold whose test rows are scored.
 const FOLD: usize = 0;
 /// Points of a curve.
@@ -21,7 +19,7 @@ const FIRST: usize = 10;
 pub(super) struct CurveJob {
     /// Index of the data set in the plan.
     pub set: usize,
-    /// Components: what validation chose for oBMM.
+    /// Components: what validation chose for oBMM, or the first online learner without it.
     pub k: usize,
     /// Learners, with the α or β of their cell.
     pub learners: Vec<(Contender, Option<f64>)>,
@@ -37,7 +35,8 @@ pub(super) fn missing_curves(plan: &Plan, records: &[Record]) -> Vec<CurveJob> {
 fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<CurveJob> {
     let name = &plan.sets[set].record.data;
     let of_set: Vec<&CellRecord> = cells(records).filter(|cell| cell.data == *name).collect();
-    let leader = CONTENDERS.into_iter().find(|contender| plan.contenders.contains(contender))?;
+    let online = || plan.contenders.iter().copied().filter(|contender| contender.is_online());
+    let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
     let of_leader: Vec<&CellRecord> =
         of_set.iter().copied().filter(|cell| cell.contender == leader && plan.ks.contains(&cell.k)).collect();
     let k = choose_k(&of_leader, SelectRule::Validation)?;
@@ -47,7 +46,7 @@ fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<Curv
             matches!(record, Record::Curve(c) if c.data == *name && c.contender == contender && c.k == k)
         })
     };
-    let wanted = CONTENDERS.into_iter().filter(|c| plan.contenders.contains(c) && !is_drawn(*c));
+    let wanted = online().filter(|c| !is_drawn(*c));
     let learners: Vec<_> = wanted.filter_map(|c| Some((c, cell_of(c)?.tuned))).collect();
     let level = cell_of(Contender::Em).and_then(|cell| {
         let scores: Vec<f64> = cell.test.iter().map(|&score| f64::from(score)).collect();

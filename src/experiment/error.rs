@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::record::Contender;
+use super::contender::Contender;
 use crate::learn::LearnError;
 
 /// Why a comparison cannot be run or read.

@@ -1,7 +1,8 @@
 //! The paper's Figure 1: what one pass of oBMM has learned after so many rows, on synthetic sets whose truth is known.
 
+use super::contender::Contender;
 use super::curve::spaced;
-use super::record::{Contender, CurveRecord};
+use super::record::CurveRecord;
 use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
 use crate::learn::{Algorithm, FitSettings, LearnError, ObmmSettings, OnlineFit};

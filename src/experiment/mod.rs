@@ -4,6 +4,7 @@
 //! from the plan's seed alone, whatever the number of threads and whatever was run before; so a comparison that
 //! was interrupted goes on where it stopped, and tables and pictures are made from the records alone.
 
+mod contender;
 mod curve;
 mod error;
 mod figure1;
@@ -15,12 +16,13 @@ mod split;
 mod store;
 mod trial;
 
+pub use contender::{ALPHAS, BETAS, Contender, Profile, Way};
 pub use error::ExperimentError;
 pub use figure1::{Figure1Error, figure1_curve};
 pub(crate) use plan::STAND_IN;
-pub use plan::{Cell, DEFAULT_CONTENDERS, Plan, PlannedSet};
-pub use record::{CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Record, RunRecord};
+pub use plan::{Cell, Plan, PlannedSet};
+pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_k, paired_differences};
 pub use store::{RECORDS_FILE, RecordFile, read_records};
-pub use trial::{ALPHAS, BETAS, VALIDATION_RESTARTS};
+pub use trial::VALIDATION_RESTARTS;

@@ -4,20 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use ndarray::Array2;
 
+use super::contender::Contender;
 use super::error::ExperimentError;
-use super::record::{CellRecord, CellSettings, Contender, DataRecord, Record};
+use super::record::{CellRecord, CellSettings, DataRecord, Record};
 use super::split::{Split, fitting_rows};
-
-/// Who takes part unless told otherwise.
-pub const DEFAULT_CONTENDERS: [Contender; 7] = [
-    Contender::Start,
-    Contender::OemPrinted,
-    Contender::Oem,
-    Contender::Obmm,
-    Contender::ObmmDiscounted,
-    Contender::Odmm,
-    Contender::Em,
-];
 
 /// What the names of sets with noise in their discrete columns end in.
 pub(crate) const DEQUANTIZED: &str = "+dequantized";

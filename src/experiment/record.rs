@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::contender::Contender;
 use crate::data::Units;
 
 /// One line of `records.jsonl`.
@@ -80,28 +81,6 @@ pub struct DataRecord {
     /// How to get it, where it was not at hand: then it has a row in the tables and no results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-}
-
-/// Who takes part in a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Contender {
-    /// The fit of the first rows, from which every online learner begins.
-    Start,
-    /// Online EM as printed: its step begins at the first row.
-    OemPrinted,
-    /// Online EM whose step counts the rows of the start.
-    Oem,
-    /// oBMM, exact Bayes (β = 0).
-    Obmm,
-    /// oBMM with β chosen on the validation rows.
-    ObmmDiscounted,
-    /// oBMM by the paper's printed equations.
-    ObmmPaper,
-    /// Shards learned apart and merged.
-    Odmm,
-    /// Batch EM with restarts.
-    Em,
 }
 
 /// One learner with one K on one fold of one data set.

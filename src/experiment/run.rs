@@ -4,10 +4,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::contender::Contender;
 use super::curve::{CurveJob, draw, missing_curves};
 use super::error::ExperimentError;
 use super::plan::{Cell, Plan};
-use super::record::{Contender, Record};
+use super::record::Record;
 use super::trial::Trial;
 use crate::learn::LearnError;
 

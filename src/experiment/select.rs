@@ -101,7 +101,7 @@ fn first_without_improvement(by_k: &ByK) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Contender;
+    use super::super::contender::Contender;
     use super::*;
 
     fn cell(fold: usize, k: usize, validation: f64, prequential: Option<f64>, test: Vec<f32>) -> CellRecord {

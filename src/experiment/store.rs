@@ -83,7 +83,8 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Contender, CurveRecord};
+    use super::super::contender::Contender;
+    use super::super::record::CurveRecord;
     use super::*;
 
     fn curve(k: usize) -> Record {

@@ -4,20 +4,17 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
+use super::contender::{Contender, Way};
 use super::plan::{Plan, PlannedSet};
-use super::record::{CellRecord, Contender};
+use super::record::{CellRecord, CellSettings};
 use super::split::Split;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, EmSettings, Health, LearnError, Moments, ObmmSettings, OdmmSettings, OemSettings,
-    OnlineLearner, Prequential, Start, default_init_rows, fit_em, fit_start,
+    Algorithm, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start, default_init_rows, fit_em,
+    fit_start,
 };
 use crate::stats::median;
 
-/// The exponents that online EM may choose from, by the validation rows.
-pub const ALPHAS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-/// The discounts that oBMM may choose from, by the validation rows.
-pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
 /// Restarts of the batch EM that is scored on the validation rows, where the final one does not do with fewer: it
 /// serves to choose K only.
 pub const VALIDATION_RESTARTS: usize = 3;
@@ -67,10 +64,10 @@ impl<'a> Trial<'a> {
 
     /// Learns, scores, and writes down.
     pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
-        let learned = match contender {
-            Contender::Em => self.learn_em()?,
-            Contender::Start => self.learn_start()?,
-            _ => self.learn_online(contender)?,
+        let learned = match contender.profile().way {
+            Way::Batch => self.learn_em()?,
+            Way::Start => self.learn_start()?,
+            Way::Online { tuned, algorithm } => self.learn_online(tuned, algorithm)?,
         };
         let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
             learned.health;
@@ -98,8 +95,10 @@ impl<'a> Trial<'a> {
         tuned: Option<f64>,
         row_counts: &[usize],
     ) -> Result<Vec<(u64, f64)>, LearnError> {
+        let Way::Online { algorithm, .. } = contender.profile().way else { return Ok(Vec::new()) };
         self.make_starts()?;
-        let mut learner = begin(&algorithm(contender, tuned, self.plan), &self.starts().all)?;
+        let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
+        let mut learner = begin(&algorithm, &self.starts().all)?;
         let mut points = Vec::with_capacity(row_counts.len());
         let mut before = 0;
         for &rows in row_counts {
@@ -147,12 +146,22 @@ impl<'a> Trial<'a> {
         })
     }
 
-    fn learn_online(&mut self, contender: Contender) -> Result<Learned, LearnError> {
+    /// With each of the values to choose from, or with none where there is nothing to choose.
+    fn learn_online(
+        &mut self,
+        values: &[f64],
+        algorithm: fn(f64, &CellSettings) -> Algorithm,
+    ) -> Result<Learned, LearnError> {
         self.make_starts()?;
         let starts = self.starts();
+        let algorithm = |tuned: Option<f64>| algorithm(tuned.unwrap_or_default(), &self.plan.settings);
+        let mut candidates: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+        if candidates.is_empty() {
+            candidates.push(None);
+        }
         let mut best: Option<(Option<f64>, f64)> = None;
-        for tuned in candidates(contender) {
-            let mut learner = begin(&algorithm(contender, tuned, self.plan), &starts.fitting)?;
+        for tuned in candidates {
+            let mut learner = begin(&algorithm(tuned), &starts.fitting)?;
             observe(learner.as_mut(), self.split.fitting());
             let score = mean_score(&learner.estimate(), self.split.validation());
             if best.is_none_or(|(_, top)| score > top) {
@@ -160,7 +169,7 @@ impl<'a> Trial<'a> {
             }
         }
         let (tuned, validation) = best.expect("every learner has at least one candidate");
-        let algorithm = algorithm(contender, tuned, self.plan);
+        let algorithm = algorithm(tuned);
         let learn = || {
             let mut learner = begin(&algorithm, &starts.all)?;
             observe(learner.as_mut(), self.split.train.view());
@@ -214,36 +223,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// The values of α or β to choose from.
-fn candidates(contender: Contender) -> Vec<Option<f64>> {
-    match contender {
-        Contender::Oem | Contender::OemPrinted => ALPHAS.into_iter().map(Some).collect(),
-        Contender::ObmmDiscounted => BETAS.into_iter().map(Some).collect(),
-        _ => vec![None],
-    }
-}
-
-/// The online algorithm that a contender stands for. Start and batch EM are not online.
-fn algorithm(contender: Contender, tuned: Option<f64>, plan: &Plan) -> Algorithm {
-    let obmm = |moments, discount| ObmmSettings { moments, discount };
-    let oem = |count_start| {
-        let alpha = tuned.unwrap_or(OemSettings::default().alpha);
-        Algorithm::Oem(OemSettings { alpha, count_start })
-    };
-    match contender {
-        Contender::OemPrinted => oem(false),
-        Contender::Oem => oem(true),
-        Contender::ObmmPaper => Algorithm::Obmm(obmm(Moments::Paper, 0.0)),
-        Contender::ObmmDiscounted => Algorithm::Obmm(obmm(Moments::Whitened, tuned.unwrap_or(0.0))),
-        Contender::Odmm => Algorithm::Odmm(OdmmSettings {
-            obmm: ObmmSettings::default(),
-            shards: plan.settings.shards,
-            warmup: plan.settings.warmup,
-        }),
-        Contender::Obmm | Contender::Start | Contender::Em => Algorithm::Obmm(ObmmSettings::default()),
-    }
-}
-
 fn begin(algorithm: &Algorithm, start: &Start) -> Result<Box<dyn OnlineLearner>, LearnError> {
     algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())
 }
@@ -294,15 +273,15 @@ mod tests {
     fn every_contender_fills_its_cell() {
         let plan = plan_of(240, 4);
         let mut trial = Trial::new(&plan, &plan.sets[0], 1, 2);
-        let all = super::super::plan::DEFAULT_CONTENDERS.into_iter().chain([Contender::ObmmPaper]);
-        for contender in all {
+        for &contender in Contender::ALL {
             let cell = trial.run(contender).unwrap();
             assert_eq!((cell.contender, cell.k, cell.fold, cell.train_rows), (contender, 2, 1, 180));
             assert_eq!(cell.test.len(), 60);
             assert!(cell.test.iter().all(|score| score.is_finite()), "{contender:?}");
             assert!(cell.validation.is_some_and(f64::is_finite), "{contender:?}");
             assert_eq!(cell.prequential.is_some(), contender != Contender::Em, "{contender:?}");
-            assert_eq!(cell.tuned.is_some(), candidates(contender).len() > 1, "{contender:?}");
+            let chooses = matches!(contender.profile().way, Way::Online { tuned: [_, ..], .. });
+            assert_eq!(cell.tuned.is_some(), chooses, "{contender:?}");
             assert!(cell.learn_seconds >= cell.start_seconds);
         }
     }

@@ -6,6 +6,7 @@ mod fingerprint;
 mod init;
 mod kmeans;
 mod merge;
+mod method;
 mod obmm;
 mod odmm;
 mod oem;
@@ -20,10 +21,11 @@ pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;
 pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start};
 pub use merge::{MergeReport, align, merge, permute};
+pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
 pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
-pub use online_fit::{CandidateState, FitSettings, FitState, OnlineFit, Prequential};
+pub use online_fit::{CandidateState, FitSettings, FitState, OnlineFit, Prequential, fit};
 pub use order::ColumnShift;
 pub use shares::{CommonGround, ShardFindings, WarmUp};
 pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
@@ -32,10 +34,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
-use oem::PointState;
 
 /// A setting out of range, or data that cannot be learned from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LearnError {
     /// A setting out of range.
     #[error("{name} must be {must}, not {value}")]
@@ -93,18 +95,6 @@ pub trait OnlineLearner: Send {
 
     /// What had to be guarded so far.
     fn health(&self) -> Health;
-}
-
-/// Which online algorithm, with its settings.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Algorithm {
-    /// Online Bayesian Moment Matching.
-    Obmm(ObmmSettings),
-    /// Online EM.
-    Oem(OemSettings),
-    /// oBMM on shards, merged.
-    Odmm(OdmmSettings),
 }
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
@@ -218,67 +208,6 @@ fn working_belongs<'a>(working: &[WorkingCopy], matrices: impl ExactSizeIterator
     working.is_empty()
         || working.len() == matrices.len()
             && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(matrix))
-}
-
-impl Algorithm {
-    /// Refuses settings out of range.
-    pub fn check(&self) -> Result<(), LearnError> {
-        match self {
-            Algorithm::Obmm(settings) => settings.check(),
-            Algorithm::Oem(settings) => settings.check(),
-            Algorithm::Odmm(settings) => settings.check(),
-        }
-    }
-
-    /// What a learner of this kind knows before its first row.
-    pub fn begin(&self, start: &Start) -> LearnerState {
-        match self {
-            Algorithm::Obmm(_) => {
-                let prior = prior_around(&start.mixture);
-                LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
-            }
-            Algorithm::Oem(_) => LearnerState::Point {
-                start: start.mixture.clone(),
-                start_rows: start.rows,
-                mixture: start.mixture.clone(),
-                rows: 0,
-                working: Vec::new(),
-            },
-            Algorithm::Odmm(settings) => LearnerState::Sharded(Box::new(ShardedState::begin(
-                prior_around(&start.mixture),
-                settings,
-                start.rows,
-            ))),
-        }
-    }
-
-    /// A learner that goes on from `state`. `floor` is the least variance of each column given the columns
-    /// before it.
-    pub fn learner(
-        &self,
-        state: LearnerState,
-        floor: Vec<f64>,
-        health: Health,
-    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
-        self.check()?;
-        if !state.is_consistent() || floor.len() != state.dim() {
-            return Err(LearnError::State("its parts have different shapes".into()));
-        }
-        if !state.owns_its_working_copies() {
-            return Err(LearnError::State("its working copies are not those of its matrices".into()));
-        }
-        match (self, state) {
-            (Algorithm::Obmm(settings), LearnerState::Bayes { prior, posterior, working }) => {
-                Ok(settings.learner(prior, &posterior, &working, floor, health))
-            }
-            (Algorithm::Oem(settings), LearnerState::Point { start, start_rows, mixture, rows, working }) => {
-                let state = PointState { start, start_rows, mixture, rows, working };
-                Ok(settings.learner(state, floor, health))
-            }
-            (Algorithm::Odmm(settings), LearnerState::Sharded(state)) => settings.learner(*state, floor),
-            _ => Err(LearnError::State("it was made by another algorithm".into())),
-        }
-    }
 }
 
 /// What had to be guarded while learning. All zeros is the healthy case.

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::method::foreign_state;
 use super::online::{Cells, Changes, NEGLIGIBLE, Online, Rule};
 use super::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
 };
-use super::{Health, LearnError, LearnerState, OnlineLearner};
+use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::WorkingCopy;
 use crate::linalg::lanes::{Four, Lanes, Quad};
@@ -35,16 +36,9 @@ pub struct ObmmSettings {
 }
 
 impl ObmmSettings {
-    pub(super) fn check(&self) -> Result<(), LearnError> {
-        if (0.0..1.0).contains(&self.discount) {
-            return Ok(());
-        }
-        Err(LearnError::Setting { name: "discount", must: "from 0 to below 1", value: self.discount })
-    }
-
     /// A learner that goes on from `posterior`, having started from `prior`, with the working copies of its matrices if
     /// there are any.
-    pub(super) fn learner(
+    pub(super) fn restore(
         &self,
         prior: Posterior,
         posterior: &Posterior,
@@ -73,6 +67,48 @@ impl ObmmSettings {
             prior,
         };
         Box::new(Online::new(cells, rule, floor, health))
+    }
+}
+
+impl Method for ObmmSettings {
+    const NAME: &'static str = "obmm";
+    const SUMMARY: &'static str = "Online Bayesian Moment Matching";
+
+    fn check(&self) -> Result<(), LearnError> {
+        if (0.0..1.0).contains(&self.discount) {
+            return Ok(());
+        }
+        Err(LearnError::Setting { name: "discount", must: "from 0 to below 1", value: self.discount })
+    }
+
+    fn begin(&self, start: &Start) -> LearnerState {
+        let prior = prior_around(&start.mixture);
+        LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
+    }
+
+    fn makes(state: &LearnerState) -> bool {
+        matches!(state, LearnerState::Bayes { .. })
+    }
+
+    fn learner(
+        &self,
+        state: LearnerState,
+        floor: Vec<f64>,
+        health: Health,
+    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        let LearnerState::Bayes { prior, posterior, working } = state else { return Err(foreign_state()) };
+        Ok(self.restore(prior, &posterior, &working, floor, health))
+    }
+
+    fn describe(&self) -> String {
+        let moments = match self.moments {
+            Moments::Whitened => "whitened moments",
+            Moments::Paper => "the paper's moments",
+        };
+        match self.discount {
+            0.0 => format!("oBMM ({moments})"),
+            discount => format!("oBMM ({moments}, discount {discount})"),
+        }
     }
 }
 
@@ -335,16 +371,17 @@ fn raw_precision(cells: &Cells, j: usize) -> RawPrecision {
 }
 
 /// `nx`: rows that the prior of a component is worth. Grows with the columns, for a component that lags in many
-/// dimensions has the heavier-tailed evidence and starves.
+/// dimensions has the heavier-tailed evidence and starves. Fewer than eight rows let the first ones after the start
+/// pull a component away from where it belongs.
 pub fn prior_strength(dim: usize) -> f64 {
-    (dim as f64 / 4.0).max(2.0)
+    (dim as f64 / 4.0).max(8.0)
 }
 
 /// A weak prior around a mixture fitted to the first rows.
 pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
     let strength = prior_strength(mixture.dim());
     let nu = mixture.dim() as f64 + 1.0 + strength;
-    let kappa = (strength / 2.0).max(1.0);
+    let kappa = strength / 2.0;
     let component = |gaussian: &crate::dist::Gaussian| {
         let mut psi = gaussian.covariance().clone();
         psi.scale_by(strength);

@@ -6,7 +6,10 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::merge::{MergeReport, merge};
-use super::{Health, LearnError, LearnerState, ObmmSettings, OnlineLearner, Prequential};
+use super::method::foreign_state;
+use super::{
+    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Start, prior_around,
+};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::WorkingCopy;
 
@@ -83,8 +86,11 @@ impl ShardedState {
     }
 }
 
-impl OdmmSettings {
-    pub(super) fn check(&self) -> Result<(), LearnError> {
+impl Method for OdmmSettings {
+    const NAME: &'static str = "odmm";
+    const SUMMARY: &'static str = "oBMM on shards, learned in parallel and merged";
+
+    fn check(&self) -> Result<(), LearnError> {
         if !(1..=MOST_SHARDS).contains(&self.shards) {
             return Err(LearnError::Setting {
                 name: "shards",
@@ -95,11 +101,23 @@ impl OdmmSettings {
         self.obmm.check()
     }
 
-    pub(super) fn learner(
+    fn begin(&self, start: &Start) -> LearnerState {
+        let prior = prior_around(&start.mixture);
+        LearnerState::Sharded(Box::new(ShardedState::begin(prior, self, start.rows)))
+    }
+
+    fn makes(state: &LearnerState) -> bool {
+        matches!(state, LearnerState::Sharded(_))
+    }
+
+    /// The state of each shard has counters of its own, so `_health` is not needed.
+    fn learner(
         &self,
-        state: ShardedState,
+        state: LearnerState,
         floor: Vec<f64>,
+        _health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        let LearnerState::Sharded(state) = state else { return Err(foreign_state()) };
         if !state.shards.is_empty() && state.shards.len() != self.shards {
             let found = state.shards.len();
             return Err(LearnError::State(format!(
@@ -109,10 +127,10 @@ impl OdmmSettings {
         }
         let restore = |shard: &ShardState| {
             let common = state.common.clone();
-            self.obmm.learner(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
+            self.obmm.restore(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
         };
         let shards = state.shards.iter().map(restore).collect();
-        let warming = self.obmm.learner(
+        let warming = self.obmm.restore(
             state.prior.clone(),
             &state.common,
             &state.common_working,
@@ -129,6 +147,10 @@ impl OdmmSettings {
             rows: state.rows,
             shards,
         }))
+    }
+
+    fn describe(&self) -> String {
+        format!("oDMM ({} shards)", self.shards)
     }
 }
 
@@ -164,7 +186,7 @@ impl Odmm {
         let common = posterior_of(self.warming.as_ref());
         let shard = |_| {
             let floor = self.floor.clone();
-            self.settings.obmm.learner(common.clone(), &common, &[], floor, Health::default())
+            self.settings.obmm.restore(common.clone(), &common, &[], floor, Health::default())
         };
         self.shards = (0..self.settings.shards).map(shard).collect();
     }

@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::method::foreign_state;
 use super::online::{Cells, Changes, Online, Rule};
-use super::{Health, LearnError, LearnerState, OnlineLearner};
+use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::WorkingCopy;
 use crate::linalg::lanes::{Four, Lanes, Quad};
@@ -29,22 +30,40 @@ impl Default for OemSettings {
     }
 }
 
-impl OemSettings {
-    pub(super) fn check(&self) -> Result<(), LearnError> {
+impl Method for OemSettings {
+    const NAME: &'static str = "oem";
+    const SUMMARY: &'static str = "Online EM (Cappé & Moulines), the baseline";
+
+    fn check(&self) -> Result<(), LearnError> {
         if (0.5..=1.0).contains(&self.alpha) {
             return Ok(());
         }
         Err(LearnError::Setting { name: "alpha", must: "from 0.5 to 1", value: self.alpha })
     }
 
-    /// A learner that goes on from `state`, with the working copies of its matrices if there are any.
-    pub(super) fn learner(
+    fn begin(&self, start: &Start) -> LearnerState {
+        LearnerState::Point {
+            start: start.mixture.clone(),
+            start_rows: start.rows,
+            mixture: start.mixture.clone(),
+            rows: 0,
+            working: Vec::new(),
+        }
+    }
+
+    fn makes(state: &LearnerState) -> bool {
+        matches!(state, LearnerState::Point { .. })
+    }
+
+    fn learner(
         &self,
-        state: PointState,
+        state: LearnerState,
         floor: Vec<f64>,
         health: Health,
-    ) -> Box<dyn OnlineLearner> {
-        let PointState { start, start_rows, mixture, rows, working } = state;
+    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        let LearnerState::Point { start, start_rows, mixture, rows, working } = state else {
+            return Err(foreign_state());
+        };
         let cells = cells_of(&mixture, &working);
         let lanes = vec![Quad::default(); cells.q.len()];
         let mut rule = OemRule {
@@ -61,17 +80,13 @@ impl OemSettings {
             steps_from: u64::MAX,
         };
         rule.frozen_log_constant = rule.frozen_log_constants();
-        Box::new(Online::new(cells, rule, floor, health))
+        Ok(Box::new(Online::new(cells, rule, floor, health)))
     }
-}
 
-/// The state of online EM.
-pub(super) struct PointState {
-    pub start: GaussianMixture,
-    pub start_rows: u64,
-    pub mixture: GaussianMixture,
-    pub rows: u64,
-    pub working: Vec<WorkingCopy>,
+    fn describe(&self) -> String {
+        let form = if self.count_start { "start counted" } else { "as printed" };
+        format!("oEM (α = {}, {form})", self.alpha)
+    }
 }
 
 fn cells_of(mixture: &GaussianMixture, working: &[WorkingCopy]) -> Cells {

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::order::{ColumnShift, find_shifts};
 use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
 use super::{
-    Algorithm, Fingerprint, Health, LearnError, LearnerState, OnlineLearner, StartRows, default_init_rows,
+    Algorithm, Fingerprint, Health, LearnError, LearnerState, ObmmSettings, OnlineLearner, StartRows,
+    default_init_rows,
 };
+use crate::dist::GaussianMixture;
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,17 @@ pub struct FitSettings {
 }
 
 impl FitSettings {
+    /// oBMM with exact Bayes, for one number of components or several side by side: `FitSettings::obmm([4])`,
+    /// `FitSettings::obmm(2..=10)`. The other fields can be changed afterwards.
+    pub fn obmm(ks: impl IntoIterator<Item = usize>) -> Self {
+        FitSettings {
+            algorithm: Algorithm::Obmm(ObmmSettings::default()),
+            ks: ks.into_iter().collect(),
+            seed: 1,
+            init_rows: None,
+        }
+    }
+
     fn check(&self) -> Result<(), LearnError> {
         self.algorithm.check()?;
         if self.ks.is_empty() || self.ks.contains(&0) {
@@ -58,6 +71,21 @@ impl FitSettings {
         let floor = started[0].0.clone();
         Ok(Learning { floor, candidates: started.into_iter().map(|(_, candidate)| candidate).collect() })
     }
+}
+
+/// Learns a mixture from rows in memory, in one pass. Rows that come in portions are for [`OnlineFit`].
+///
+/// ```
+/// use gmm_bmm::{FitSettings, fit};
+/// let rows = ndarray::Array2::from_shape_fn((600, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
+/// let mixture = fit(rows.view(), FitSettings::obmm([3]))?;
+/// assert_eq!((mixture.k(), mixture.predict(rows.view()).len()), (3, 600));
+/// # Ok::<(), gmm_bmm::LearnError>(())
+/// ```
+pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
+    let mut pass = OnlineFit::new(rows.ncols(), settings)?;
+    pass.observe(rows)?;
+    pass.mixture()
 }
 
 /// Sum of the log-densities that rows got just before they were learned: an online estimate of the log marginal
@@ -119,6 +147,11 @@ impl FitState {
     pub fn best(&self) -> usize {
         let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
         (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
+    }
+
+    /// The mixture of that K.
+    pub fn mixture(&self) -> GaussianMixture {
+        self.candidates[self.best()].learned.estimate()
     }
 }
 
@@ -263,6 +296,11 @@ impl OnlineFit {
             learning.learn(values);
         }
         Ok(())
+    }
+
+    /// What has been learned so far: the point estimate of the K that predicts best. The pass can go on afterwards.
+    pub fn mixture(&self) -> Result<GaussianMixture, LearnError> {
+        Ok(self.state()?.mixture())
     }
 
     /// All there is to know to go on later; also the result of the pass.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    ColumnSummary, Fingerprint, FitSettings, FitState, LearnerState, MergeReport, Prequential, align, merge,
-    permute,
+    Algorithm, ColumnSummary, Fingerprint, FitSettings, FitState, LearnerState, MergeReport, Prequential,
+    align, merge, permute,
 };
 
 /// Where a shard comes from: which prior it grew from, and which rows it has learned.
@@ -148,7 +148,7 @@ impl Model {
 
     fn common_prior(&self) -> Result<&Posterior, MergeError> {
         match (&self.algorithm, self.learned.posterior()) {
-            (Recipe::Obmm(_), Some(posterior)) => Ok(posterior),
+            (Recipe::Online(Algorithm::Obmm(_)), Some(posterior)) => Ok(posterior),
             _ => Err(MergeError::NotAPrior(self.algorithm.name())),
         }
     }

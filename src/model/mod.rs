@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, ColumnSummary, EmSettings, Fingerprint, FitSettings, FitState, Health,
-    LearnerState, ObmmSettings, OdmmSettings, OemSettings, Prequential,
+    LearnerState, Prequential,
 };
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -63,47 +63,39 @@ pub enum ModelError {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipe {
-    /// Online Bayesian Moment Matching.
-    Obmm(ObmmSettings),
-    /// Online EM.
-    Oem(OemSettings),
-    /// oBMM on shards, merged.
-    Odmm(OdmmSettings),
     /// Batch EM.
     Em(EmSettings),
     /// The true mixture that data were drawn from.
     Truth,
+    /// By an online learner, which can go on with it.
+    #[serde(untagged)]
+    Online(Algorithm),
 }
 
 impl Recipe {
     /// Its name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
-            Recipe::Obmm(_) => "obmm",
-            Recipe::Oem(_) => "oem",
-            Recipe::Odmm(_) => "odmm",
+            Recipe::Online(algorithm) => algorithm.name(),
             Recipe::Em(_) => "em",
             Recipe::Truth => "truth",
+        }
+    }
+
+    /// Who learned it, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Recipe::Online(algorithm) => algorithm.describe(),
+            Recipe::Em(settings) => format!("batch EM (best of {} starts)", settings.restarts),
+            Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
         }
     }
 
     /// The online algorithm that can go on with such a model.
     pub fn online(&self) -> Option<Algorithm> {
         match *self {
-            Recipe::Obmm(settings) => Some(Algorithm::Obmm(settings)),
-            Recipe::Oem(settings) => Some(Algorithm::Oem(settings)),
-            Recipe::Odmm(settings) => Some(Algorithm::Odmm(settings)),
+            Recipe::Online(algorithm) => Some(algorithm),
             Recipe::Em(_) | Recipe::Truth => None,
-        }
-    }
-}
-
-impl From<Algorithm> for Recipe {
-    fn from(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Obmm(settings) => Recipe::Obmm(settings),
-            Algorithm::Oem(settings) => Recipe::Oem(settings),
-            Algorithm::Odmm(settings) => Recipe::Odmm(settings),
         }
     }
 }
@@ -197,7 +189,7 @@ impl Model {
             format: FORMAT.into(),
             version: VERSION,
             tool: env!("CARGO_PKG_VERSION").into(),
-            algorithm: settings.algorithm.into(),
+            algorithm: Recipe::Online(settings.algorithm),
             seed: settings.seed,
             init_rows: settings.init_rows,
             rows: state.rows,
@@ -377,11 +369,8 @@ impl Model {
                 );
             }
             let belongs = match self.algorithm {
-                Recipe::Obmm(_) => matches!(learned, LearnerState::Bayes { .. }),
-                Recipe::Odmm(_) => matches!(learned, LearnerState::Sharded(_)),
-                Recipe::Oem(_) | Recipe::Em(_) | Recipe::Truth => {
-                    matches!(learned, LearnerState::Point { .. })
-                }
+                Recipe::Online(algorithm) => algorithm.makes(learned),
+                Recipe::Em(_) | Recipe::Truth => matches!(learned, LearnerState::Point { .. }),
             };
             if !belongs {
                 return inconsistent(format!(

@@ -1,6 +1,6 @@
 //! The tables, laid out once for every format.
 
-use super::names::{self, NONE, fixed, name, p_value, significant, thousands, title};
+use super::names::{self, NONE, fixed, p_value, significant, thousands, title};
 use super::summary::{PaperColumns, SetSummary, Summary};
 use crate::data::Units;
 use crate::experiment::{Contender, SIGNIFICANCE};
@@ -49,7 +49,7 @@ impl Cell {
 pub(super) fn scores(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
     let mut head = vec!["data set".to_string(), "units".to_string()];
-    head.extend(summary.contenders.iter().map(|contender| name(*contender).to_string()));
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
     head.extend(paper.head());
     let row = |set: &SetSummary| {
         let mut row = vec![Cell::new(title(&set.data)), Cell::new(names::units(set.units))];
@@ -79,7 +79,7 @@ pub(super) fn scores(summary: &Summary) -> Grid {
 pub(super) fn times(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
-    head.extend(summary.contenders.iter().map(|contender| name(*contender).to_string()));
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
     head.extend(paper.head());
     let row = |set: &SetSummary| {
         let k = set.time_k(summary.reference);
@@ -95,7 +95,7 @@ pub(super) fn times(summary: &Summary) -> Grid {
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         row
     };
-    let base = summary.reference.map(|contender| format!(", and how often that of {}", name(contender)));
+    let base = summary.reference.map(|contender| format!(", and how often that of {}", contender.name()));
     Grid {
         caption: format!(
             "Learning time in seconds, start included, median over folds, at the same K for all{}",
@@ -127,7 +127,7 @@ pub(super) fn details(summary: &Summary) -> Grid {
             let Some(score) = entry.score() else { continue };
             rows.push(vec![
                 Cell::new(title(&set.data)),
-                Cell::new(name(entry.contender)),
+                Cell::new(entry.contender.name()),
                 Cell::new(score.k.to_string()),
                 Cell { best: entry.best, ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
@@ -151,7 +151,7 @@ pub(super) fn details(summary: &Summary) -> Grid {
 pub(super) fn legend(summary: &Summary) -> Vec<String> {
     let mut legend = Vec::new();
     if let Some(reference) = summary.reference {
-        let reference = name(reference);
+        let reference = reference.name();
         legend.push(format!(
             "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}), paired on {}. \
              The test weighs ranks, so a few extreme rows can move the mean the other way.",

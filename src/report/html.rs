@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::grid::{self, Grid};
-use super::names::{description, name, thousands, title};
+use super::names::{thousands, title};
 use super::plot::Picture;
 use super::summary::Summary;
 
@@ -60,7 +60,12 @@ fn compared(page: &mut String, summary: &Summary) {
         if sets == 1 { "" } else { "s" }
     );
     for contender in &summary.contenders {
-        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", name(*contender), escape(description(*contender)));
+        let _ = writeln!(
+            page,
+            "<dt>{}</dt><dd>{}</dd>",
+            contender.name(),
+            escape(contender.profile().description)
+        );
     }
     page.push_str("</dl></section>\n");
 }

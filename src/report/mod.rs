@@ -14,7 +14,6 @@ mod scores;
 mod summary;
 mod terminal;
 
-pub use names::{description, name};
 pub use paired::Arrow;
 pub use plot::figure1;
 pub use scores::{Score, Spread};
@@ -24,8 +23,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::data::Units;
-use crate::experiment::{Pairs, Record, SelectRule};
+use crate::experiment::{Contender, Pairs, Record, SelectRule};
 use crate::model::OutputFile;
+use plot::Picture;
 
 /// How records are to be summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct ReportOptions {
     pub pairs: Pairs,
     /// The units to show scores in; by default those that each data set names.
     pub units: Option<Units>,
+    /// The learner that the others are tested against; by default oBMM, or the first of its variants that took part.
+    pub reference: Option<Contender>,
 }
 
 /// What can go wrong between records and a report.
@@ -45,6 +47,9 @@ pub enum ReportError {
     /// There is no result to show.
     #[error("the records hold no result: run the comparison first")]
     NothingToShow,
+    /// The learner to test against is not there.
+    #[error("the records hold no result of {0} to test the others against: choose a learner that took part")]
+    NoReference(&'static str),
     /// Two learners were tested on different rows.
     #[error(
         "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data, so remove them and run the comparison again"
@@ -81,26 +86,35 @@ pub enum ReportError {
     },
 }
 
-/// Writes `loglik.csv`, `times.csv`, `summary.md`, `plots/*.svg`, `plots/*.png` and `report.html` into a folder,
-/// which is made if it is not there.
+/// A format of the report: the text of a file, from the figures and the pictures of each data set.
+type Format = fn(&Summary, &[Vec<Picture>]) -> String;
+
+/// The files of a report besides its pictures. A new format is a file of source beside these and a line here.
+const FORMATS: [(&str, Format); 4] = [
+    ("loglik.csv", |summary, _| csv::scores(summary)),
+    ("times.csv", |summary, _| csv::times(summary)),
+    ("summary.md", markdown::render),
+    ("report.html", html::render),
+];
+
+/// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is made if it is not there.
 pub fn write_report(
     records: &[Record],
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
     let summary = Summary::new(records, options)?;
-    write_file(folder, "loglik.csv", csv::scores(&summary).as_bytes())?;
-    write_file(folder, "times.csv", csv::times(&summary).as_bytes())?;
     let pictures = plot::pictures(&summary, records)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }
-    write_file(folder, "summary.md", markdown::render(&summary, &pictures).as_bytes())?;
-    write_file(folder, "report.html", html::render(&summary, &pictures).as_bytes())?;
+    for (name, render) in FORMATS {
+        write_file(folder, name, render(&summary, &pictures).as_bytes())?;
+    }
     Ok(summary)
 }
 
-fn write_picture(folder: &Path, picture: &plot::Picture) -> Result<(), ReportError> {
+fn write_picture(folder: &Path, picture: &Picture) -> Result<(), ReportError> {
     write_file(folder, &format!("plots/{}.svg", picture.name), picture.svg.as_bytes())?;
     write_file(folder, &format!("plots/{}.png", picture.name), &picture.png)
 }

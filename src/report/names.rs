@@ -1,51 +1,7 @@
-//! What contenders and units are called, and how numbers are written.
+//! What data sets and units are called, and how numbers are written.
 
 use crate::data::Units;
-use crate::experiment::{Contender, DataRecord, Pairs, SelectRule};
-
-/// Every contender, in the order of the tables.
-pub(super) const ORDER: [Contender; 8] = [
-    Contender::Start,
-    Contender::OemPrinted,
-    Contender::Oem,
-    Contender::Obmm,
-    Contender::ObmmDiscounted,
-    Contender::ObmmPaper,
-    Contender::Odmm,
-    Contender::Em,
-];
-
-/// What a contender is called in tables and pictures.
-pub fn name(contender: Contender) -> &'static str {
-    match contender {
-        Contender::Start => "start",
-        Contender::OemPrinted => "oEM printed",
-        Contender::Oem => "oEM",
-        Contender::Obmm => "oBMM",
-        Contender::ObmmDiscounted => "oBMM β",
-        Contender::ObmmPaper => "paper moments",
-        Contender::Odmm => "oDMM",
-        Contender::Em => "EM",
-    }
-}
-
-/// What a contender is, in a few words.
-pub fn description(contender: Contender) -> &'static str {
-    match contender {
-        Contender::Start => {
-            "the fit of the first, buffered rows, from which every online learner begins; what the pass itself adds is the difference to this"
-        }
-        Contender::OemPrinted => "online EM as printed: its step size begins at the first row",
-        Contender::Oem => "online EM whose step size counts the rows of the start",
-        Contender::Obmm => "online Bayesian Moment Matching, exact Bayes",
-        Contender::ObmmDiscounted => {
-            "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows"
-        }
-        Contender::ObmmPaper => "online Bayesian Moment Matching by the paper's printed equations",
-        Contender::Odmm => "online distributed Moment Matching: shards learned apart, then merged",
-        Contender::Em => "batch EM with restarts, which may read the data many times: the level to reach",
-    }
-}
+use crate::experiment::{DataRecord, Pairs, SelectRule};
 
 /// A data set's name with what a reader must know of it.
 pub(super) fn title(data: &DataRecord) -> String {
@@ -60,11 +16,6 @@ pub(super) fn title(data: &DataRecord) -> String {
         title.push_str(" (not at hand)");
     }
     title
-}
-
-/// Whether it learns in one pass over a stream.
-pub(super) fn is_online(contender: Contender) -> bool {
-    !matches!(contender, Contender::Start | Contender::Em)
 }
 
 pub(super) fn units(units: Units) -> &'static str {

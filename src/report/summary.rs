@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::names::{ORDER, is_online, name, title};
+use super::names::title;
 use super::paired::{self, Arrow};
 use super::scores::{Folds, Score};
 use super::{ReportError, ReportOptions};
@@ -13,7 +13,7 @@ use crate::experiment::{
     CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
 };
 
-/// Learners that others may be tested against; the first that took part is the reference.
+/// Learners that others are tested against by default: the first that took part.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
 
 /// All figures of a comparison.
@@ -21,7 +21,7 @@ const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, 
 pub struct Summary {
     /// How records were summed up.
     pub options: ReportOptions,
-    /// The learner that others are tested against: oBMM; without it the first of its variants that took part.
+    /// The learner that others are tested against.
     pub reference: Option<Contender>,
     /// Who took part, in the order of the columns.
     pub contenders: Vec<Contender>,
@@ -93,8 +93,14 @@ impl Summary {
             return Err(ReportError::NothingToShow);
         }
         let took_part = |contender: &Contender| cells.values().any(|set| set.contains_key(contender));
-        let contenders: Vec<_> = ORDER.into_iter().filter(took_part).collect();
-        let reference = REFERENCES.into_iter().find(took_part);
+        let contenders: Vec<_> = Contender::ALL.iter().copied().filter(took_part).collect();
+        let reference = match options.reference {
+            Some(wanted) if !took_part(&wanted) => {
+                return Err(ReportError::NoReference(wanted.name()));
+            }
+            Some(wanted) => Some(wanted),
+            None => REFERENCES.into_iter().find(took_part),
+        };
         let mut notes = Vec::new();
         let mut sets = Vec::new();
         for data in data {
@@ -183,7 +189,7 @@ fn set_summary(
 ) -> Result<SetSummary, ReportError> {
     let units = options.units.unwrap_or(data.units);
     let mut entries = Vec::new();
-    for contender in ORDER {
+    for &contender in Contender::ALL {
         let Some(by_k) = cells.get(&contender) else { continue };
         let all: Vec<&CellRecord> = by_k.values().flat_map(|folds| folds.values().copied()).collect();
         // With a single K there is nothing to choose.
@@ -216,7 +222,7 @@ fn set_summary(
 
 fn mark_best(entries: &mut [Entry]) {
     let mean_of =
-        |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| is_online(entry.contender));
+        |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| entry.contender.is_online());
     let best = entries.iter().filter_map(mean_of).max_by(f64::total_cmp);
     for entry in entries {
         entry.best = best.is_some() && mean_of(entry) == best;
@@ -253,9 +259,9 @@ fn differences(folds: &Folds, base: &Folds, pairs: Pairs, data: &str) -> Result<
         return Err(ReportError::Unpaired {
             data: data.to_string(),
             fold: *fold,
-            one: name(cell.contender),
+            one: cell.contender.name(),
             one_rows: cell.test.len(),
-            other: name(other.contender),
+            other: other.contender.name(),
             other_rows: other.test.len(),
         });
     }
@@ -279,7 +285,7 @@ fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
 fn note_gaps(data: &DataRecord, entries: &[Entry], notes: &mut Vec<String>) {
     let most = entries.iter().flat_map(|entry| &entry.by_k).map(|score| score.folds).max().unwrap_or(0);
     for entry in entries {
-        let who = name(entry.contender);
+        let who = entry.contender.name();
         match entry.score() {
             None => notes.push(format!(
                 "{}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is.",

@@ -1,33 +1,44 @@
 //! What the options of `compare` may say.
 
-use crate::experiment::{Contender, DEFAULT_CONTENDERS};
+use crate::experiment::Contender;
 
 /// One word of `--algos`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Algos(pub Vec<Contender>);
 
 pub(super) fn parse_algo(text: &str) -> Result<Algos, String> {
-    use Contender::*;
-    Ok(Algos(match text.trim().to_ascii_lowercase().replace('-', "_").as_str() {
-        "start" => vec![Start],
-        "oem" => vec![OemPrinted, Oem],
-        "oem_printed" => vec![OemPrinted],
-        "oem_counted" => vec![Oem],
-        "obmm" => vec![Obmm, ObmmDiscounted],
-        "obmm_exact" => vec![Obmm],
-        "obmm_discounted" => vec![ObmmDiscounted],
-        "obmm_paper" => vec![ObmmPaper],
-        "odmm" => vec![Odmm],
-        "em" => vec![Em],
-        "all" => DEFAULT_CONTENDERS.into_iter().chain([ObmmPaper]).collect(),
-        _ => {
-            return Err(
-                "give a list of start, oem, oem_printed, oem_counted, obmm, obmm_exact, obmm_discounted, \
-                        obmm_paper, odmm, em"
-                    .into(),
-            );
+    let word = text.trim().to_ascii_lowercase().replace('-', "_");
+    let is_meant = |contender: &Contender| {
+        let profile = contender.profile();
+        word == "all" || word == profile.word || word == profile.family
+    };
+    let meant: Vec<_> = Contender::ALL.iter().copied().filter(is_meant).collect();
+    if meant.is_empty() {
+        return Err(format!("give a list of {}", words()));
+    }
+    Ok(Algos(meant))
+}
+
+/// The words of the list, families of several before their members.
+pub(super) fn words() -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for profile in Contender::ALL.iter().map(|contender| contender.profile()) {
+        for word in [profile.family, profile.word] {
+            if !words.contains(&word) {
+                words.push(word);
+            }
         }
-    }))
+    }
+    words.push("all");
+    words.join(", ")
+}
+
+/// The one learner that a word of `--algos` stands for.
+pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
+    match parse_algo(text)?.0.as_slice() {
+        [one] => Ok(*one),
+        several => Err(format!("'{text}' stands for {} learners: name one of them", several.len())),
+    }
 }
 
 /// What to do about discrete columns.
@@ -57,6 +68,12 @@ mod tests {
     fn words_of_the_list_of_learners_stand_for_one_or_both_forms() {
         assert_eq!(parse_algo("oEM").unwrap().0, [Contender::OemPrinted, Contender::Oem]);
         assert_eq!(parse_algo("obmm-exact").unwrap().0, [Contender::Obmm]);
-        assert!(parse_algo("kmeans").is_err());
+        assert_eq!(parse_algo("all").unwrap().0, Contender::ALL);
+        assert_eq!(
+            parse_algo("kmeans").unwrap_err(),
+            "give a list of start, oem, oem_printed, oem_counted, obmm, obmm_exact, obmm_discounted, obmm_paper, odmm, em, all"
+        );
+        assert_eq!(parse_contender("obmm-discounted"), Ok(Contender::ObmmDiscounted));
+        assert!(parse_contender("obmm").unwrap_err().contains("2 learners"));
     }
 }

@@ -1,9 +1,11 @@
 //! The arguments of `gmm-bmm fit`.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 use crate::cli::console::Console;
 use crate::cli::data_args::{DataArgs, KRange, create_output, parse_k, usage};
@@ -35,7 +37,7 @@ pub(in crate::cli) struct Args {
     pub(super) out: PathBuf,
 
     /// How to learn
-    #[arg(long, value_enum, default_value_t = Algo::Obmm)]
+    #[arg(long, value_enum, default_value = "obmm")]
     pub(super) algo: Algo,
 
     /// Seed of all random choices: the same seed gives the same model, bit for bit
@@ -93,16 +95,26 @@ const FIXED_BY_A_MODEL: [&str; 11] = [
     "count_start",
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// One of the online learners that there are, or batch EM.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Algo {
-    /// Online Bayesian Moment Matching
-    Obmm,
-    /// Online EM (Cappé & Moulines), the baseline
-    Oem,
-    /// oBMM on shards, learned in parallel and merged
-    Odmm,
-    /// Batch EM with restarts; holds all rows in memory
+    Online(Algorithm),
     Em,
+}
+
+impl ValueEnum for Algo {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Algo>> =
+            LazyLock::new(|| Algorithm::all().into_iter().map(Algo::Online).chain([Algo::Em]).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Algo::Online(algorithm) => PossibleValue::new(algorithm.name()).help(algorithm.summary()),
+            Algo::Em => PossibleValue::new("em").help("Batch EM with restarts; holds all rows in memory"),
+        })
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -208,6 +220,11 @@ impl Args {
         self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
     }
 
+    /// Whether it learns shards apart.
+    pub(super) fn is_odmm(&self) -> bool {
+        matches!(self.algo, Algo::Online(Algorithm::Odmm(_)))
+    }
+
     pub(super) fn settings(&self) -> anyhow::Result<FitSettings> {
         let obmm = ObmmSettings {
             moments: match self.obmm.moments {
@@ -216,16 +233,18 @@ impl Args {
             },
             discount: self.obmm.discount,
         };
-        let algorithm = match self.algo {
-            Algo::Oem => {
-                Algorithm::Oem(OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start })
-            }
-            Algo::Odmm => {
-                let shards = self.odmm.shards.map_or(DEFAULT_SHARDS, usize::from);
-                Algorithm::Odmm(OdmmSettings { obmm, shards, warmup: self.odmm.warmup })
-            }
-            Algo::Obmm | Algo::Em => Algorithm::Obmm(obmm),
+        let Algo::Online(mut algorithm) = self.algo else {
+            anyhow::bail!("batch EM is not an online learner")
         };
+        // Learners without options of their own take their default settings.
+        if let Algorithm::Obmm(settings) = &mut algorithm {
+            *settings = obmm;
+        } else if let Algorithm::Oem(settings) = &mut algorithm {
+            *settings = OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start };
+        } else if let Algorithm::Odmm(settings) = &mut algorithm {
+            let shards = self.odmm.shards.map_or(settings.shards, usize::from);
+            *settings = OdmmSettings { obmm, shards, warmup: self.odmm.warmup };
+        }
         algorithm.check().map_err(|error| usage(error.to_string()))?;
         let init_rows = self.init_rows.map(|rows| rows as usize);
         Ok(FitSettings { algorithm, ks: self.ks(), seed: self.seed, init_rows })
@@ -253,9 +272,6 @@ impl TraceArgs {
         Ok(Some(Trace::new(file, test)?))
     }
 }
-
-/// As in the paper.
-const DEFAULT_SHARDS: usize = 5;
 
 /// Parses `3/8`, the third of eight.
 fn parse_shard(text: &str) -> Result<(u32, u32), String> {

@@ -7,7 +7,7 @@ use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item};
 use super::style::{INK, Mark, colour, mark};
 use crate::experiment::Contender;
-use crate::report::names::{fixed, name, title, units};
+use crate::report::names::{fixed, title, units};
 use crate::report::scores::Score;
 use crate::report::summary::{Entry, SetSummary};
 
@@ -72,7 +72,7 @@ impl<'a> ByK<'a> {
         let hidden = entry.by_k.iter().map(|score| score.mean).filter(|mean| *mean < floor);
         let lowest = hidden.min_by(f64::total_cmp);
         Item {
-            text: name(entry.contender).to_string(),
+            text: entry.contender.name().to_string(),
             note: lowest.map(|low| format!("▼ down to {}", fixed(low, 1))).unwrap_or_default(),
             colour: colour(entry.contender),
             mark: Some(mark(entry.contender)),

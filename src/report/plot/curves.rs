@@ -8,7 +8,7 @@ use super::legend::{self, Item};
 use super::style::{GREY, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::report::names::{ORDER, fixed, name, title, units};
+use crate::report::names::{fixed, title, units};
 use crate::report::summary::SetSummary;
 
 /// How far below the middle score the picture goes; see [`readable`]. The beginning of a curve is low.
@@ -41,7 +41,7 @@ impl Curves {
         };
         let mut lines = Vec::new();
         let mut levels: Vec<(String, f64)> = Vec::new();
-        for contender in ORDER {
+        for &contender in Contender::ALL {
             let chosen = set.entry(contender).and_then(|entry| entry.chosen);
             let mine = || curves.iter().filter(|curve| curve.contender == contender);
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
@@ -96,7 +96,7 @@ impl Figure for Curves {
             for point in spaced(&line.points).filter(|point| frame.shows(point.0, point.1)) {
                 canvas.mark(mark(line.contender), frame.at(point.0, point.1), ink)?;
             }
-            let text = format!("{}, K = {}", name(line.contender), line.k);
+            let text = format!("{}, K = {}", line.contender.name(), line.k);
             let mark = Some(mark(line.contender));
             let best = line.points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
             let note = if best < frame.floor() {

@@ -11,7 +11,6 @@ use super::frame::{Axis, Frame, plain, readable, rows};
 use super::legend::{self, Item};
 use super::style::{GREY, colour};
 use crate::experiment::{Contender, CurveRecord};
-use crate::report::names::name;
 use crate::report::{ReportError, write_picture};
 
 const ACROSS: usize = 3;
@@ -109,7 +108,7 @@ impl Panels<'_> {
         contenders.sort();
         contenders.dedup();
         let line = |contender: Contender| Item {
-            text: name(contender).to_string(),
+            text: contender.name().to_string(),
             note: String::new(),
             colour: colour(contender),
             mark: None,

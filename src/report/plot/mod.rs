@@ -14,7 +14,7 @@ pub use figure1::figure1;
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::names::{name, title};
+use super::names::title;
 use super::summary::{SetSummary, Summary};
 use crate::experiment::{CurveRecord, Record};
 
@@ -100,7 +100,7 @@ fn best_of(set: &SetSummary) -> String {
         let score = entry.score()?;
         Some(format!(
             "Best online learner: {} with {:.2} at K = {}.",
-            name(entry.contender),
+            entry.contender.name(),
             score.mean,
             score.k
         ))

@@ -22,28 +22,26 @@ pub(super) enum Mark {
     Ring,
 }
 
+/// In the order of the contenders; more of them than colours begin again.
+const COLOURS: [RGBColor; 9] = [
+    GREY,
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0, 0, 0),
+    RGBColor(0xd9, 0xc9, 0x1a),
+];
+
+const MARKS: [Mark; 8] =
+    [Mark::Ring, Mark::Down, Mark::Up, Mark::Dot, Mark::Square, Mark::Cross, Mark::Diamond, Mark::Plus];
+
 pub(super) fn colour(contender: Contender) -> RGBColor {
-    match contender {
-        Contender::Start => GREY,
-        Contender::OemPrinted => RGBColor(0xe6, 0x9f, 0x00),
-        Contender::Oem => RGBColor(0xd5, 0x5e, 0x00),
-        Contender::Obmm => RGBColor(0x00, 0x72, 0xb2),
-        Contender::ObmmDiscounted => RGBColor(0x56, 0xb4, 0xe9),
-        Contender::ObmmPaper => RGBColor(0xcc, 0x79, 0xa7),
-        Contender::Odmm => RGBColor(0x00, 0x9e, 0x73),
-        Contender::Em => RGBColor(0, 0, 0),
-    }
+    COLOURS[contender as usize % COLOURS.len()]
 }
 
 pub(super) fn mark(contender: Contender) -> Mark {
-    match contender {
-        Contender::Start => Mark::Ring,
-        Contender::OemPrinted => Mark::Down,
-        Contender::Oem => Mark::Up,
-        Contender::Obmm => Mark::Dot,
-        Contender::ObmmDiscounted => Mark::Square,
-        Contender::ObmmPaper => Mark::Cross,
-        Contender::Odmm => Mark::Diamond,
-        Contender::Em => Mark::Plus,
-    }
+    MARKS[contender as usize % MARKS.len()]
 }

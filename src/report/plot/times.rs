@@ -9,7 +9,7 @@ use super::frame::{Axis, Frame, plain};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
 use crate::report::grid::{median_seconds, ratio};
-use crate::report::names::{self, name, significant, title};
+use crate::report::names::{self, significant, title};
 use crate::report::summary::{SetSummary, Summary};
 
 /// From this ratio of the longest to the shortest time on, the axis is logarithmic.
@@ -69,7 +69,7 @@ impl Figure for Times {
         let count = self.bars.len() as f64;
         let place = |index: usize| count - index as f64;
         let names = self.bars.iter().enumerate();
-        let ticks = names.map(|(index, bar)| (place(index), name(bar.contender).to_string())).collect();
+        let ticks = names.map(|(index, bar)| (place(index), bar.contender.name().to_string())).collect();
         let y = Axis { low: 0.4, high: count + 0.6, ticks, title: String::new(), named: true };
         let foot = x.low;
         let bottom = f64::from(self.size().1) - 12.0;

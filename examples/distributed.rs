@@ -1,0 +1,80 @@
+//! Learn shards apart and merge them: `cargo run --release --example distributed`.
+//!
+//! Threads stand for machines. What goes from one to another are the bytes of model files, as with `gmm-bmm fit --prior`
+//! and `gmm-bmm merge`.
+
+use std::error::Error;
+
+use gmm_bmm::data::synth::{Synth, SynthSpec};
+use gmm_bmm::model::{ColumnNames, merge_models};
+use gmm_bmm::{FitSettings, GaussianMixture, Model, OnlineFit, fit};
+use ndarray::{ArrayView2, Axis, s};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+const SHARDS: usize = 4;
+const PRIOR_ROWS: usize = 5_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let synth = Synth::new(SynthSpec::paper(5)?)?;
+    let truth: &GaussianMixture = synth.truth();
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let (rows, _) = truth.sample(80_000, &mut rng);
+    let (test, _) = truth.sample(10_000, &mut rng);
+
+    // The driver learns a common prior from some first rows and hands it to everyone.
+    let settings = FitSettings::obmm([truth.k()]);
+    let columns = ColumnNames { names: synth.columns().to_vec(), named: true };
+    let (first, rest) = rows.view().split_at(Axis(0), PRIOR_ROWS);
+    let mut begun = OnlineFit::new(rows.ncols(), settings.clone())?;
+    begun.observe(first)?;
+    let prior = &Model::from_fit(&settings, begun.state()?, &columns);
+
+    // Each shard learns its own rows. None needs to know of the others.
+    let share = rest.nrows().div_ceil(SHARDS);
+    let shards: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = rest
+            .axis_chunks_iter(Axis(0), share)
+            .map(|part| scope.spawn(move || learn_shard(prior, part).expect("the shard can be learned")))
+            .collect();
+        workers.into_iter().map(|worker| worker.join().expect("the worker ended")).collect()
+    });
+
+    // The driver merges what came back, in whatever order. A shard that came twice would be refused.
+    let shards = shards
+        .iter()
+        .enumerate()
+        .map(|(i, bytes)| Ok((format!("shard {i}"), Model::read(bytes.as_slice())?)));
+    let merged = merge_models(prior, &shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?, false)?.model;
+
+    let level = |mixture: &GaussianMixture| mixture.score(test.view());
+    println!("the truth                         {:.4}", level(truth));
+    println!(
+        "{:>6} rows, one learner          {:.4}",
+        rows.nrows(),
+        level(&fit(rows.view(), settings.clone())?)
+    );
+    println!(
+        "{:>6} rows, {SHARDS} shards, merged     {:.4}",
+        prior.rows + merged.rows,
+        level(&merged.estimate())
+    );
+    println!(
+        "{:>6} rows, the first shard alone {:.4}",
+        share,
+        level(&fit(rest.slice(s![..share, ..]), settings)?)
+    );
+    Ok(())
+}
+
+/// What a machine does: goes on from the prior over its own rows, and gives the bytes of a model file.
+fn learn_shard(prior: &Model, rows: ArrayView2<f64>) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (settings, state, lineage) = prior.begin_shard()?;
+    let mut pass = OnlineFit::restore(settings.clone(), state)?;
+    for portion in rows.axis_chunks_iter(Axis(0), 1_000) {
+        pass.observe(portion)?;
+    }
+    let mut file = Vec::new();
+    Model::from_shard(&settings, pass.state()?, &prior.column_names(), lineage).write(&mut file)?;
+    Ok(file)
+}
