@@ -3,6 +3,7 @@
 use super::console::Console;
 use super::data_args::usage;
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health};
+use crate::model::Model;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {
@@ -87,6 +88,16 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
                 ));
             }
         }
+    }
+}
+
+/// Who shares a model file may not mean to share rows.
+pub(super) fn tell_of_kept_rows(model: &Model, console: &Console) {
+    if model.pending.is_some() {
+        console.note(
+            "there were fewer rows than the start wants, so the model file keeps the rows themselves, to begin anew \
+             when more come: before you pass it on, mind whose they are",
+        );
     }
 }
 

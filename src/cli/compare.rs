@@ -55,15 +55,12 @@ pub(super) struct Args {
     dequantize: Dequantize,
 
     /// The data stand in for the real sets of these names, which the tables then say
-    #[arg(long, help_heading = "Data")]
+    #[arg(long, hide_short_help = true, help_heading = "Data")]
     stand_in: bool,
 
     /// A set of the catalogue that is not at hand keeps its row in the tables, with how to get it
-    #[arg(long, help_heading = "Data")]
+    #[arg(long, hide_short_help = true, help_heading = "Data")]
     keep_missing: bool,
-
-    #[command(flatten)]
-    reading: ReadingArgs,
 
     /// Number of components, or a range such as 2..10 (both ends included)
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", default_value = "2..10")]
@@ -83,23 +80,23 @@ pub(super) struct Args {
     seed: u64,
 
     /// Shards of oDMM
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     shards: u16,
 
     /// Rows that the shards of oDMM share before they part; 0 is the paper's set-up [default: the start's rows]
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
     /// Restarts of batch EM
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 
     /// Time each fit so many times and write down the median
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
     /// Folds and K to run at a time; 1 gives each fit all threads [default: the number of threads]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
     /// Folder for records, tables and pictures; records that are there already are not run again
@@ -110,6 +107,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "out", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
 
     #[command(flatten)]
     shown: ShownArgs,
@@ -123,7 +123,7 @@ struct ShownArgs {
     select: SelectArg,
 
     /// What the Wilcoxon tests pair
-    #[arg(long, value_enum, default_value_t = PairsArg::Rows)]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = PairsArg::Rows)]
     pairs: PairsArg,
 
     /// Units of the scores: the data's own, columns scaled to standard deviation 1, or for each set what the
@@ -132,7 +132,7 @@ struct ShownArgs {
     units: UnitsArg,
 
     /// The learner that the others are tested against, a single one of --algos [default: obmm_exact]
-    #[arg(long, value_name = "LEARNER", value_parser = parse_contender)]
+    #[arg(long, hide_short_help = true, value_name = "LEARNER", value_parser = parse_contender)]
     reference: Option<Contender>,
 }
 

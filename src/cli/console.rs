@@ -13,6 +13,14 @@ pub(super) struct Console {
     quiet: bool,
 }
 
+/// `1 row`, `2 rows`.
+pub(super) fn count(number: impl Into<u64>, thing: &str) -> String {
+    match number.into() {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
 /// A number with so many decimals, or with an exponent where its digits would fill a line.
 pub(super) fn decimal(value: f64, decimals: usize) -> String {
     if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }

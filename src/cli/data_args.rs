@@ -34,11 +34,11 @@ pub(super) struct DataArgs {
 #[command(next_help_heading = "Data")]
 pub(super) struct ReadingArgs {
     /// Byte between cells, such as ',' or 'tab' [default: detected]
-    #[arg(long, value_name = "BYTE", value_parser = parse_delimiter)]
+    #[arg(long, hide_short_help = true, value_name = "BYTE", value_parser = parse_delimiter)]
     delimiter: Option<u8>,
 
     /// The first line is data, not a header
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_header: bool,
 
     /// Columns to use, by name, number or range ('Length,3,5-8') [default: all that hold numbers]
@@ -46,27 +46,33 @@ pub(super) struct ReadingArgs {
     columns: Vec<String>,
 
     /// Columns to leave out, in the same terms
-    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, hide_short_help = true, value_delimiter = ',', value_name = "LIST")]
     drop: Vec<String>,
 
     /// What to do about a row with a cell that is not a number
-    #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
     bad_rows: BadRowsArg,
 
     /// Leave out so many first rows
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
     skip: u64,
 
     /// Stop after so many rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     limit: Option<u64>,
 
     /// Shuffle the rows within a buffer of so many
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     shuffle_buffer: Option<u32>,
 
     /// Folder of the catalogue's sets
-    #[arg(long, value_name = "DIR", default_value = "datasets", env = "GMM_BMM_DATASETS")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "DIR",
+        default_value = "datasets",
+        env = "GMM_BMM_DATASETS"
+    )]
     datasets: PathBuf,
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::console::{Console, decimal};
+use super::console::{Console, count, decimal};
 use super::data_args::{DataArgs, create_output, read_model, refuse_overwriting, usage};
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
@@ -138,10 +138,10 @@ fn score<C: Density>(
 fn describe(result: &EvalResult) -> String {
     let error = result.standard_error.map_or(String::new(), |error| format!(" ± {}", decimal(error, 4)));
     format!(
-        "mean log-likelihood {}{error} per row, over {} rows of {} columns under {} components\n",
+        "mean log-likelihood {}{error} per row, over {} of {} under {}\n",
         decimal(result.mean_log_likelihood, 4),
-        result.rows,
-        result.columns.len(),
-        result.k
+        count(result.rows, "row"),
+        count(result.columns.len() as u64, "column"),
+        count(result.k as u64, "component")
     )
 }

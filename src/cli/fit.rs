@@ -16,7 +16,7 @@ pub(super) use args::Args;
 use beginning::{Beginning, beginning};
 
 use super::advice;
-use super::console::{Console, decimal};
+use super::console::{Console, count, decimal};
 use super::data_args::{ModelOutput, refuse_overwriting, usage};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
@@ -138,6 +138,7 @@ fn write_and_tell(
         let _ = std::fs::remove_file(checkpoint);
     }
     advice::warn_of_health(&result.health, console);
+    advice::tell_of_kept_rows(model, console);
     result.out = args.out.clone();
     if args.out == Path::new("-") {
         return Ok(());
@@ -203,21 +204,28 @@ fn describe(result: &FitResult) -> String {
             let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
             text += &format!("{:>4}   {score}{mark}\n", candidate.k);
         }
+        if result.candidates.iter().all(|candidate| candidate.k <= result.k) {
+            text += &format!(
+                "the largest K is the best: try larger ones, such as --k {}..{}\n",
+                result.k,
+                2 * result.k
+            );
+        }
     }
     text += &format!(
-        "{}: {} components learned from {} rows of {} columns in {:.2} s (reading {:.2} s)\n",
+        "{}: {} learned from {} of {} in {:.2} s (reading {:.2} s)\n",
         result.algorithm,
-        result.k,
-        result.rows,
-        result.columns.len(),
+        count(result.k as u64, "component"),
+        count(result.rows, "row"),
+        count(result.columns.len() as u64, "column"),
         result.learn_seconds,
         result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {
         text += &format!(
-            "prequential log-likelihood {} per row, over {} rows scored before they were learned\n",
+            "prequential log-likelihood {} per row, over {} scored before being learned\n",
             decimal(score, 4),
-            result.prequential_rows
+            count(result.prequential_rows, "row")
         );
     }
     text += &format!("model written to {}\n", result.out.display());

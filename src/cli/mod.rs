@@ -18,6 +18,7 @@ mod synth;
 mod trace;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
@@ -26,7 +27,7 @@ use console::Console;
 
 /// Learn Gaussian mixtures from streams, in one pass and bounded memory
 #[derive(Debug, Parser)]
-#[command(name = "gmm-bmm", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "gmm-bmm", version, long_version = long_version(), propagate_version = true, max_term_width = 100)]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data abalone --k 5 --out model.json
   gmm-bmm eval --model model.json --data abalone
@@ -62,6 +63,18 @@ enum Command {
     Datasets(datasets::Args),
     Completions(manuals::CompletionsArgs),
     Man(manuals::ManArgs),
+}
+
+/// What was built in, and what of it this machine uses.
+fn long_version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let features = [("openblas", cfg!(feature = "openblas")), ("mpi", cfg!(feature = "mpi"))];
+        let built_in: Vec<_> =
+            features.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
+        let features = if built_in.is_empty() { "none".to_string() } else { built_in.join(", ") };
+        format!("{}\nfeatures: {features}\nkernels: {}", env!("CARGO_PKG_VERSION"), crate::linalg::kernels())
+    });
+    &TEXT
 }
 
 /// A mistake in how the command was called, found after parsing: exit code 2.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::console::{Console, decimal};
+use super::console::{Console, count, decimal};
 use super::data_args::read_sealed_model;
 use crate::learn::{Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
@@ -102,19 +102,19 @@ fn shown(model: &Model) -> Shown {
 
 fn describe(shown: &Shown) -> String {
     let mut text = format!(
-        "{} components over {} columns, learned from {} rows by {} (seed {}, gmm-bmm {})\n",
-        shown.k,
-        shown.columns.len(),
-        shown.rows,
+        "{} over {}, learned from {} by {} (seed {}, gmm-bmm {})\n",
+        count(shown.k as u64, "component"),
+        count(shown.columns.len() as u64, "column"),
+        count(shown.rows, "row"),
         shown.algorithm.describe(),
         shown.seed,
         shown.tool
     );
     if let Some(score) = shown.prequential_log_likelihood {
         text += &format!(
-            "prequential log-likelihood {} per row, over {} rows\n",
+            "prequential log-likelihood {} per row, over {}\n",
             decimal(score, 4),
-            shown.prequential_rows
+            count(shown.prequential_rows, "row")
         );
     }
     if !shown.rivals.is_empty() {
@@ -137,7 +137,7 @@ fn describe(shown: &Shown) -> String {
         text += &format!("shards differ from the whole by {most:.4} at most (Bhattacharyya distance)\n");
     }
     if shown.waiting_for_rows {
-        text += "provisional: fewer rows than the start wants; the file keeps them, and a resumed run begins anew\n";
+        text += "provisional: fewer rows than the start wants; the file keeps the rows, and a resumed run begins anew\n";
     }
     text += &component_table(shown);
     text += &describe_health(&shown.health);
@@ -160,7 +160,7 @@ fn component_table(shown: &Shown) -> String {
         text += &line("weight", group.iter().map(|c| format!("{:.4}", c.weight)).collect());
         if group[0].worth_rows.is_some() {
             let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));
-            text += &line("κ rows", group.iter().map(worth).collect());
+            text += &line("worth rows (κ)", group.iter().map(worth).collect());
         }
         for (j, name) in shown.columns.iter().enumerate() {
             let short: String = name.chars().take(30).collect();

@@ -10,7 +10,7 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::console::Console;
+use super::console::{Console, count};
 use super::data_args::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
@@ -94,27 +94,27 @@ struct MixtureArgs {
     /// How far apart the clusters' means are [default: 4]
     ///
     /// The root mean square distance between two means, where 1 is the spread of a cluster (the square root of its variance averaged over all directions). At 2 clusters overlap a lot, at 6 hardly.
-    #[arg(long, value_name = "SPREADS")]
+    #[arg(long, hide_short_help = true, value_name = "SPREADS")]
     separation: Option<f64>,
 
     /// How long-drawn the clusters are: largest over smallest eigenvalue of a covariance [default: 10]
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, hide_short_help = true, value_name = "RATIO")]
     condition: Option<f64>,
 
     /// How unequal the weights are: cluster j has a weight in proportion to j^−SKEW [default: 0.5]
-    #[arg(long, value_name = "SKEW")]
+    #[arg(long, hide_short_help = true, value_name = "SKEW")]
     weight_skew: Option<f64>,
 
     /// How far each mean moves from the first training row to the last [default: 0]
     ///
     /// Each mean moves in a random direction of its own, at an even pace, by so many spreads. The true mixture and the test rows are those at the end.
-    #[arg(long, value_name = "SPREADS")]
+    #[arg(long, hide_short_help = true, value_name = "SPREADS")]
     drift: Option<f64>,
 
     /// Make rows far out common: each cluster is three Gaussians, 1, 3 and 10 times as wide
     ///
     /// They have 80, 15 and 5 % of the cluster's weight, so that the true mixture has three components for each cluster.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     heavy_tails: bool,
 }
 
@@ -396,13 +396,13 @@ impl Drawn {
     fn describe(&self) -> String {
         let name = self.set.as_ref().map_or(String::new(), |set| format!("{set}: "));
         let components = match self.components / self.k {
-            1 => format!("{} components", self.k),
+            1 => count(self.k as u64, "component"),
             layers => format!("{} clusters of {layers} components", self.k),
         };
         let mut text = format!(
-            "{name}{} rows of {} columns from {components} (seed {}) in {}\n",
-            self.rows,
-            self.columns.len(),
+            "{name}{} of {} from {components} (seed {}) in {}\n",
+            count(self.rows, "row"),
+            count(self.columns.len() as u64, "column"),
             self.seed,
             place(&self.out)
         );

@@ -17,4 +17,5 @@ pub(crate) use component::Update;
 pub use factor::{Factor, FactorError};
 #[doc(hidden)]
 pub use precision::bare_kernel;
+pub use simd::kernels;
 pub use working::{WorkingCopy, WorkingCopyError};

@@ -47,6 +47,15 @@ pub(crate) fn has_fma() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
+/// What the kernels run on here, for people.
+pub fn kernels() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    if has_fma() {
+        return "AVX2 and FMA";
+    }
+    "portable"
+}
+
 /// `at_run_time! { fn name(arg: Type, …) -> Type = kernel }`: a function that runs `kernel::<Fused>`, compiled for
 /// AVX2 and FMA, where the machine has them, and `kernel::<Plain>` elsewhere. `kernel` must be `#[inline(always)]`, as
 /// must be all that it leaves to others, closures included. With `fn name<T: Bound>(…)` it is `kernel::<_, T>`.

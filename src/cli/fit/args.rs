@@ -45,7 +45,7 @@ pub(in crate::cli) struct Args {
     pub(super) seed: u64,
 
     /// Rows that the start is fitted to [default: the larger of 5000 and 10·K·columns]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 
     #[command(flatten)]
@@ -61,11 +61,11 @@ pub(in crate::cli) struct Args {
     pub(super) oem: OemArgs,
 
     /// Learn one shard from this model as the common prior; combine shards with 'gmm-bmm merge'
-    #[arg(long, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL)]
+    #[arg(long, hide_short_help = true, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL)]
     pub(super) prior: Option<PathBuf>,
 
     /// Which of how many shards this is, such as 3/8: 'gmm-bmm merge' then names those that are missing
-    #[arg(long, value_name = "I/N", help_heading = "oDMM", requires = "prior", value_parser = parse_shard)]
+    #[arg(long, hide_short_help = true, value_name = "I/N", help_heading = "oDMM", requires = "prior", value_parser = parse_shard)]
     pub(super) shard: Option<(u32, u32)>,
 
     /// Go on from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
@@ -121,11 +121,11 @@ impl ValueEnum for Algo {
 #[command(next_help_heading = "oBMM")]
 pub(super) struct ObmmArgs {
     /// Which moments each step keeps: 'paper' follows the paper's printed equations
-    #[arg(long, value_enum, default_value_t = MomentsArg::Whitened)]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = MomentsArg::Whitened)]
     pub(super) moments: MomentsArg,
 
     /// How fast early rows lose weight, from 0 (exact Bayes) to below 1
-    #[arg(long, value_name = "BETA", default_value_t = 0.0)]
+    #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
     pub(super) discount: f64,
 }
 
@@ -144,11 +144,11 @@ pub(super) struct OdmmArgs {
     pub(super) shards: Option<u16>,
 
     /// How rows are dealt to shards [default: rows, or parts in an MPI job]
-    #[arg(long, value_enum)]
+    #[arg(long, hide_short_help = true, value_enum)]
     pub(super) deal: Option<DealBy>,
 
     /// Rows that all shards share before they part; 0 is the paper's set-up [default: the rows of the start]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) warmup: Option<u64>,
 }
 
@@ -164,11 +164,11 @@ pub(super) enum DealBy {
 #[command(next_help_heading = "oEM")]
 pub(super) struct OemArgs {
     /// Exponent of the step (n+3)^−α, from 0.5 to 1
-    #[arg(long, default_value_t = 0.8)]
+    #[arg(long, hide_short_help = true, default_value_t = 0.8)]
     pub(super) alpha: f64,
 
     /// Whether the step counts the rows of the start ('false' is the printed form, which forgets its start)
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    #[arg(long, hide_short_help = true, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     pub(super) count_start: bool,
 }
 
@@ -180,7 +180,7 @@ pub(super) struct CheckpointArgs {
     pub(super) checkpoint: Option<PathBuf>,
 
     /// Rows between checkpoints
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) checkpoint_every: u64,
 }
 
@@ -202,16 +202,16 @@ impl CheckpointArgs {
 #[command(next_help_heading = "Learning curve")]
 pub(super) struct TraceArgs {
     /// Write the learning curve to this CSV file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
     /// Rows between points of the curve
-    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "trace",
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10_000, requires = "trace",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trace_every: u64,
 
     /// Score each point on these rows (held in memory)
-    #[arg(long, value_name = "FILE|NAME", requires = "trace")]
+    #[arg(long, hide_short_help = true, value_name = "FILE|NAME", requires = "trace")]
     pub(super) test: Option<PathBuf>,
 }
 

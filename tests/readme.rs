@@ -1,0 +1,145 @@
+//! Every command of the README is run, and what the README says it prints is what it prints.
+//!
+//! With `UPDATE_README=1` the outputs in the README are made anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A fenced block of the README.
+struct Block {
+    language: String,
+    /// Its lines as numbers of the README's lines, first and one past the last.
+    lines: std::ops::Range<usize>,
+}
+
+fn blocks(lines: &[&str]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, usize)> = None;
+    for (number, line) in lines.iter().enumerate() {
+        let Some(fence) = line.strip_prefix("```") else { continue };
+        match open.take() {
+            Some((language, first)) => blocks.push(Block { language, lines: first..number }),
+            None => open = Some((fence.to_string(), number + 1)),
+        }
+    }
+    assert!(open.is_none(), "a block of the README is not closed");
+    blocks
+}
+
+/// Runs a command in `folder`, where `gmm-bmm` is the one that was just built. Gives what it prints, on both outputs.
+fn run(folder: &Path, command: &str) -> String {
+    let programs = Path::new(env!("CARGO_BIN_EXE_gmm-bmm")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-e", "-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("COLUMNS", "100")
+        .output()
+        .expect("there is a shell");
+    let printed = String::from_utf8(output.stdout).expect("outputs are UTF-8");
+    assert!(output.status.success(), "'{command}' of the README failed:\n{printed}");
+    printed
+}
+
+/// Seconds differ from run to run, and with the numbers the width of nothing else.
+fn without_seconds(text: &str) -> String {
+    let mut kept = String::new();
+    let words: Vec<&str> = text.split(' ').collect();
+    for (i, word) in words.iter().enumerate() {
+        let is_seconds = words
+            .get(i + 1)
+            .is_some_and(|next| *next == "s" || next.starts_with("s)") || next.starts_with("s\n"));
+        if i > 0 {
+            kept.push(' ');
+        }
+        kept.push_str(if is_seconds { "…" } else { word });
+    }
+    kept
+}
+
+/// The data that the README's commands name, small.
+fn prepare(folder: &Path) {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(Path::new(ROOT).join("datasets"), folder.join("datasets")).unwrap();
+    for (name, rows, seed) in
+        [("big", 9000, 1), ("day2", 500, 2), ("first", 6000, 3), ("part1", 700, 4), ("part2", 800, 5)]
+    {
+        run(folder, &format!("gmm-bmm synth --k 3 --d 4 --n {rows} --seed {seed} --out {name}.csv"));
+    }
+    run(folder, "gzip -k big.csv");
+}
+
+/// What would take minutes is run on less.
+fn smaller(command: &str) -> String {
+    if command.starts_with("gmm-bmm compare") {
+        return command.replace("--k 2..10", "--k 2..3 --folds 2 --em-restarts 2");
+    }
+    command.replace("--n 200000", "--n 20000")
+}
+
+fn has_program(name: &str) -> bool {
+    Command::new("sh").args(["-c", &format!("command -v {name}")]).output().is_ok_and(|o| o.status.success())
+}
+
+#[test]
+fn every_command_of_the_readme_runs_and_prints_what_it_says() {
+    if !cfg!(unix) || !has_program("gzip") {
+        eprintln!("skipped: the README's commands need a shell and gzip");
+        return;
+    }
+    let place = Path::new(ROOT).join("README.md");
+    let readme = std::fs::read_to_string(&place).unwrap();
+    let lines: Vec<&str> = readme.lines().collect();
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    let (mut commands, mut updated, mut copied) = (0, String::new(), 0);
+    for block in blocks(&lines) {
+        let text = &lines[block.lines.clone()];
+        match block.language.as_str() {
+            "console" => {
+                for line in &lines[copied..block.lines.start] {
+                    let _ = writeln!(updated, "{line}");
+                }
+                copied = block.lines.end;
+                let mut printed = String::new();
+                for command in text.iter().filter_map(|line| line.strip_prefix("$ ")) {
+                    let _ = write!(printed, "$ {command}\n{}", run(folder.path(), command));
+                    commands += 1;
+                }
+                if std::env::var_os("UPDATE_README").is_none() {
+                    let said = text.iter().fold(String::new(), |all, line| all + line + "\n");
+                    assert_eq!(
+                        without_seconds(&said),
+                        without_seconds(&printed),
+                        "the README is out of date: make it anew with UPDATE_README=1"
+                    );
+                }
+                updated += &printed;
+            }
+            "sh" => {
+                for command in text {
+                    let needs_ranks = command.starts_with("mpirun");
+                    if needs_ranks && !(cfg!(feature = "mpi") && has_program("mpirun")) {
+                        eprintln!("skipped: '{command}' needs a build with MPI");
+                        continue;
+                    }
+                    run(folder.path(), &smaller(command));
+                    commands += 1;
+                }
+            }
+            "rust" | "" => {}
+            other => panic!("a block of the README is in {other}, and nobody runs it"),
+        }
+    }
+    assert!(commands >= 15, "only {commands} commands were found");
+    if std::env::var_os("UPDATE_README").is_some() {
+        for line in &lines[copied..] {
+            let _ = writeln!(updated, "{line}");
+        }
+        std::fs::write(place, updated).unwrap();
+    }
+}
