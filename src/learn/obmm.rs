@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{Cells, Changes, NEGLIGIBLE, Online, Rule};
+use super::online::{Cells, Changes, Online, Rule};
 use super::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
 };
@@ -169,7 +169,7 @@ impl ObmmRule {
     ) {
         for j in 0..cells.count() {
             let share = Quad::flat(r)[j];
-            if share < NEGLIGIBLE {
+            if share == 0.0 {
                 continue;
             }
             let (kappa, nu) = (Quad::flat(&self.kappa)[j], Quad::flat(&self.nu)[j]);
@@ -191,7 +191,7 @@ impl ObmmRule {
     #[inline(always)]
     fn update_whitened<A: Arithmetic>(&mut self, r: &[Quad], cells: &Cells, changes: &mut Changes) {
         let dim = self.dim();
-        let least = A::Lanes::splat(NEGLIGIBLE);
+        let nothing = A::Lanes::splat(0.0);
         for (i, r) in r.iter().enumerate() {
             let (kappa, nu, r) =
                 (A::Lanes::load(&self.kappa[i]), A::Lanes::load(&self.nu[i]), A::Lanes::load(r));
@@ -205,8 +205,8 @@ impl ObmmRule {
                 b: A::Lanes::load(&self.b[i]),
             };
             let new = before.project(dim);
-            r.if_below(least, kappa, new.kappa).store(&mut self.kappa[i]);
-            r.if_below(least, nu, new.nu).store(&mut self.nu[i]);
+            nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa[i]);
+            nothing.if_below(r, new.nu, nu).store(&mut self.nu[i]);
             new.step.store(&mut changes.step[i]);
             new.tau.store(&mut changes.tau[i]);
             new.stretch.store(&mut changes.stretch[i]);
@@ -220,7 +220,7 @@ impl ObmmRule {
         let scalars = Quad::flat_mut(&mut self.kappa).iter_mut().zip(Quad::flat_mut(&mut self.nu));
         let stretches = Quad::flat_mut(&mut changes.stretch).iter_mut();
         for (((kappa, nu), stretch), &r) in scalars.zip(stretches).zip(Quad::flat(r)) {
-            if r >= NEGLIGIBLE {
+            if r > 0.0 {
                 let keep = 1.0 - beta * r / (*nu - d + start);
                 *kappa *= keep;
                 *nu = d + keep * (*nu - d);
@@ -268,7 +268,7 @@ impl Rule for ObmmRule {
         }
         if smallest.to_array().iter().any(|nu| *nu <= least) {
             let pairs = Quad::flat(&self.nu).iter().zip(Quad::flat(r));
-            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && **r >= NEGLIGIBLE).count() as u64;
+            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && **r > 0.0).count() as u64;
         }
         if self.settings.discount > 0.0 {
             self.discount(r, changes);
