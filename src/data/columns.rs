@@ -104,6 +104,11 @@ impl Names {
     }
 }
 
+/// Where the columns are, among those of these names, that selectors such as `Length`, `3` or `5-8` stand for.
+pub fn select_columns(names: &[String], selectors: &[String]) -> Result<Vec<usize>, DataError> {
+    Names { given: names.to_vec(), unique: names.to_vec() }.select_all(selectors)
+}
+
 fn by_position(i: usize) -> String {
     format!("c{}", i + 1)
 }

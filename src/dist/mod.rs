@@ -1,5 +1,6 @@
 //! Distributions: parameters, densities, moments and sampling. Nothing here learns.
 
+mod axes;
 mod dirichlet;
 mod gaussian;
 mod mixture;
@@ -8,6 +9,7 @@ mod posterior;
 mod scoring;
 mod student;
 
+pub use axes::{Axes, Marginal};
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;
 pub use mixture::{GaussianMixture, Mixture, StudentMixture};

@@ -1,0 +1,237 @@
+//! A mixture along a few axes: columns, or the directions in which it spreads most.
+//!
+//! `y = A(x − c)` is normal with mean `A(μ − c)` and covariance `AΣAᵀ` where `x` is normal with `μ` and `Σ`.
+
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{GaussianMixture, fill_standard_normal};
+
+/// A few directions to look at rows and mixtures along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axes {
+    names: Vec<String>,
+    /// `c`.
+    centre: Array1<f64>,
+    /// `A`, a row for each axis.
+    directions: Array2<f64>,
+}
+
+/// A component of a mixture along some axes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Marginal {
+    /// Its weight in the mixture.
+    pub weight: f64,
+    /// Its mean on each axis.
+    pub mean: Vec<f64>,
+    /// The lower triangle of its covariance, row by row.
+    pub covariance: Vec<Vec<f64>>,
+}
+
+impl Marginal {
+    /// Standard deviation on one axis.
+    pub fn deviation(&self, axis: usize) -> f64 {
+        self.covariance[axis][axis].sqrt()
+    }
+
+    /// Correlation of two different axes, in [−1, 1].
+    pub fn correlation(&self, one: usize, other: usize) -> f64 {
+        let together = self.covariance[one.max(other)][one.min(other)];
+        let apart = self.deviation(one) * self.deviation(other);
+        if apart > 0.0 { (together / apart).clamp(-1.0, 1.0) } else { 0.0 }
+    }
+
+    /// Whether shapes and numbers are those of a component along so many axes.
+    pub fn is_sound(&self, axes: usize) -> bool {
+        let shaped = self.mean.len() == axes
+            && self.covariance.len() == axes
+            && self.covariance.iter().enumerate().all(|(i, row)| row.len() == i + 1 && row[i] >= 0.0);
+        let mut numbers = self.mean.iter().chain(self.covariance.iter().flatten());
+        shaped && self.weight >= 0.0 && self.weight.is_finite() && numbers.all(|value| value.is_finite())
+    }
+}
+
+impl Axes {
+    /// How many axes are looked along unless others are asked for.
+    pub const LEADING: usize = 4;
+
+    /// Some of the columns that `names` names.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn columns(names: &[String], chosen: &[usize]) -> Self {
+        Axes {
+            names: chosen.iter().map(|&column| names[column].clone()).collect(),
+            centre: Array1::zeros(names.len()),
+            directions: Array2::from_shape_fn((chosen.len(), names.len()), |(axis, column)| {
+                f64::from(u8::from(chosen[axis] == column))
+            }),
+        }
+    }
+
+    /// The first few columns.
+    pub fn leading(names: &[String]) -> Self {
+        Axes::columns(names, &(0..names.len().min(Axes::LEADING)).collect::<Vec<_>>())
+    }
+
+    /// The directions of the largest variance of the whole mixture, its columns measured in their standard deviations
+    /// so that units do not matter. Their names tell the share of the variance.
+    pub fn principal(mixture: &GaussianMixture) -> Self {
+        let dim = mixture.dim();
+        let (centre, units, correlation) = whole_mixture(mixture);
+        let mut directions = leading_directions(&correlation, dim.min(Axes::LEADING));
+        let share = |axis: ArrayView1<f64>| 100.0 * axis.dot(&correlation.dot(&axis)) / dim as f64;
+        let shares: Vec<f64> = directions.axis_iter(Axis(0)).map(share).collect();
+        let names = shares.iter().enumerate().map(|(i, share)| format!("PC {} ({share:.0}%)", i + 1));
+        let names = names.collect();
+        directions /= &units.insert_axis(Axis(0));
+        Axes { names, centre, directions }
+    }
+
+    /// What the axes are called.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Where a row lies on the axes.
+    pub fn of_row(&self, row: &[f64]) -> Vec<f64> {
+        self.directions.dot(&(&ArrayView1::from(row) - &self.centre)).to_vec()
+    }
+
+    /// The components of a mixture along the axes.
+    pub fn of_mixture(&self, mixture: &GaussianMixture) -> Vec<Marginal> {
+        let parts = mixture.components().iter().zip(mixture.weights());
+        parts
+            .map(|(component, &weight)| {
+                let root = self.directions.dot(&component.covariance().lower_matrix());
+                let covariance = root.dot(&root.t());
+                Marginal {
+                    weight,
+                    mean: self.of_row(component.mean()),
+                    covariance: (0..covariance.nrows())
+                        .map(|i| covariance.row(i).iter().take(i + 1).copied().collect())
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Mean, standard deviations and correlation matrix of the whole mixture.
+fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f64>, Array2<f64>) {
+    let parts = || mixture.components().iter().zip(mixture.weights());
+    let mut mean = Array1::zeros(mixture.dim());
+    for (component, &weight) in parts() {
+        mean.scaled_add(weight, &ArrayView1::from(component.mean()));
+    }
+    let mut variance = Array1::<f64>::zeros(mixture.dim());
+    for (component, &weight) in parts() {
+        let away = &ArrayView1::from(component.mean()) - &mean;
+        variance.scaled_add(weight, &(&away * &away + Array1::from(component.covariance().diagonal())));
+    }
+    // A spread of nothing, or one beyond all numbers, has no unit.
+    let units = variance.mapv(|v| if v.is_normal() { v.sqrt() } else { 1.0 });
+    let mut correlation = Array2::zeros((mixture.dim(), mixture.dim()));
+    for (component, &weight) in parts() {
+        let root = component.covariance().lower_matrix() / units.view().insert_axis(Axis(1));
+        let away = (&ArrayView1::from(component.mean()) - &mean) / &units;
+        let away = away.insert_axis(Axis(1));
+        correlation.scaled_add(weight, &(root.dot(&root.t()) + away.dot(&away.t())));
+    }
+    (mean, units, correlation)
+}
+
+/// The eigenvectors of the largest eigenvalues, as rows, by orthogonal iteration: only a few are wanted, and of
+/// directions that are about as long any will do.
+fn leading_directions(matrix: &Array2<f64>, count: usize) -> Array2<f64> {
+    const MOST_STEPS: usize = 1000;
+    let mut values = vec![0.0; count * matrix.nrows()];
+    fill_standard_normal(&mut ChaCha8Rng::seed_from_u64(0), &mut values);
+    let mut found =
+        Array2::from_shape_vec((count, matrix.nrows()), values).expect("as many values as places");
+    make_orthonormal(&mut found);
+    for _ in 0..MOST_STEPS {
+        let mut next = found.dot(matrix);
+        make_orthonormal(&mut next);
+        let change = (&next - &found).iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        found = next;
+        if change < 1e-9 {
+            break;
+        }
+    }
+    for mut row in found.rows_mut() {
+        let largest = row.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(1.0);
+        // An eigenvector has no sign of its own.
+        row *= if largest < 0.0 { -1.0 } else { 1.0 };
+    }
+    found
+}
+
+fn make_orthonormal(rows: &mut Array2<f64>) {
+    for i in 0..rows.nrows() {
+        let (before, mut rest) = rows.view_mut().split_at(Axis(0), i);
+        let mut row = rest.row_mut(0);
+        // Twice, since once leaves the rounding of what was taken away.
+        for _ in 0..2 {
+            for other in before.rows() {
+                let along = row.dot(&other);
+                row.scaled_add(-along, &other);
+            }
+        }
+        let length = row.dot(&row).sqrt();
+        if length > 0.0 {
+            row /= length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Gaussian;
+    use super::*;
+    use crate::linalg::Factor;
+    use ndarray::array;
+
+    fn mixture() -> GaussianMixture {
+        let gaussian = |mean: [f64; 3]| {
+            let covariance = array![[4.0, 2.0, 0.0], [2.0, 5.0, 1.0], [0.0, 1.0, 3.0]];
+            Gaussian::new(mean.to_vec(), Factor::from_matrix(covariance.view()).unwrap()).unwrap()
+        };
+        GaussianMixture::new(vec![0.25, 0.75], vec![gaussian([0.0, 1.0, 2.0]), gaussian([9.0, 1.0, -2.0])])
+            .unwrap()
+    }
+
+    #[test]
+    fn columns_have_their_own_means_and_covariances() {
+        let names = ["a", "b", "c"].map(String::from);
+        let axes = Axes::columns(&names, &[2, 1]);
+        assert_eq!(axes.names(), ["c", "b"]);
+        assert_eq!(axes.of_row(&[7.0, 8.0, 9.0]), [9.0, 8.0]);
+        let parts = axes.of_mixture(&mixture());
+        assert_eq!((parts[1].weight, parts[1].mean.as_slice()), (0.75, [-2.0, 1.0].as_slice()));
+        assert!((parts[0].deviation(0) - 3f64.sqrt()).abs() < 1e-12);
+        assert!((parts[0].correlation(0, 1) - 1.0 / 15f64.sqrt()).abs() < 1e-12);
+        assert!(parts[0].is_sound(2) && !parts[0].is_sound(3));
+        assert_eq!(Axes::leading(&names).names(), names);
+    }
+
+    #[test]
+    fn principal_axes_are_uncorrelated_over_the_whole_mixture_and_the_longest_comes_first() {
+        let mixture = mixture();
+        let axes = Axes::principal(&mixture);
+        let parts = axes.of_mixture(&mixture);
+        let whole = |i: usize, j: usize| -> f64 {
+            parts.iter().map(|p| p.weight * (p.covariance[i.max(j)][i.min(j)] + p.mean[i] * p.mean[j])).sum()
+        };
+        for i in 0..3 {
+            for j in 0..i {
+                assert!(whole(i, j).abs() < 1e-6, "{i} {j}: {}", whole(i, j));
+            }
+        }
+        assert!((whole(0, 0) + whole(1, 1) + whole(2, 2) - 3.0).abs() < 1e-9, "each column adds its own");
+        assert!(whole(0, 0) >= whole(1, 1) && whole(1, 1) >= whole(2, 2));
+        assert!(axes.names()[0].starts_with("PC 1 ("), "{:?}", axes.names());
+    }
+}
