@@ -386,6 +386,7 @@ impl Args {
             columns,
             dequantized: Vec::new(),
             stand_in: self.stand_in,
+            sample: None,
         }
     }
 

@@ -259,6 +259,7 @@ pub(super) mod tests {
             units: Units::Raw,
             stand_in: false,
             missing: None,
+            sample: None,
         };
         Plan {
             sets: vec![PlannedSet { record, rows: values, test: None }],

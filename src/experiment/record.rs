@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
 use crate::data::Units;
+use crate::dist::Marginal;
 
 /// One line of `records.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub struct DataRecord {
     /// How to get it, where it was not at hand: then it has a row in the tables and no results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// The first few columns of some rows, taken at random, for a picture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Vec<Vec<f64>>>,
 }
 
 /// One learner with one K on one fold of one data set.
@@ -113,6 +117,9 @@ pub struct CellRecord {
     pub learn_seconds: f64,
     /// What had to be guarded, added up.
     pub guarded: u64,
+    /// The components along the first few columns, for a picture: of oBMM on fold 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marginals: Option<Vec<Marginal>>,
 }
 
 /// Held-out score against rows seen, of one learner on fold 0.

@@ -4,12 +4,16 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use ndarray::s;
+
 use super::contender::Contender;
 use super::curve::{CurveJob, draw, missing_curves};
 use super::error::ExperimentError;
-use super::plan::{Cell, Plan};
-use super::record::Record;
+use super::plan::{Cell, Plan, PlannedSet};
+use super::record::{DataRecord, Record};
 use super::trial::Trial;
+use crate::data::Reservoir;
+use crate::dist::Axes;
 use crate::learn::LearnError;
 
 /// How a comparison is spread over the cores. Results do not depend on it; times do.
@@ -50,10 +54,11 @@ pub fn run(
         records.push(record);
         Ok(())
     };
-    for set in plan.sets.iter().map(|set| &set.record).chain(&plan.missing) {
+    let sets = plan.sets.iter().map(|set| with_sample(plan, set));
+    for set in sets.chain(plan.missing.iter().cloned()) {
         let known = |record: &Record| matches!(record, Record::Data(data) if data.data == set.data && data.missing.is_some() == set.missing.is_some());
         if !earlier.iter().any(known) {
-            keep(Record::Data(set.clone()))?;
+            keep(Record::Data(set))?;
         }
     }
     let jobs = group(plan, plan.missing_cells(earlier));
@@ -65,6 +70,18 @@ pub fn run(
     let mut keep = |record: Record| sink(&record).map_err(ExperimentError::Sink);
     spread(&curves, workers, stop, &mut keep, |job, out| run_curves(plan, job, out))?;
     Ok(if stop.load(Ordering::Relaxed) { Ending::Stopped } else { Ending::Complete })
+}
+
+/// Rows that the picture of a set shows: few, since every record is read to make any table.
+const SAMPLE_ROWS: usize = 200;
+
+/// What the records say of a set, with a sample of its rows.
+fn with_sample(plan: &Plan, set: &PlannedSet) -> DataRecord {
+    let leading = set.rows.slice(s![.., ..set.rows.ncols().min(Axes::LEADING)]);
+    let mut sample = Reservoir::new(leading.ncols(), SAMPLE_ROWS, plan.seed_of(set, "sample"));
+    leading.outer_iter().for_each(|row| sample.offer(&row.to_vec()));
+    let sample = sample.rows().map(<[f64]>::to_vec).collect();
+    DataRecord { sample: Some(sample), ..set.record.clone() }
 }
 
 /// Cells that share rows and start, the groups that take longest first, so that no core idles at the end.

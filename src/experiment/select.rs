@@ -119,6 +119,7 @@ mod tests {
             start_seconds: 0.0,
             learn_seconds: 0.0,
             guarded: 0,
+            marginals: None,
         }
     }
 

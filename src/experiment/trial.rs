@@ -8,7 +8,7 @@ use super::contender::{Contender, Way};
 use super::plan::{Plan, PlannedSet};
 use super::record::{CellRecord, CellSettings};
 use super::split::Split;
-use crate::dist::GaussianMixture;
+use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
     Algorithm, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start, default_init_rows, fit_em,
     fit_start,
@@ -85,7 +85,20 @@ impl<'a> Trial<'a> {
             start_seconds: learned.start_seconds,
             learn_seconds: learned.learn_seconds,
             guarded: rows_out_of_range + pivots_raised + nu_floored + literal_steps_kept + components_damped,
+            marginals: self.marginals(contender, &learned.mixture),
         })
+    }
+
+    /// What a picture shows of the learner that others are compared to: one fold will do.
+    fn marginals(&self, contender: Contender, mixture: &GaussianMixture) -> Option<Vec<Marginal>> {
+        use Contender::{Obmm, ObmmDiscounted, ObmmPaper};
+        if self.fold != 0 || !matches!(contender, Obmm | ObmmDiscounted | ObmmPaper) {
+            return None;
+        }
+        let axes = Axes::leading(&self.set.record.columns);
+        let marginals = axes.of_mixture(mixture);
+        // JSON has no infinities.
+        marginals.iter().all(|marginal| marginal.is_sound(axes.names().len())).then_some(marginals)
     }
 
     /// The mean test score of `contender` after each of some numbers of rows.
@@ -283,7 +296,11 @@ mod tests {
             let chooses = matches!(contender.profile().way, Way::Online { tuned: [_, ..], .. });
             assert_eq!(cell.tuned.is_some(), chooses, "{contender:?}");
             assert!(cell.learn_seconds >= cell.start_seconds);
+            assert!(cell.marginals.is_none(), "only fold 0 is drawn");
         }
+        let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
+        assert_eq!(trial.run(Contender::Obmm).unwrap().marginals.unwrap().len(), 2);
+        assert_eq!(trial.run(Contender::Oem).unwrap().marginals, None);
     }
 
     #[test]

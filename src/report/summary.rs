@@ -148,10 +148,14 @@ fn sorted(records: &[Record]) -> (Vec<DataRecord>, Vec<RunRecord>, BTreeMap<&str
     for record in records {
         match record {
             Record::Run(run) => runs.push(run.clone()),
-            Record::Data(set) => match data.iter_mut().find(|other| other.data == set.data) {
-                Some(other) => *other = set.clone(),
-                None => data.push(set.clone()),
-            },
+            Record::Data(set) => {
+                // Its rows are for a picture alone.
+                let set = DataRecord { sample: None, ..set.clone() };
+                match data.iter_mut().find(|other| other.data == set.data) {
+                    Some(other) => *other = set,
+                    None => data.push(set),
+                }
+            }
             Record::Cell(cell) => {
                 let by_k = cells.entry(&cell.data).or_default().entry(cell.contender).or_default();
                 by_k.entry(cell.k).or_default().insert(cell.fold, cell);
@@ -177,6 +181,7 @@ fn unknown_data(name: &str) -> DataRecord {
         units: Units::Raw,
         stand_in: false,
         missing: None,
+        sample: None,
     }
 }
 
