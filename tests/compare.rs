@@ -86,7 +86,10 @@ fn every_learner_is_scored_with_every_k_on_every_fold() {
     let records = read_records(&workplace.path("out")).unwrap();
     let curves: Vec<_> = records.iter().filter(|record| matches!(record, Record::Curve(_))).collect();
     assert_eq!(curves.len(), 5, "one for each online learner with a curve");
-    assert!(workplace.path("out/summary.md").exists());
+    let page = workplace.read("out/summary.md");
+    assert!(page.contains("plots/pairs-clusters"), "{page}");
+    let drawn = |cell: &&CellRecord| cell.marginals.is_some();
+    assert_eq!(cells.iter().filter(drawn).count(), 2 * 2, "both K of oBMM and of oBMM β, on one fold");
 }
 
 #[test]

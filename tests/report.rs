@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use gmm_bmm::data::Units;
+use gmm_bmm::dist::Marginal;
 use gmm_bmm::experiment::{
     CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Pairs, RECORDS_FILE, Record, RunRecord,
     SelectRule, read_records,
@@ -55,6 +56,7 @@ fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord {
         units,
         stand_in: false,
         missing: None,
+        sample: None,
     }
 }
 
@@ -73,6 +75,7 @@ fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f32>)
         start_seconds: 0.01,
         learn_seconds: 0.1,
         guarded: 0,
+        marginals: None,
     }
 }
 
@@ -182,6 +185,49 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     assert_eq!(names.iter().filter(|name| name.ends_with(".svg")).count(), 15);
     assert_eq!(names.iter().filter(|name| name.ends_with(".png")).count(), 15);
     assert_eq!(one, two);
+}
+
+#[test]
+fn the_mixture_is_drawn_where_the_records_have_it_and_a_damaged_one_is_not() {
+    let marginals = |k: usize| {
+        let part = |j: usize| Marginal {
+            weight: 1.0 / k as f64,
+            mean: vec![j as f64, 1.0],
+            covariance: vec![vec![1.0], vec![0.3, 0.5]],
+        };
+        Some((0..k).map(part).collect::<Vec<_>>())
+    };
+    let drawn = |damage: bool| {
+        let mut records = small(0.0);
+        for record in &mut records {
+            if let Record::Cell(cell) = record
+                && cell.contender == Contender::Obmm
+                && cell.fold == 0
+            {
+                cell.marginals = marginals(cell.k);
+            }
+        }
+        let mut set = data("toy", "Toy", 2, Units::Raw);
+        let rows = (0..40).map(|i| vec![noise(i), noise(1000 + i)]).collect::<Vec<_>>();
+        set.sample = Some(rows);
+        if damage {
+            set.sample.as_mut().unwrap()[3].clear();
+        }
+        records.push(Record::Data(set));
+        let folder = tempfile::tempdir().unwrap();
+        let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+        assert_eq!(summary.sets[0].data.sample, None, "rows are no figures");
+        let picture = fs::read_to_string(folder.path().join("plots/pairs-toy.svg")).ok();
+        (picture, read(folder.path(), "report.html"), read(folder.path(), "summary.md"))
+    };
+    let (picture, page, summary) = drawn(false);
+    let picture = picture.unwrap();
+    // The chosen K is 2, so there are two colours.
+    assert!(picture.contains("Toy: oBMM, K = 2") && picture.contains("40 of 4,177 rows"));
+    assert!(picture.contains("#D55E00") && !picture.contains("#009E73"));
+    assert!(page.contains("Toy: oBMM, K = 2") && summary.contains("plots/pairs-toy"));
+    let (picture, page, _) = drawn(true);
+    assert!(picture.is_none() && !page.contains("Toy: oBMM, K = 2"));
 }
 
 #[test]

@@ -105,6 +105,10 @@ impl<B: DrawingBackend> Canvas<B> {
         self.area.draw(&Circle::new(at, self.px(radius), self.stroke(colour, width)))
     }
 
+    pub fn dot(&self, at: Point, radius: f64, colour: impl Color) -> Drawn<B> {
+        self.area.draw(&Circle::new(at, self.px(radius), colour.filled()))
+    }
+
     pub fn mark(&self, mark: Mark, at: Point, colour: RGBColor) -> Drawn<B> {
         let r = self.px(4.0);
         let shift = |offsets: &[Point]| offsets.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect::<Vec<_>>();
@@ -129,25 +133,30 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 }
 
-/// A figure as SVG text and PNG bytes.
-pub(super) fn render(figure: &impl Figure) -> Result<(String, Vec<u8>), String> {
+/// A figure as SVG text.
+pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
     let (width, height) = figure.size();
     let scale = PNG_SCALE * SMOOTHING;
     let (wide, high) = (width * scale, height * scale);
     let mut svg = String::new();
     draw_on(SVGBackend::with_string(&mut svg, (wide, high)), scale, IN_SVG, figure)?;
     // The back end knows whole pixels only, so that the picture is drawn large and shown small.
-    let svg = svg.replacen(
+    Ok(svg.replacen(
         &format!("width=\"{wide}\" height=\"{high}\""),
         &format!("width=\"{width}\" height=\"{height}\""),
         1,
-    );
+    ))
+}
 
+/// A figure as the bytes of a PNG file.
+pub(super) fn png(figure: &impl Figure) -> Result<Vec<u8>, String> {
+    let (width, height) = figure.size();
+    let scale = PNG_SCALE * SMOOTHING;
+    let (wide, high) = (width * scale, height * scale);
     let mut pixels = vec![0u8; (wide * high * 3) as usize];
     draw_on(BitMapBackend::with_buffer(&mut pixels, (wide, high)), scale, IN_PNG, figure)?;
-    let png = encode(width * PNG_SCALE, height * PNG_SCALE, &averaged(&pixels, wide as usize))
-        .map_err(|error| error.to_string())?;
-    Ok((svg, png))
+    encode(width * PNG_SCALE, height * PNG_SCALE, &averaged(&pixels, wide as usize))
+        .map_err(|error| error.to_string())
 }
 
 fn draw_on<B: DrawingBackend>(

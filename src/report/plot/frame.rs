@@ -133,7 +133,7 @@ impl Frame {
             x,
             y,
         };
-        frame.draw_grid(canvas)?;
+        frame.draw_grid(canvas, LABEL)?;
         let middle = ((frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2);
         let title = || canvas.font(TITLE, INK, false);
         if !frame.x.title.is_empty() {
@@ -148,20 +148,38 @@ impl Frame {
         Ok(frame)
     }
 
-    fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
-        let label = || canvas.font(LABEL, INK, false);
-        let gap = canvas.px(6.0);
+    /// One of several panels, inside a box of SVG pixels, its labels outside. Titles are left to the whole.
+    pub fn panel<B: DrawingBackend>(
+        canvas: &Canvas<B>,
+        [left, top, right, bottom]: [f64; 4],
+        x: Axis,
+        y: Axis,
+        label: f64,
+    ) -> Result<Self, super::canvas::Failure<B>> {
+        let px = |length| canvas.px(length);
+        let frame = Frame { left: px(left), top: px(top), right: px(right), bottom: px(bottom), x, y };
+        frame.draw_grid(canvas, label)?;
+        Ok(frame)
+    }
+
+    fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>, size: f64) -> Drawn<B> {
+        let label = || canvas.font(size, INK, false);
+        let gap = canvas.px(0.46 * size);
         for (value, text) in &self.x.ticks {
             let (x, _) = self.at(*value, self.y.low);
             canvas.line(&[(x, self.top), (x, self.bottom)], canvas.stroke(FAINT, 1.0))?;
-            canvas.text(text, (x, self.bottom + gap), label(), HPos::Center, VPos::Top)?;
+            if !text.is_empty() {
+                canvas.text(text, (x, self.bottom + gap), label(), HPos::Center, VPos::Top)?;
+            }
         }
         for (value, text) in &self.y.ticks {
             let (_, y) = self.at(self.x.low, *value);
             if !self.y.named {
                 canvas.line(&[(self.left, y), (self.right, y)], canvas.stroke(FAINT, 1.0))?;
             }
-            canvas.text(text, (self.left - gap, y), label(), HPos::Right, VPos::Center)?;
+            if !text.is_empty() {
+                canvas.text(text, (self.left - gap, y), label(), HPos::Right, VPos::Center)?;
+            }
         }
         let corners = [(self.left, self.top), (self.left, self.bottom), (self.right, self.bottom)];
         canvas.line(&corners, canvas.stroke(GREY, 1.0))
@@ -185,19 +203,27 @@ impl Frame {
         self.y.low
     }
 
-    /// A broken line through points, cut off where it leaves the frame below or above.
+    /// A broken line through points, cut off where it leaves the frame.
     pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Point; 2]> {
         let clip = |a: (f64, f64), b: (f64, f64)| {
-            let (low, high) = (self.y.low, self.y.high);
-            if a.1.max(b.1) < low || a.1.min(b.1) > high {
-                return None;
+            // The part of the way from a to b that lies inside.
+            let (mut enter, mut leave) = (0.0f64, 1.0f64);
+            for (from, to, axis) in [(a.0, b.0, &self.x), (a.1, b.1, &self.y)] {
+                if from == to && !(axis.low..=axis.high).contains(&from) {
+                    return None;
+                }
+                if from != to {
+                    let (low, high) = ((axis.low - from) / (to - from), (axis.high - from) / (to - from));
+                    (enter, leave) = (enter.max(low.min(high)), leave.min(low.max(high)));
+                }
             }
-            let cut = |from: (f64, f64), to: (f64, f64)| {
-                let y = from.1.clamp(low, high);
-                let share = if y == from.1 { 0.0 } else { (y - from.1) / (to.1 - from.1) };
-                self.at(from.0 + share * (to.0 - from.0), y)
+            let at = |share: f64| match share {
+                // To the pixel, so that segments meet.
+                0.0 => self.at(a.0, a.1),
+                1.0 => self.at(b.0, b.1),
+                _ => self.at(a.0 + share * (b.0 - a.0), a.1 + share * (b.1 - a.1)),
             };
-            Some([cut(a, b), cut(b, a)])
+            (enter <= leave).then(|| [at(enter), at(leave)])
         };
         points.windows(2).filter_map(|pair| clip(pair[0], pair[1])).collect()
     }
@@ -239,6 +265,16 @@ mod tests {
         assert_eq!(labels, ["100", "1,000", "10,000", "100,000"]);
         assert_eq!([plain(0.001), plain(0.5), plain(20.0), plain(1e-6)], ["0.001", "0.5", "20", "1e−6"]);
         assert_eq!(Axis::linear(3.0, 3.0, 5, "").ticks.len(), 5);
+    }
+
+    #[test]
+    fn lines_are_cut_off_where_they_leave() {
+        let unit =
+            |title: &str| Axis { low: 0.0, high: 1.0, ticks: vec![], title: title.into(), named: false };
+        let frame = Frame { left: 0, top: 0, right: 100, bottom: 100, x: unit("x"), y: unit("y") };
+        let lines = frame.polyline(&[(-0.5, 0.5), (0.5, 0.5), (0.5, 2.0), (3.0, 2.0)]);
+        assert_eq!(lines, [[(0, 50), (50, 50)], [(50, 50), (50, 0)]]);
+        assert!(frame.polyline(&[(-1.0, 0.5), (0.5, -1.0)]).is_empty());
     }
 
     #[test]

@@ -6,16 +6,20 @@ mod curves;
 mod figure1;
 mod frame;
 mod legend;
+mod pairs;
+mod shapes;
 mod style;
 mod times;
 
 pub use figure1::figure1;
+pub use pairs::{PairPlot, PictureFormat};
 
 use std::collections::BTreeSet;
 
 use super::ReportError;
 use super::names::title;
 use super::summary::{SetSummary, Summary};
+use crate::dist::Axes;
 use crate::experiment::{CurveRecord, Record};
 
 /// A picture in both formats.
@@ -39,7 +43,7 @@ impl Picture {
         figure: &impl canvas::Figure,
     ) -> Result<Self, ReportError> {
         let failed = |reason| ReportError::Drawing { name: name.clone(), reason };
-        let (svg, png) = canvas::render(figure).map_err(failed)?;
+        let (svg, png) = (canvas::svg(figure).map_err(failed)?, canvas::png(figure).map_err(failed)?);
         Ok(Picture { name, caption, alt, svg, png })
     }
 }
@@ -53,7 +57,9 @@ pub(super) fn pictures(summary: &Summary, records: &[Record]) -> Result<Vec<Vec<
         .map(|set| {
             let slug = slug(&set.data.data, &mut taken);
             let curves: Vec<_> = records.iter().filter_map(|record| curve_of(record, set)).collect();
-            set_pictures(summary, set, &curves, &slug)
+            let mut pictures = set_pictures(summary, set, &curves, &slug)?;
+            pictures.extend(pair_plot(summary, set, records, &slug)?);
+            Ok(pictures)
         })
         .collect()
 }
@@ -92,6 +98,53 @@ fn set_pictures(
         pictures.push(Picture::draw(format!("time-{slug}"), caption, alt, &figure)?);
     }
     Ok(pictures)
+}
+
+/// The reference's mixture of fold 0 with its chosen K, where the records have it.
+fn pair_plot(
+    summary: &Summary,
+    set: &SetSummary,
+    records: &[Record],
+    slug: &str,
+) -> Result<Option<Picture>, ReportError> {
+    let chosen = || {
+        let reference = summary.reference?;
+        Some((reference, set.entry(reference)?.chosen?))
+    };
+    let Some((reference, k)) = chosen() else { return Ok(None) };
+    let of_cell = |record: &Record| match record {
+        Record::Cell(cell)
+            if (cell.data.as_str(), cell.fold, cell.contender, cell.k)
+                == (&set.data.data, 0, reference, k) =>
+        {
+            cell.marginals.clone()
+        }
+        _ => None,
+    };
+    let of_set = |record: &Record| match record {
+        Record::Data(data) if data.data == set.data.data => data.sample.clone(),
+        _ => None,
+    };
+    let mut newest = records.iter().rev();
+    let (Some(components), Some(rows)) = (newest.clone().find_map(of_cell), newest.find_map(of_set)) else {
+        return Ok(None);
+    };
+    let (title, name) = (title(&set.data), name(reference));
+    let plot = PairPlot {
+        heading: format!("{title}: {name}, K = {k}"),
+        axes: set.data.columns.iter().take(Axes::LEADING).cloned().collect(),
+        components,
+        rows,
+        rows_in_all: set.data.rows as u64,
+    };
+    let Some(figure) = plot.figure() else { return Ok(None) };
+    let over = if plot.axes.len() < set.data.columns.len() { "the first columns" } else { "all columns" };
+    let caption = format!(
+        "{title}: the mixture that {name} learned in fold 0, over some of the rows, along {over}; the legend has the \
+         weights."
+    );
+    let alt = format!("Pair plot of {k} components on {title}, with ellipses over the rows.");
+    Picture::draw(format!("pairs-{slug}"), caption, alt, &figure).map(Some)
 }
 
 fn best_of(set: &SetSummary) -> String {
