@@ -20,6 +20,8 @@ use super::console::{Console, count, decimal};
 use super::data_args::{ModelOutput, refuse_overwriting, usage};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
+use super::plot::PlotOutput;
+use crate::data::Reservoir;
 use crate::learn::{Health, LearnError, OnlineFit};
 use crate::model::{ColumnNames, Model};
 
@@ -43,6 +45,9 @@ struct FitResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
     out: PathBuf,
+    /// Where the picture is, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plot: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,8 +80,23 @@ impl FitResult {
             health: model.health,
             parts: None,
             out: PathBuf::new(),
+            plot: None,
         }
     }
+}
+
+/// What a fit leaves to be written.
+struct Fitted {
+    model: Model,
+    result: FitResult,
+    /// Some of its rows, if there is to be a picture.
+    sample: Option<Reservoir>,
+}
+
+/// Where it is written to.
+struct Outputs {
+    model: ModelOutput,
+    plot: Option<PlotOutput>,
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
@@ -92,12 +112,12 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         }
     }
     let out = open_outputs(args)?;
-    let (model, result) = match args.algo {
+    let fitted = match args.algo {
         Algo::Em => batch::fit_batch(args, console)?,
         _ if parts::is_asked_for(args) => parts::fit_parts(args, console)?,
         _ => fit_online(args, console)?,
     };
-    write_and_tell(args, out, &model, result, console)
+    write_and_tell(args, out, fitted, console)
 }
 
 /// Several processes, each of which would learn all the data and write the same file.
@@ -115,38 +135,39 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     ))
 }
 
-/// The model's place; refuses what would be overwritten.
-fn open_outputs(args: &Args) -> anyhow::Result<ModelOutput> {
-    let outputs = [Some(&args.out), args.trace.trace.as_ref(), args.checkpoint.checkpoint.as_ref()];
+/// The places of model and picture; refuses what would be overwritten.
+fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
+    let (trace, checkpoint) = (args.trace.trace.as_ref(), args.checkpoint.checkpoint.as_ref());
+    let outputs = [Some(&args.out), trace, checkpoint, args.plot.plot.as_ref()];
     let data = args.data.files()?;
     let inputs = data.iter().chain(&args.trace.test).chain(&args.prior);
     refuse_overwriting(outputs.into_iter().flatten(), inputs)?;
     args.checkpoint.check()?;
-    ModelOutput::open(&args.out)
+    let plot = args.plot.open()?;
+    Ok(Outputs { model: ModelOutput::open(&args.out)?, plot })
 }
 
-fn write_and_tell(
-    args: &Args,
-    out: ModelOutput,
-    model: &Model,
-    mut result: FitResult,
-    console: &Console,
-) -> anyhow::Result<()> {
-    out.write(model)?;
+fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) -> anyhow::Result<()> {
+    let Fitted { model, mut result, sample } = fitted;
+    out.model.write(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
         // The run is over and its model is safe.
         let _ = std::fs::remove_file(checkpoint);
     }
     advice::warn_of_health(&result.health, console);
-    advice::tell_of_kept_rows(model, console);
+    advice::tell_of_kept_rows(&model, console);
+    if let Some(plot) = out.plot {
+        args.plot.write(plot, &model, sample.as_ref())?;
+    }
     result.out = args.out.clone();
+    result.plot = args.plot.plot.clone();
     if args.out == Path::new("-") {
         return Ok(());
     }
     console.result(&result, describe).map_err(Into::into)
 }
 
-fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Beginning { from, learned_before } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
@@ -166,8 +187,9 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
-    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, console };
-    let PassEnd { fit, state, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    let sample = args.plot.sample(&provenance.columns.names, seed)?;
+    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
+    let PassEnd { fit, state, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
     advice::warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
     advice::warn_of_order(
@@ -183,7 +205,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResul
         .collect();
     let model = provenance.model(state);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
-    Ok((model, result))
+    Ok(Fitted { model, result, sample })
 }
 
 pub(super) fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
@@ -229,5 +251,8 @@ fn describe(result: &FitResult) -> String {
         );
     }
     text += &format!("model written to {}\n", result.out.display());
+    if let Some(plot) = &result.plot {
+        text += &format!("picture written to {}\n", plot.display());
+    }
     text
 }

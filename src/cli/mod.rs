@@ -13,6 +13,7 @@ mod launch;
 mod manuals;
 mod merge;
 mod pass;
+mod plot;
 mod show;
 mod synth;
 mod trace;

@@ -15,7 +15,7 @@ use super::console::Console;
 use super::data_args::{Rows, create_output, usage};
 use super::fit::check_enough_rows;
 use super::trace::Trace;
-use crate::data::Block;
+use crate::data::{Block, Reservoir};
 use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
 use crate::model::{ColumnNames, Lineage, Model};
 
@@ -48,12 +48,15 @@ pub(super) struct Pass<'a> {
     pub trace: Option<Trace>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
+    /// Some of the rows, for a picture.
+    pub sample: Option<Reservoir>,
     pub console: &'a Console,
 }
 
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    pub sample: Option<Reservoir>,
     /// What was read from, for what there is to tell about it.
     pub rows: Rows,
     pub read_seconds: f64,
@@ -84,6 +87,9 @@ impl Pass<'_> {
                     return Err(self.save_interrupted(position, seen));
                 }
             };
+            if let Some(sample) = &mut self.sample {
+                block.iter().for_each(|row| sample.offer(row));
+            }
             learning += self.learn_block(&block, &mut position, &mut seen)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
@@ -112,6 +118,7 @@ impl Pass<'_> {
         Ok(PassEnd {
             fit: self.fit,
             state,
+            sample: self.sample,
             rows,
             read_seconds: reading.as_secs_f64(),
             learn_seconds: learning.as_secs_f64(),

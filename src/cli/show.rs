@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::console::{Console, count, decimal};
-use super::data_args::read_sealed_model;
+use super::data_args::{ReadingArgs, read_sealed_model, refuse_overwriting, usage};
+use super::plot::PlotArgs;
+use crate::data::{Block, Reservoir};
 use crate::learn::{Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
 
@@ -13,11 +15,23 @@ use crate::model::{Lineage, Model, Recipe, Seal};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
-  gmm-bmm show model.json --json")]
+  gmm-bmm show model.json --json
+  gmm-bmm show model.json --plot model.svg
+  gmm-bmm show model.json --plot model.png --plot-axes Length,Rings --data abalone")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)
     #[arg(value_name = "MODEL")]
     model: PathBuf,
+
+    #[command(flatten)]
+    plot: PlotArgs,
+
+    /// Rows to show in the picture: CSV files, '-' or a set of the catalogue, as in 'eval'
+    #[arg(long, value_name = "FILE|NAME", help_heading = "Data", requires = "plot")]
+    data: Vec<PathBuf>,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,6 +54,9 @@ struct Shown {
     merged: Option<MergeReport>,
     components: Vec<ShownComponent>,
     health: Health,
+    /// Where the picture is, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plot: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,12 +71,36 @@ struct ShownComponent {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+    if is_stdin(&args.model) && args.data.iter().any(is_stdin) {
+        return Err(usage("model and data cannot both come from standard input"));
+    }
+    refuse_overwriting(args.plot.plot.iter(), args.data.iter().chain([&args.model]))?;
+    let plot = args.plot.open()?;
     let (model, seal) = read_sealed_model(&args.model)?;
     if seal == Seal::Missing {
         console.note("the file has no checksum, so a change of a digit would not be noticed");
     }
-    console.result(&shown(&model), describe)?;
+    if let Some(plot) = plot {
+        args.plot.write(plot, &model, sample(args, &model, console)?.as_ref())?;
+    }
+    console.result(&Shown { plot: args.plot.plot.clone(), ..shown(&model) }, describe)?;
     Ok(())
+}
+
+/// Some of the rows to show in the picture; nothing where it is to show the mixture alone.
+fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Option<Reservoir>> {
+    let names = model.column_names();
+    let sample = args.plot.sample(&names.names, model.seed)?;
+    let Some(mut sample) = sample.filter(|_| !args.data.is_empty()) else { return Ok(None) };
+    let mut block = Block::new(names.names.len());
+    let mut rows = args.reading.open(&args.data, model.seed, Some(names.into()), console)?;
+    while rows.read_block(&mut block, 4096)? {
+        block.iter().for_each(|row| sample.offer(row));
+    }
+    rows.tell_end(console);
+    anyhow::ensure!(sample.seen() > 0, "there are no rows to show");
+    Ok(Some(sample))
 }
 
 fn shown(model: &Model) -> Shown {
@@ -97,6 +138,7 @@ fn shown(model: &Model) -> Shown {
         },
         components,
         health: model.health,
+        plot: None,
     }
 }
 
@@ -141,6 +183,9 @@ fn describe(shown: &Shown) -> String {
     }
     text += &component_table(shown);
     text += &describe_health(&shown.health);
+    if let Some(plot) = &shown.plot {
+        text += &format!("picture written to {}\n", plot.display());
+    }
     text
 }
 

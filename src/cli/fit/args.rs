@@ -9,6 +9,7 @@ use clap::builder::PossibleValue;
 
 use crate::cli::console::Console;
 use crate::cli::data_args::{DataArgs, KRange, create_output, parse_k, usage};
+use crate::cli::plot::PlotArgs;
 use crate::cli::trace::Trace;
 use crate::learn::{Algorithm, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
 use crate::model::ColumnNames;
@@ -26,7 +27,8 @@ use crate::model::ColumnNames;
   gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm --deal parts --shards 8
   mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm    # a build with MPI
   gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
-  gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv")]
+  gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
+  gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
     /// Number of components, or a range such as 2..10 (both ends included)
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present_any = ["resume", "prior"])]
@@ -78,6 +80,9 @@ pub(in crate::cli) struct Args {
 
     #[command(flatten)]
     pub(super) trace: TraceArgs,
+
+    #[command(flatten)]
+    pub(super) plot: PlotArgs,
 }
 
 /// What a run that begins from a model takes from it.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Args, CandidateResult, FitResult, check_enough_rows};
+use super::{Args, CandidateResult, FitResult, Fitted, check_enough_rows};
 use crate::cli::advice::warn_of_columns;
 use crate::cli::console::Console;
 use crate::cli::data_args::usage;
@@ -10,12 +10,13 @@ use crate::learn::{ColumnSummary, EmSettings, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
-pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
         return Err(usage("batch EM has no checkpoints and no learning curve: use --algo obmm or oem"));
     }
     let mut rows = args.data.open(args.seed, None, console)?;
     let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let mut sample = args.plot.sample(&columns.names, args.seed)?;
     let begun = Instant::now();
     let block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
@@ -42,7 +43,10 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<(Model
     let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
     let result =
         FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
-    Ok((model, result))
+    if let Some(sample) = &mut sample {
+        block.iter().for_each(|row| sample.offer(row));
+    }
+    Ok(Fitted { model, result, sample })
 }
 
 /// `p ln n / 2n`, the price of a mixture's free numbers per row.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::args::DealBy;
-use super::{Args, CandidateResult, FitResult};
+use super::{Args, CandidateResult, FitResult, Fitted};
 use crate::cli::Interrupted;
 use crate::cli::advice;
 use crate::cli::ahead::{Ahead, Next};
@@ -56,6 +56,12 @@ pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
              use --deal rows in one process, or learn each shard with 'fit --prior' and --checkpoint",
         ));
     }
+    if args.plot.plot.is_some() {
+        return Err(usage(
+            "where shards read their own parts nobody sees all rows: draw the picture afterwards, with \
+             'gmm-bmm show MODEL --plot FILE --data FILE'",
+        ));
+    }
     if args.data.reading.picks_rows() {
         return Err(usage(
             "--skip and --limit count the rows of one reader: leave them out, or use --deal rows",
@@ -74,7 +80,7 @@ pub(super) fn is_asked_for(args: &Args) -> bool {
 }
 
 /// All shards in this process, as many at a time as there are threads.
-pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<(Model, FitResult)> {
+pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Algorithm::Odmm(odmm) = args.settings()?.algorithm else {
         return Err(usage("--deal parts is for shards: use it with --algo odmm"));
     };
@@ -217,7 +223,7 @@ pub(super) fn finish(
     ends: &[PartEnd],
     wall: Duration,
     console: &Console,
-) -> anyhow::Result<(Model, FitResult)> {
+) -> anyhow::Result<Fitted> {
     let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
     let state = beginnings.ground.gather(&findings)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
@@ -249,7 +255,7 @@ pub(super) fn finish(
         rows: findings.iter().map(|found| found.rows).collect(),
         learn_seconds: ends.iter().map(|end| end.learn_seconds).collect(),
     });
-    Ok((model, result))
+    Ok(Fitted { model, result, sample: None })
 }
 
 /// What there is to say of parts beside the model.

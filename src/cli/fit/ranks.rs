@@ -93,8 +93,8 @@ fn lead(args: &Args, world: &SimpleCommunicator, console: &Console) -> anyhow::R
         ends.push(receive(world, rank).with_context(|| format!("findings of rank {rank}"))?);
     }
     console.note(&format!("all {size} ranks have learned their parts after {:.1} s", seconds(begun)));
-    let (model, result) = finish(&beginnings, &ends, begun.elapsed(), console)?;
-    write_and_tell(args, open_outputs(args)?, &model, result, console)
+    let fitted = finish(&beginnings, &ends, begun.elapsed(), console)?;
+    write_and_tell(args, open_outputs(args)?, fitted, console)
 }
 
 fn follow(args: &Args, world: &SimpleCommunicator) -> anyhow::Result<()> {

@@ -1,0 +1,119 @@
+//! `--plot`: a picture of a mixture, for the commands that have one.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::data_args::{create_output, usage};
+use crate::data::{Reservoir, select_columns};
+use crate::dist::{Axes, GaussianMixture};
+use crate::model::{Model, OutputFile, Recipe};
+use crate::report::{PairPlot, PictureFormat};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Picture")]
+pub(super) struct PlotArgs {
+    /// Draw the mixture to this file, .svg or .png
+    ///
+    /// A pair plot: up to 1000 rows, taken at random, with each component's 1σ and 2σ ellipses for every pair of axes, and a histogram with the densities for each axis.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// What to draw it along: 'columns' (the first four), 'principal' (the four directions of the largest variance), or up to five columns by name or number
+    #[arg(
+        long,
+        value_name = "columns|principal|LIST",
+        default_value = "columns",
+        requires = "plot",
+        value_delimiter = ','
+    )]
+    plot_axes: Vec<String>,
+}
+
+/// A picture's place, opened before any work is done.
+pub(super) struct PlotOutput {
+    file: OutputFile,
+    format: PictureFormat,
+}
+
+/// Rows that a picture shows.
+const MOST_ROWS: usize = 1000;
+/// Numbers that it holds for that, unless a hundred rows have more.
+const MOST_NUMBERS: usize = 1 << 20;
+
+impl PlotArgs {
+    /// Refuses a file that no picture can be written to.
+    pub fn open(&self) -> anyhow::Result<Option<PlotOutput>> {
+        let Some(path) = &self.plot else { return Ok(None) };
+        let Some(format) = PictureFormat::of(path) else {
+            return Err(usage(format!(
+                "'{}' is not a picture that can be drawn: give a name that ends in .svg or .png",
+                path.display()
+            )));
+        };
+        Ok(Some(PlotOutput { file: create_output(path)?, format }))
+    }
+
+    /// An empty sample for the rows of a picture, if there is to be one; refuses axes that these columns do not have.
+    pub fn sample(&self, columns: &[String], seed: u64) -> anyhow::Result<Option<Reservoir>> {
+        if self.plot.is_none() {
+            return Ok(None);
+        }
+        self.chosen(columns)?;
+        let most = (MOST_NUMBERS / columns.len()).clamp(100, MOST_ROWS);
+        Ok(Some(Reservoir::new(columns.len(), most, seed)))
+    }
+
+    /// The columns asked for by name; nothing where the directions follow from the model.
+    fn chosen(&self, columns: &[String]) -> anyhow::Result<Option<Vec<usize>>> {
+        match self.plot_axes.as_slice() {
+            [word] if word == "principal" => Ok(None),
+            [word] if word == "columns" => Ok(Some((0..columns.len().min(Axes::LEADING)).collect())),
+            list => {
+                let chosen =
+                    select_columns(columns, list).map_err(|error| usage(format!("--plot-axes: {error}")))?;
+                if chosen.len() > PairPlot::MOST_AXES {
+                    let most = PairPlot::MOST_AXES;
+                    return Err(usage(format!(
+                        "--plot-axes names {} columns: give {most} at most",
+                        chosen.len()
+                    )));
+                }
+                Ok(Some(chosen))
+            }
+        }
+    }
+
+    fn axes(&self, columns: &[String], mixture: &GaussianMixture) -> anyhow::Result<Axes> {
+        Ok(match self.chosen(columns)? {
+            Some(chosen) => Axes::columns(columns, &chosen),
+            None => Axes::principal(mixture),
+        })
+    }
+
+    /// Draws a model, with some rows if there are any.
+    pub fn write(&self, to: PlotOutput, model: &Model, sample: Option<&Reservoir>) -> anyhow::Result<()> {
+        let mixture = model.estimate();
+        let axes = self.axes(&model.column_names().names, &mixture)?;
+        let plot = PairPlot {
+            heading: heading(model),
+            axes: axes.names().to_vec(),
+            components: axes.of_mixture(&mixture),
+            rows: sample.map_or(Vec::new(), |sample| sample.rows().map(|row| axes.of_row(row)).collect()),
+            rows_in_all: sample.map_or(0, Reservoir::seen),
+        };
+        let PlotOutput { mut file, format } = to;
+        file.write_all(&plot.draw(format)?)?;
+        Ok(file.commit()?)
+    }
+}
+
+fn heading(model: &Model) -> String {
+    let by = match model.algorithm {
+        Recipe::Obmm(_) => "oBMM",
+        Recipe::Oem(_) => "oEM",
+        Recipe::Odmm(_) => "oDMM",
+        Recipe::Em(_) => "batch EM",
+        Recipe::Truth => "true mixture",
+    };
+    format!("{by}, K = {}", model.k())
+}
