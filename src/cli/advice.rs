@@ -1,7 +1,10 @@
 //! Words of warning: before work that will take long, and after a pass over rows that were not what they seemed.
 
+use ndarray::s;
+
 use super::console::Console;
 use super::data_args::usage;
+use crate::data::{Block, find_discrete};
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health};
 use crate::model::Model;
 
@@ -88,6 +91,30 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
                 ));
             }
         }
+    }
+}
+
+/// Counts and codes have no density, and a user should know it before reading a log-likelihood.
+pub(super) fn tell_of_discrete(first: &Block, names: &[String], console: &Console) {
+    const ENOUGH: usize = 100;
+    const MOST: usize = 1000;
+    const MOST_NAMES: usize = 5;
+    if first.rows() < ENOUGH {
+        return;
+    }
+    let rows = first.view();
+    let found = find_discrete(rows.slice(s![..first.rows().min(MOST), ..]));
+    let mut shown: Vec<String> =
+        found.iter().take(MOST_NAMES).map(|discrete| format!("'{}'", names[discrete.column])).collect();
+    if found.len() > MOST_NAMES {
+        shown.push(format!("{} more", found.len() - MOST_NAMES));
+    }
+    if !found.is_empty() {
+        console.note(&format!(
+            "of {} many rows share few values, where no density is bounded: log-likelihoods then say how narrow a \
+             component may become; 'compare --dequantize' shows what is left of them",
+            shown.join(", ")
+        ));
     }
 }
 

@@ -54,7 +54,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Fit(fit::Args),
+    Fit(Box<fit::Args>),
     Eval(eval::Args),
     Compare(Box<compare::Args>),
     Figure1(figure1::Args),

@@ -10,6 +10,7 @@ use anyhow::Context;
 use ndarray::s;
 
 use super::Interrupted;
+use super::advice::tell_of_discrete;
 use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::data_args::{Rows, create_output, usage};
@@ -87,6 +88,9 @@ impl Pass<'_> {
                     return Err(self.save_interrupted(position, seen));
                 }
             };
+            if position == 0 && self.fit.rows() == 0 {
+                tell_of_discrete(&block, &self.provenance.columns.names, self.console);
+            }
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }

@@ -109,11 +109,8 @@ impl PlotArgs {
 
 fn heading(model: &Model) -> String {
     let by = match model.algorithm {
-        Recipe::Obmm(_) => "oBMM",
-        Recipe::Oem(_) => "oEM",
-        Recipe::Odmm(_) => "oDMM",
-        Recipe::Em(_) => "batch EM",
-        Recipe::Truth => "true mixture",
+        Recipe::Truth => "the true mixture".into(),
+        by => by.describe(),
     };
     format!("{by}, K = {}", model.k())
 }

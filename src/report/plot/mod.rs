@@ -129,7 +129,7 @@ fn pair_plot(
     let (Some(components), Some(rows)) = (newest.clone().find_map(of_cell), newest.find_map(of_set)) else {
         return Ok(None);
     };
-    let (title, name) = (title(&set.data), name(reference));
+    let (title, name) = (title(&set.data), reference.name());
     let plot = PairPlot {
         heading: format!("{title}: {name}, K = {k}"),
         axes: set.data.columns.iter().take(Axes::LEADING).cloned().collect(),
