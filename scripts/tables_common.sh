@@ -29,20 +29,22 @@ close_table() {
 }
 
 # run_large_table NAME OPTIONS…: the sets of Tables 2 and 3. A set that is not at hand is stood in for by a synthetic
-# one with its columns (synth --like), and its row says so; STAND_IN_ROWS bounds its rows.
+# one with its columns (synth --like), and its row says so. It has the rows of the set, or STAND_IN_ROWS if that is less.
 run_large_table() {
     table=$1
     shift
     began=$(date +%s)
     stand_ins=${STAND_INS:-target/stand-ins}
-    mkdir -p "$stand_ins"
     real='' drawn=''
     for set in heterogeneity magic04 yearmsd miniboone; do
         if is_present "$set"; then
             real="$real --data $set"
         else
-            file="$stand_ins/$set.csv"
-            [ -f "$file" ] || "$GMM_BMM" synth --like "$set" --n "${STAND_IN_ROWS:-100000}" --out "$file"
+            rows=$("$GMM_BMM" datasets | awk -v set="$set" -v most="$STAND_IN_ROWS" \
+                '$1 == set { print $2 < most ? $2 : most }')
+            file="$stand_ins/$rows/$set.csv"
+            mkdir -p "$stand_ins/$rows"
+            [ -f "$file" ] || "$GMM_BMM" synth --like "$set" --n "$rows" --out "$file"
             drawn="$drawn --data $file"
         fi
     done
