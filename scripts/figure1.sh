@@ -6,7 +6,7 @@ mkdir -p "$RESULTS/figure1"
 summary="$RESULTS/figure1/summary.txt"
 "$GMM_BMM" figure1 --rows "${ROWS:-170000}" --test-rows "${TEST_ROWS:-30000}" --out "$RESULTS/figure1" >"$summary.new"
 {
-    echo "made by scripts/figure1.sh with $("$GMM_BMM" --version) in $(($(date +%s) - began)) s, $(date -u +%Y-%m-%d)"
+    echo "made by scripts/figure1.sh with $("$GMM_BMM" -V) in $(($(date +%s) - began)) s, $(date -u +%Y-%m-%d)"
     sed -n 's/^model name[^:]*: */on /p' /proc/cpuinfo 2>/dev/null | head -n 1
 } >>"$summary.new"
 mv "$summary.new" "$summary"
