@@ -10,7 +10,7 @@ use super::feed::MAX_RECORD_BYTES;
 use super::input::OpenInput;
 
 const SAMPLE_BYTES: usize = 64 * 1024;
-/// As many lines are enough, so that a slow pipe need not fill the sample.
+/// As many rows are enough, so that a slow pipe need not fill the sample.
 pub(super) const SAMPLE_LINES: usize = 200;
 /// Wide tables need a longer sample: a header and some rows.
 const FEWEST_LINES: usize = 4;
@@ -161,13 +161,15 @@ pub(super) struct Sampled {
 pub(super) fn sample(input: OpenInput) -> Result<Sampled, DataError> {
     let OpenInput { name, gzip, reader } = input;
     let mut rest = Lines { inner: reader, after_return: false, line_open: false };
-    let mut bytes = Vec::new();
-    let end = take_sample(&mut rest, &mut bytes);
-    refuse_other_formats(&name, &bytes)?;
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes.drain(..3);
-    }
-    let whole_lines = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let mut taken = Taken::default();
+    let end = taken.take_from(&mut rest);
+    let Taken { mut bytes, enough, .. } = taken;
+    let judged = &bytes[..enough.unwrap_or(bytes.len())];
+    refuse_other_formats(&name, judged)?;
+    let whole_lines = judged.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let sample = bytes[..whole_lines].get(mark..).unwrap_or_default().to_vec();
+    bytes.drain(..mark);
     let complete = matches!(end, Ok(true));
     let failure = match end {
         // A header alone tells nothing about the columns, so a failure right after it cannot wait.
@@ -179,27 +181,52 @@ pub(super) fn sample(input: OpenInput) -> Result<Sampled, DataError> {
         }
         Ok(_) => None,
     };
-    let sample = bytes[..whole_lines].to_vec();
     let text = Box::new(Cursor::new(bytes).chain(Failing { error: failure }).chain(rest));
     Ok(Sampled { name, gzip, sample, complete, text })
 }
 
-/// Reads until there is enough to judge by; true at the end of the input.
-fn take_sample(reader: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<bool> {
-    let mut chunk = vec![0; SAMPLE_BYTES];
-    let (mut lines, mut binary) = (0, false);
-    loop {
-        let enough = bytes.len() >= SAMPLE_BYTES && lines >= FEWEST_LINES;
-        if enough || lines >= SAMPLE_LINES || bytes.len() >= MAX_RECORD_BYTES || binary {
-            return Ok(false);
+/// What was read to judge by. How much of it that is depends on the text alone, not on the pieces in which it arrived.
+#[derive(Default)]
+struct Taken {
+    bytes: Vec<u8>,
+    /// Lines that are not blank, and whether the one being read is such a line.
+    lines: usize,
+    filled: bool,
+    binary: bool,
+    /// How many of the bytes are enough: up to the end of a line.
+    enough: Option<usize>,
+}
+
+impl Taken {
+    /// Reads until there is enough; true at the end of the input.
+    fn take_from(&mut self, reader: &mut impl Read) -> io::Result<bool> {
+        let mut chunk = vec![0; SAMPLE_BYTES];
+        while self.enough.is_none() && self.bytes.len() < MAX_RECORD_BYTES && !self.binary {
+            let read = reader.read(&mut chunk)?;
+            if read == 0 {
+                return Ok(true);
+            }
+            self.add(&chunk[..read]);
         }
-        let read = reader.read(&mut chunk)?;
-        if read == 0 {
-            return Ok(true);
+        Ok(false)
+    }
+
+    fn add(&mut self, chunk: &[u8]) {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if byte != b'\n' {
+                self.filled |= !byte.is_ascii_whitespace();
+                continue;
+            }
+            self.lines += usize::from(std::mem::take(&mut self.filled));
+            let length = self.bytes.len() + at + 1;
+            // A header may come before the rows.
+            let enough = self.lines > SAMPLE_LINES || length >= SAMPLE_BYTES && self.lines >= FEWEST_LINES;
+            if enough && self.enough.is_none() {
+                self.enough = Some(length);
+            }
         }
-        lines += line_count(&chunk[..read]);
-        binary = chunk[..read].contains(&0);
-        bytes.extend_from_slice(&chunk[..read]);
+        self.binary |= chunk.contains(&0);
+        self.bytes.extend_from_slice(chunk);
     }
 }
 
@@ -305,5 +332,21 @@ mod tests {
         let mut whole = String::new();
         sampled.text.read_to_string(&mut whole).unwrap();
         assert_eq!(whole, text);
+    }
+
+    /// Rows beyond the sample may have arrived with it, or not: they must not be judged.
+    #[test]
+    fn the_sample_depends_on_the_text_alone() {
+        let rows = |count: usize| "\n1,2\n".repeat(count);
+        let wide = format!("{}\n", "7,".repeat(20_000)).repeat(6);
+        for text in [rows(150) + "\0\n", rows(300) + "\0\n", rows(300) + "x,y\n", wide] {
+            let samples = [1, 7, 1000, usize::MAX].map(|piece| {
+                let reader = Box::new(Pieces(Cursor::new(text.clone().into_bytes()), piece));
+                let sampled = sample(OpenInput { name: "x".into(), gzip: false, reader });
+                sampled.map(|sampled| sampled.sample).map_err(|error| error.to_string())
+            });
+            assert!(samples.iter().all(|sample| *sample == samples[0]));
+            assert_eq!(samples[0].is_err(), text.len() < 1000, "a NUL byte is an error among the first rows");
+        }
     }
 }
