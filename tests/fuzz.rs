@@ -148,6 +148,21 @@ fn any_text_can_be_read_as_a_model() {
     holds_for_corpus_and_changes("model", properties::model, 3000);
 }
 
+/// A part of the format that no file of the corpus has is one that hardly any change reaches.
+#[test]
+fn the_corpus_has_models_of_every_version_and_kind() {
+    let models = corpus("model");
+    let has = |words: &[String]| {
+        models.iter().any(|(_, bytes)| words.iter().all(|word| String::from_utf8_lossy(bytes).contains(word)))
+    };
+    for version in 1..=gmm_bmm::model::VERSION {
+        assert!(has(&[format!("\"version\": {version},")]), "version {version}");
+    }
+    for kind in ["\"bayes\"", "\"point\"", "\"sharded\""] {
+        assert!(has(&[kind.to_string(), "\"working\"".into(), "\"precision\"".into()]), "{kind}");
+    }
+}
+
 #[test]
 fn any_text_can_be_read_as_records() {
     holds_for_corpus_and_changes("records", properties::records, 500);
