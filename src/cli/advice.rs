@@ -5,22 +5,22 @@ use ndarray::s;
 use super::console::Console;
 use super::data_args::usage;
 use crate::data::{Block, find_discrete};
-use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health};
+use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health, start_minutes};
 use crate::model::Model;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {
-    let (d, components) = (dim as f64, settings.ks.iter().sum::<usize>() as f64);
-    let start_rows = settings.init_rows(dim) as f64;
+    let (start_rows, components) = (settings.init_rows(dim), settings.ks.iter().sum::<usize>());
+    let d = dim as f64;
     // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
-    let gigabytes = 8e-9 * (2.0 * start_rows * d + 4.0 * components * d * d);
+    let gigabytes = 8e-9 * (2.0 * start_rows as f64 * d + 4.0 * components as f64 * d * d);
     if gigabytes > MOST_GIGABYTES {
         return Err(usage(format!(
             "{dim} columns would take about {gigabytes:.0} GB of memory, since full covariances grow with their square: \
              choose fewer with --columns or --drop"
         )));
     }
-    let minutes = start_rows * components * d * d / WORK_PER_MINUTE;
+    let minutes = start_minutes(start_rows, components, dim);
     if minutes > 1.0 || gigabytes > 2.0 {
         console.note(&format!(
             "{dim} columns are many for full covariances: the start, fitted to the first {start_rows} rows, may take {} \
@@ -33,8 +33,6 @@ pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -
 }
 
 const MOST_GIGABYTES: f64 = 256.0;
-/// Rows · components · columns² of the start that are fitted in a minute, within a factor of three.
-const WORK_PER_MINUTE: f64 = 6e9;
 
 fn roughly(minutes: f64) -> String {
     match minutes {

@@ -47,8 +47,7 @@ impl StartRows {
     /// unlucky start costs more than anything that comes after it.
     pub fn fit(&self, k: usize, seed: u64) -> Start {
         let dim = self.floor.len();
-        let work = |rows: &ScaledRows| rows.rows() as f64 * k as f64 * (dim as f64).powi(2);
-        let affordable = |rows: &ScaledRows| (MOST_WORK / work(rows)) as usize;
+        let affordable = |rows: &ScaledRows| (MOST_WORK / work(rows.rows(), k, dim)) as usize;
         let step = self.rows.rows() / (10 * k * dim).max(1000);
         let found = if step > 1 {
             let some = self.rows.thinned(step);
@@ -70,7 +69,21 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     Ok(StartRows::new(rows)?.fit(k, seed))
 }
 
-/// Work (rows · K · d²) that each of the two searches may take. In many dimensions the start would otherwise cost more
+/// Work of one iteration of EM.
+fn work(rows: usize, k: usize, dim: usize) -> f64 {
+    rows as f64 * k as f64 * (dim as f64).powi(2)
+}
+
+/// Minutes that a start takes one core, within a factor of three, where it takes long: then both searches make the
+/// fewest iterations they can.
+pub(crate) fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
+    work(rows, k, dim) / WORK_PER_MINUTE
+}
+
+/// Work of one iteration of which a minute has time for as many as a start makes.
+const WORK_PER_MINUTE: f64 = 5e9;
+
+/// Work that each of the two searches may take. In many dimensions the start would otherwise cost more
 /// than the pass over millions of rows that follows it.
 const MOST_WORK: f64 = 1e10;
 

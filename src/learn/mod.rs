@@ -19,6 +19,7 @@ mod summary;
 
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;
+pub(crate) use init::start_minutes;
 pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
