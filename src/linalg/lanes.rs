@@ -340,6 +340,7 @@ mod avx {
 
 #[cfg(test)]
 mod tests {
+    use super::super::simd::{Arithmetic, Plain, at_run_time};
     use super::*;
 
     #[test]
@@ -349,5 +350,52 @@ mod tests {
         assert_eq!(Quad::flat(&quads), [1.0, 2.0, 3.0, 4.0, 5.0, 0.5, 0.5, 0.5]);
         Quad::flat_mut(&mut quads)[4] = 7.0;
         assert_eq!(quads[1].0[0], 7.0);
+    }
+
+    /// What every operation gives; of those that round differently on the two kinds of machine, the rounded part is 0.
+    #[inline(always)]
+    fn operations_kernel<A: Arithmetic>(a: &Quad, b: &Quad) -> Vec<[f64; 4]> {
+        let (x, y) = (A::Lanes::load(a), A::Lanes::load(b));
+        let half = A::Lanes::splat(0.5);
+        let (mantissa, exponent) = (x * x + half).split_exponent();
+        let results = [
+            x + y,
+            x - y,
+            x * y,
+            x / y,
+            x.mul_add(A::Lanes::splat(0.0), y),
+            x.max(y),
+            x.if_below(y, x, half),
+            (A::Lanes::splat(ROUNDING) + A::Lanes::splat(7.0)).power_of_two(),
+            mantissa,
+            exponent,
+            A::Lanes::sums([x, y, half, x - y]),
+            A::Lanes::diagonal([x, y, half, x + y]),
+            A::Lanes::splat(x.sum()),
+            A::Lanes::splat(x.largest()),
+        ];
+        results.map(Four::to_array).to_vec()
+    }
+
+    at_run_time! {
+        fn operations(a: &Quad, b: &Quad) -> Vec<[f64; 4]> = operations_kernel
+    }
+
+    #[test]
+    fn vector_instructions_do_what_the_portable_form_does() {
+        let numbers = [0.0, -0.0, 1.0, -2.5, 1e300, 1e-300, 3.7e-12, f64::INFINITY, f64::NAN, -7.0, 0.1];
+        for i in 0..numbers.len() {
+            for j in 0..numbers.len() {
+                let four =
+                    |from: usize| Quad(std::array::from_fn(|l| numbers[(from + l * l) % numbers.len()]));
+                let (a, b) = (four(i), four(j));
+                let (found, expected) = (operations(&a, &b), operations_kernel::<Plain>(&a, &b));
+                for (operation, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let same = |(x, y): (&f64, &f64)| x == y || x.is_nan() && y.is_nan();
+                    let alike = found.iter().zip(expected).all(same);
+                    assert!(alike, "operation {operation} of {a:?}, {b:?}: {found:?} against {expected:?}");
+                }
+            }
+        }
     }
 }

@@ -485,3 +485,6 @@ fn bare_rows_kernel<A: Arithmetic>(m: &mut [Quad], rows: &[Quad], blocks: usize,
 at_run_time! {
     fn bare_rows(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 = bare_rows_kernel
 }
+
+#[cfg(test)]
+mod tests;
