@@ -2,8 +2,9 @@
 
 mod common;
 
+use common::sound::assert_sound;
 use common::*;
-use gmm_bmm::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
+use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
 use gmm_bmm::learn::projection::{Scalars, project_dirichlet};
 use gmm_bmm::learn::{
     Algorithm, FitSettings, FitState, Health, LearnerState, Moments, ObmmSettings, OemSettings, OnlineFit,
@@ -201,23 +202,6 @@ fn draws_from_the_exact_mixture_have_the_projected_moments() {
     mean.iter().zip(projected.mean()).for_each(|(a, b)| assert_close(*a, *b, 0.01, "E[μ]"));
     precision.iter().zip(&projected.mean_precision()).for_each(|(a, b)| assert_close(*a, *b, 0.02, "E[Λ]"));
     assert_close(spread, 3.0 / projected.kappa(), 0.02, "E[(μ−m)ᵀΛ(μ−m)]");
-}
-
-#[track_caller]
-fn assert_sound(state: &FitState, what: &str) {
-    for candidate in &state.candidates {
-        let mixture: GaussianMixture = candidate.learned.estimate();
-        assert!((mixture.weights().iter().sum::<f64>() - 1.0).abs() < 1e-9, "{what}: weights");
-        for component in mixture.components() {
-            assert!(component.mean().iter().all(|value| value.is_finite()), "{what}: means");
-            assert!(component.covariance().log_det().is_finite(), "{what}: log-determinant");
-            assert!(
-                component.covariance().matrix().iter().all(|value| value.is_finite()),
-                "{what}: covariance"
-            );
-        }
-        assert!(candidate.prequential.log_likelihood.is_finite(), "{what}: prequential score");
-    }
 }
 
 #[test]

@@ -357,12 +357,17 @@ impl ObmmRule {
 
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
 fn raw_precision(cells: &Cells, j: usize) -> RawPrecision {
-    let w = cells.factor(j).inverse();
-    let v = ndarray::ArrayView1::from(cells.deviation(j));
+    let mut w = cells.factor(j).inverse();
+    // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
+    // power of two it costs no digit.
+    let power = libm::frexp(w.diag().sum()).1.div_euclid(2);
+    let unit = libm::ldexp(1.0, power);
+    w *= libm::ldexp(1.0, -2 * power);
+    let v: ndarray::Array1<f64> = cells.deviation(j).iter().map(|value| unit * value).collect();
     let u = w.dot(&v);
     RawPrecision {
-        mean: cells.mean(j)[0],
-        deviation: cells.deviation(j)[0],
+        mean: unit * cells.mean(j)[0],
+        deviation: v[0],
         trace: w.diag().sum(),
         squares: w.iter().map(|value| value * value).sum(),
         u_square: u.dot(&u),

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod reading;
+pub mod sound;
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,12 @@ pub fn vector(value: &Value) -> Vec<f64> {
 pub fn matrix(value: &Value) -> Array2<f64> {
     let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(vector).collect();
     Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap()
+}
+
+/// A symmetric matrix given by the rows of its lower triangle.
+pub fn matrix_of_triangle(value: &Value) -> Array2<f64> {
+    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(vector).collect();
+    Array2::from_shape_fn((rows.len(), rows.len()), |(i, j)| rows[i.max(j)][i.min(j)])
 }
 
 /// Some columns of a bundled set.
