@@ -24,7 +24,11 @@ fn a_fit_draws_the_k_that_it_keeps_and_the_same_seed_gives_the_same_picture() {
     let result = place.json("fit --data rows.csv --k 1..4 --out model.json --plot one.svg");
     assert_eq!(result["plot"], "one.svg");
     let picture = place.read("one.svg");
-    assert!(picture.contains(&format!("oBMM (whitened moments), K = {}", result["k"])), "{}", &picture[..600]);
+    assert!(
+        picture.contains(&format!("oBMM (whitened moments), K = {}", result["k"])),
+        "{}",
+        &picture[..600]
+    );
     assert!(picture.contains("1,000 of 1,500 rows"));
     assert_eq!(lines(&picture), 2 * 3 + 3 + 1);
     place.run("fit --data rows.csv --k 1..4 --out again.json --plot two.svg --threads 1").success();
