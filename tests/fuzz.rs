@@ -290,8 +290,15 @@ fn memory_for(text: Vec<u8>) -> (usize, Option<String>) {
     (PEAK.load(Ordering::Relaxed).saturating_sub(before), ending)
 }
 
+/// Memory is counted for the whole process, so tests that ask for it do not run side by side.
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static MEASURING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    MEASURING.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[test]
 fn hostile_texts_end_in_words_and_in_bounded_memory() {
+    let _alone = alone();
     let million = 1_000_000;
     let wide_rows = format!("{}1\n", "0,".repeat(million - 1)).repeat(3);
     let quote = format!("a,b\n1,2\n\"{}", "x,y\n".repeat(10 << 20));
@@ -324,6 +331,7 @@ fn hostile_texts_end_in_words_and_in_bounded_memory() {
 /// Bombs: a small file that unpacks to a large one, and a model that never ends.
 #[test]
 fn bombs_are_refused() {
+    let _alone = alone();
     let packed = {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         (0..64).for_each(|_| std::io::Write::write_all(&mut encoder, &vec![b'7'; 1 << 20]).unwrap());
