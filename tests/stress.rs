@@ -258,9 +258,12 @@ fn ten_million_rows() {
         let candidate = &state.candidates[0];
         let (score, prequential) =
             (candidate.learned.estimate().score(block(1000).view()), candidate.prequential.mean().unwrap());
-        eprintln!("{what}: {seconds:.1} s, score {score}, prequential {prequential}");
-        assert_eq!((state.rows, candidate.health), (10_000_000, Health::default()), "{what}");
+        let health = candidate.health;
+        eprintln!("{what}: {seconds:.1} s, score {score}, prequential {prequential}, {health:?}");
+        assert_eq!(state.rows, 10_000_000);
+        // Steps of a half, as the first ones are, may leave a component on a single row.
         if algorithm != FORGETFUL {
+            assert_eq!(candidate.health, Health::default(), "{what}");
             assert_close(score, prequential, 0.01, &what);
         }
     }
