@@ -3,6 +3,8 @@ set -eu
 cd "$(dirname "$0")/.."
 GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
+# A smaller table than the paper's does not replace the results that are there.
+[ -z "${K:-}${FOLDS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release
 

@@ -28,12 +28,16 @@
 //! assert!(log_densities[0] > -3.0 && log_densities[2] < -100.0); // 300 is an outlier
 //! let component = mixture.predict(new.view());
 //! assert_ne!(component[0], component[1]);
-//! # use rand::SeedableRng;
+//!
+//! use rand::SeedableRng;
 //! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
 //! let (drawn, _) = mixture.sample(100, &mut rng);
 //! assert_eq!(drawn.dim(), (100, 1));
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
+//!
+//! The arrays are those of `ndarray` 0.17, and random numbers come from any generator of `rand` 0.10 (above, `rand_chacha`
+//! 0.10): depend on these versions beside this crate.
 //!
 //! # A stream
 //! Rows that do not fit in memory, or have not happened yet, go into an [`OnlineFit`] in portions, as into the

@@ -31,6 +31,51 @@ fn scores_have_a_mean_and_a_standard_error() {
     assert!(components.iter().all(|component| (1..=3).contains(component)));
 }
 
+/// The cells of a column of a scores file.
+fn column(text: &str, index: usize) -> Vec<f64> {
+    text.lines().skip(1).map(|line| line.split(',').nth(index).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn components_have_the_numbers_that_show_gives_them() {
+    let place = Workplace::new();
+    // The lightest cluster comes first, so that a start is likely to have it elsewhere than last.
+    let text: String = (0..2000)
+        .map(|i| format!("{}\n", [0, 50, 50, 100, 100, 100][i % 6] as f64 + (i % 7) as f64))
+        .collect();
+    place.write("rows.csv", &format!("x\n{text}"));
+    place.run("fit --data rows.csv --k 3 --out model.json").success();
+    let shown = place.json("show model.json");
+    place.run("eval --model model.json --data rows.csv --scores scores.csv").success();
+    let labels = column(&place.read("scores.csv"), 2);
+    for (number, start) in [(1, 100.0), (2, 50.0), (3, 0.0)] {
+        assert_close(common::number(&shown["components"][number - 1]["mean"][0]), start + 3.0, 0.2, "mean");
+        let mine = labels.iter().zip(text.lines()).filter(|(label, _)| **label == number as f64);
+        assert!(mine.clone().count() > 300);
+        assert!(mine.map(|(_, x)| x.parse::<f64>().unwrap()).all(|x| (start..start + 10.0).contains(&x)));
+    }
+}
+
+#[test]
+fn scores_have_the_row_numbers_of_the_file() {
+    let place = with_model();
+    let rows = place.read("test.csv");
+    let (head, body) = rows.split_once('\n').unwrap();
+    let mut lines: Vec<&str> = body.lines().take(6).collect();
+    lines.insert(2, "1,,3");
+    place.write("holes.csv", &format!("{head}\n{}\n", lines.join("\n")));
+    place.run("eval --model model.json --data holes.csv --bad-rows skip --scores scores.csv").success();
+    assert_eq!(column(&place.read("scores.csv"), 0), [1.0, 2.0, 4.0, 5.0, 6.0, 7.0]);
+    place.run("eval --model model.json --data test.csv --skip 290 --scores scores.csv").success();
+    assert_eq!(column(&place.read("scores.csv"), 0)[0], 291.0);
+    place.refuses("eval --model model.json --data test.csv --scores -", 2, &["--scores", "name one"]);
+    place.refuses(
+        "eval --model model.json --data test.csv --scores no/where.csv",
+        1,
+        &["'no'", "does not exist"],
+    );
+}
+
 #[test]
 fn zscored_units_differ_by_the_columns_spreads() {
     let place = with_model();

@@ -147,7 +147,8 @@ fn ctrl_c_ends_a_fit_with_a_saved_checkpoint_wherever_it_is() {
         if part > text.len() / 10 {
             wait_until("a checkpoint", || place.path("run.checkpoint").exists());
         } else {
-            std::thread::sleep(Duration::from_millis(300));
+            // Nothing shows that it has begun; on a busy machine that may take a while.
+            std::thread::sleep(Duration::from_millis(1500));
         }
         interrupt(&child);
         let output = child.wait_with_output().unwrap();

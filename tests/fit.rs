@@ -50,6 +50,22 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads_and_another_seed_
 }
 
 #[test]
+fn a_choice_by_hardly_any_rows_is_warned_of() {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&clusters(1001, 3, 1), &["a", "b", "c"]));
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    assert!(
+        said("fit --data rows.csv --k 1..3 --init-rows 1000 --out m.json")
+            .contains("by the scores of 1 row only")
+    );
+    assert!(!said("fit --data rows.csv --k 1..3 --init-rows 500 --out m.json").contains("by the scores"));
+    assert!(
+        !said("fit --data rows.csv --k 1..3 --out m.json").contains("by the scores"),
+        "halves are scored then"
+    );
+}
+
+#[test]
 fn a_range_of_k_keeps_the_best_prequential_score() {
     let place = with_clusters(4000);
     let result = place.json("fit --data rows.csv --k 1..5 --out model.json");

@@ -7,7 +7,8 @@ use common::*;
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
 use gmm_bmm::learn::projection::{Scalars, project_dirichlet};
 use gmm_bmm::learn::{
-    Algorithm, FitSettings, FitState, Health, LearnerState, Moments, ObmmSettings, OemSettings, OnlineFit,
+    Algorithm, FitSettings, FitState, Health, LearnError, LearnerState, Moments, ObmmSettings, OemSettings,
+    OnlineFit,
 };
 use gmm_bmm::linalg::Factor;
 use ndarray::{Array1, Array2, Axis, concatenate, s};
@@ -322,4 +323,20 @@ fn scores_by_halves_choose_k_where_all_rows_went_into_the_start() {
     let state = fit.state().unwrap();
     assert_eq!(state.best(), 1);
     assert!(state.pending.is_some());
+}
+
+#[test]
+fn rows_that_cannot_be_learned_are_errors() {
+    let settings = FitSettings::obmm([2]);
+    assert!(OnlineFit::new(0, settings.clone()).is_err());
+    let mut pass = OnlineFit::new(2, settings.clone()).unwrap();
+    let refused = pass.observe(ndarray::array![[1.0, 2.0, 3.0]].view()).unwrap_err();
+    assert_eq!(refused, LearnError::Columns { found: 3, expected: 2 });
+    let refused = pass.observe(ndarray::array![[1.0, 2.0], [3.0, f64::NAN]].view()).unwrap_err();
+    assert_eq!(refused, LearnError::NotFinite { row: 2, column: 1 });
+    assert_eq!(pass.rows(), 0, "a portion is learned whole or not at all");
+    assert!(
+        gmm_bmm::fit(ndarray::array![[1.0, 2.0]].view(), settings).is_err(),
+        "one row for two components"
+    );
 }

@@ -2,10 +2,10 @@
 
 use ndarray::s;
 
-use super::console::Console;
+use super::console::{Console, count};
 use super::data_args::usage;
 use crate::data::{Block, find_discrete};
-use crate::learn::{ColumnFault, ColumnShift, FitSettings, Health, start_minutes};
+use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
@@ -116,13 +116,27 @@ pub(super) fn tell_of_discrete(first: &Block, names: &[String], console: &Consol
     }
 }
 
+/// Where hardly any rows came after those of the start, the scores of the K are chance.
+pub(super) fn warn_of_choice(state: &FitState, console: &Console) {
+    const ENOUGH: u64 = 300;
+    let scored = state.candidates.iter().map(|candidate| candidate.prequential.rows).min().unwrap_or(0);
+    if state.candidates.len() > 1 && scored < ENOUGH {
+        console.warn(&format!(
+            "K was chosen by the scores of {} only, those that came after the start: give more rows, or start from fewer with \
+             --init-rows",
+            count(scored, "row")
+        ));
+    }
+}
+
 /// Who shares a model file may not mean to share rows.
 pub(super) fn tell_of_kept_rows(model: &Model, console: &Console) {
     if model.pending.is_some() {
-        console.note(
-            "there were fewer rows than the start wants, so the model file keeps the rows themselves, to begin anew \
-             when more come: before you pass it on, mind whose they are",
-        );
+        console.note(&format!(
+            "there are fewer rows than the start wants, so the model file keeps all {} of them, to begin anew when more come; \
+             for a file without rows, start from fewer with --init-rows",
+            model.rows
+        ));
     }
 }
 

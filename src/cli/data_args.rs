@@ -55,7 +55,7 @@ pub(super) struct ReadingArgs {
 
     /// Leave out so many first rows
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
-    skip: u64,
+    pub skip: u64,
 
     /// Stop after so many rows
     #[arg(long, hide_short_help = true, value_name = "N")]
@@ -203,6 +203,10 @@ impl ReadingArgs {
     }
 
     /// Whether rows are shuffled as they come.
+    pub fn skips_bad_rows(&self) -> bool {
+        matches!(self.bad_rows, BadRowsArg::Skip)
+    }
+
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
     }

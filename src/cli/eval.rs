@@ -64,6 +64,11 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.model.as_os_str() == "-" && args.data.data.iter().any(|path| path.as_os_str() == "-") {
         return Err(usage("model and data cannot both come from standard input"));
     }
+    if args.scores.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(usage(
+            "--scores wants a file, for standard output has the result: name one such as scores.csv",
+        ));
+    }
     refuse_overwriting(args.scores.iter(), args.data.data.iter().chain([&args.model]))?;
     let model = read_model(&args.model)?;
     let result = if args.predictive {
@@ -94,11 +99,16 @@ fn score<C: Density>(
     if let Some(file) = &mut scores {
         writeln!(file, "row,log_likelihood,component,probability")?;
     }
+    // Components have the numbers that `show` gives them, and rows those of the file.
+    let mut number = vec![0; mixture.k()];
+    mixture.heaviest_first().into_iter().enumerate().for_each(|(place, j)| number[j] = place + 1);
+    let numbered = scores.is_some() && args.data.reading.skips_bad_rows();
+    let at_a_time = if numbered { 1 } else { ROWS_AT_A_TIME };
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
     let mut summary = crate::learn::ColumnSummary::default();
     let bar = console.progress(rows.total_bytes());
     let mut block = Block::new(mixture.dim());
-    while rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+    while rows.read_block(&mut block, at_a_time)? {
         let (log_densities, shares) = mixture.responsibilities(block.view());
         for (log_density, shares) in log_densities.iter().zip(shares.outer_iter()) {
             anyhow::ensure!(
@@ -110,7 +120,8 @@ fn score<C: Density>(
             summary.push(log_density + shift);
             if let Some(file) = &mut scores {
                 let (best, share) = most_probable(shares.iter().copied());
-                writeln!(file, "{},{},{},{share}", summary.count, log_density + shift, best + 1)?;
+                let row = args.data.reading.skip + summary.count + rows.rows_skipped() * u64::from(numbered);
+                writeln!(file, "{row},{},{},{share}", log_density + shift, number[best])?;
             }
         }
         bar.set_position(rows.bytes_read());

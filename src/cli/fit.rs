@@ -203,6 +203,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         .iter()
         .map(|c| CandidateResult { k: c.learned.k(), score: c.prequential.mean() })
         .collect();
+    advice::warn_of_choice(&state, console);
     let model = provenance.model(state);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample })

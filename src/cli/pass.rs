@@ -210,16 +210,25 @@ fn other_data() -> anyhow::Error {
     usage("the checkpoint was saved in the middle of other data: delete it, or name another file")
 }
 
-/// A flag that the first Ctrl-C sets; the second ends the process at once.
+/// Signals closer together than this are one.
+const ONE_SIGNAL: Duration = Duration::from_millis(100);
+
+/// A flag that the first Ctrl-C sets; the second ends the process at once, unless it comes so soon after the first that
+/// both are one: some launchers signal a process and its group.
 pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
         // Without a handler Ctrl-C simply ends the process: files still appear whole or not at all.
         let _ = ctrlc::set_handler(|| {
+            static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                if FIRST.get().is_some_and(|first| first.elapsed() < ONE_SIGNAL) {
+                    return;
+                }
                 std::process::exit(130);
             }
+            let _ = FIRST.set(Instant::now());
             let _ = std::io::stderr().write_all(b"\nstopping; press Ctrl-C again to end at once\n");
         });
     });

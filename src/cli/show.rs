@@ -109,17 +109,17 @@ fn shown(model: &Model) -> Shown {
         Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
         None => vec![None; mixture.k()],
     };
-    let parts = mixture.components().iter().zip(mixture.weights()).zip(kappas);
-    let mut components: Vec<ShownComponent> = parts
-        .map(|((gaussian, &weight), worth_rows)| ShownComponent {
-            weight,
-            worth_rows,
+    let describe = |j: usize| {
+        let gaussian = &mixture.components()[j];
+        ShownComponent {
+            weight: mixture.weights()[j],
+            worth_rows: kappas[j],
             mean: gaussian.mean().to_vec(),
             standard_deviation: gaussian.covariance().diagonal().iter().map(|v| v.sqrt()).collect(),
             condition: gaussian.covariance().condition_estimate(),
-        })
-        .collect();
-    components.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        }
+    };
+    let components = mixture.heaviest_first().into_iter().map(describe).collect();
     Shown {
         tool: model.tool.clone(),
         algorithm: model.algorithm,
@@ -192,7 +192,8 @@ fn describe(shown: &Shown) -> String {
 /// A row for each column of the data, two figures for each component: mean ± standard deviation.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
-    let width = shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp(6, 30);
+    let width =
+        shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp("condition".len(), 30);
     let mut text = String::new();
     for (part, group) in shown.components.chunks(PER_TABLE).enumerate() {
         let line = |head: &str, cells: Vec<String>| {

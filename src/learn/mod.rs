@@ -50,6 +50,22 @@ pub enum LearnError {
         /// What it was.
         value: f64,
     },
+    /// Rows of another width.
+    #[error("the rows have {found} columns, and the pass began with {expected}")]
+    Columns {
+        /// Columns of the rows.
+        found: usize,
+        /// Columns of the pass.
+        expected: usize,
+    },
+    /// Infinity, or not a number.
+    #[error("row {row} has a number that is not finite in column {column} (from 0): leave such rows out")]
+    NotFinite {
+        /// Which row of the pass, from 1.
+        row: u64,
+        /// Which column, from 0.
+        column: usize,
+    },
     /// More components than rows.
     #[error("{k} components cannot be learned from {rows} rows: give more rows or a smaller K")]
     TooFewRows {

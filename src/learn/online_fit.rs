@@ -83,6 +83,10 @@ impl FitSettings {
 /// # Ok::<(), gmm_bmm::LearnError>(())
 /// ```
 pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
+    let largest = settings.ks.iter().copied().max().unwrap_or(0);
+    if largest > rows.nrows() {
+        return Err(LearnError::TooFewRows { k: largest, rows: rows.nrows() as u64 });
+    }
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
     pass.mixture()
@@ -197,6 +201,13 @@ impl OnlineFit {
     /// A pass over rows of `dim` numbers.
     pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
         settings.check()?;
+        if dim == 0 {
+            return Err(LearnError::Setting {
+                name: "the number of columns",
+                must: "at least 1",
+                value: 0.0,
+            });
+        }
         let columns = vec![ColumnSummary::default(); dim];
         Ok(OnlineFit {
             settings,
@@ -263,14 +274,19 @@ impl OnlineFit {
         }
     }
 
-    /// Learns some rows.
-    ///
-    /// # Panics
-    /// If the rows do not have [`OnlineFit::dim`] columns.
+    /// Learns some rows. Refuses all of them if one has not [`OnlineFit::dim`] columns, or a number that is not finite.
     pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
-        assert_eq!(rows.ncols(), self.dim, "rows must have the columns that the pass began with");
+        if rows.ncols() != self.dim {
+            return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim });
+        }
         let rows = rows.as_standard_layout();
         let mut values = rows.as_slice().expect("standard layout is contiguous");
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return Err(LearnError::NotFinite {
+                row: self.rows + (at / self.dim) as u64 + 1,
+                column: at % self.dim,
+            });
+        }
         for row in values.chunks_exact(self.dim) {
             self.columns.iter_mut().zip(row).for_each(|(column, &value)| column.push(value));
         }

@@ -98,6 +98,10 @@ fn open_target(place: &Path) -> io::Result<Target> {
     if place.exists() && !place.is_file() {
         return Ok(Target::Direct(BufWriter::new(fs::OpenOptions::new().write(true).open(place)?)));
     }
+    if !directory_of(place).is_dir() {
+        let text = format!("the folder '{}' does not exist: make it first", directory_of(place).display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
     remove_abandoned(place);
     Ok(Target::Beside(BufWriter::new(temporary_beside(place)?)))
 }

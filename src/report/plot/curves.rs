@@ -90,7 +90,10 @@ impl Figure for Curves {
             let note = format!("level {}", fixed(*level, 2));
             items.push(Item { text: name.clone(), note, colour: GREY, mark: None, dashed: true });
         }
-        for line in &self.lines {
+        // oBMM last, above oDMM, with which it may coincide.
+        let (below, above): (Vec<_>, Vec<_>) =
+            self.lines.iter().partition(|line| line.contender != Contender::Obmm);
+        for line in below.into_iter().chain(above) {
             let ink = colour(line.contender);
             frame.draw_line(canvas, &line.points, canvas.stroke(ink, 1.75), false)?;
             for point in spaced(&line.points).filter(|point| frame.shows(point.0, point.1)) {
