@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{Cells, Changes, Online, Rule};
+use super::online::{Cells, Online, Rule};
 use super::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
 };
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
-use crate::linalg::WorkingCopy;
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::Arithmetic;
+use crate::linalg::{Changes, FourComponents, WorkingCopy};
 use crate::special::{GammaRatio, LN_PI, inverse_and_ln_1p};
 
 /// Which moments the projection keeps.
@@ -48,21 +48,19 @@ impl ObmmSettings {
     ) -> Box<dyn OnlineLearner> {
         let components = posterior.components();
         let cells = Cells::new(components.iter().map(|c| (c.mean(), c.psi())), working);
-        let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
-            Quad::pad(&components.iter().map(value).collect::<Vec<_>>(), padding)
+        let four = |components: &[NormalWishart]| {
+            let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
+                Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
+            };
+            let (kappa, nu) = (of_each(NormalWishart::kappa, 1.0), of_each(NormalWishart::nu, PADDING_NU));
+            FourRules { kappa, nu, ..FourRules::default() }
         };
-        let lanes = vec![Quad::default(); cells.q.len()];
         let rule = ObmmRule {
             settings: *self,
+            dim: prior.dim(),
             a: Quad::pad(posterior.weights().concentrations(), 0.0),
             total: posterior.weights().total(),
-            kappa: of_each(NormalWishart::kappa, 1.0),
-            nu: of_each(NormalWishart::nu, PADDING_NU),
-            b: lanes.clone(),
-            next: lanes.clone(),
-            inverse: lanes.clone(),
-            p: lanes.clone(),
-            log_constant: lanes,
+            fours: components.chunks(4).map(four).collect(),
             gamma_ratio: GammaRatio::new(prior.dim()),
             prior,
         };
@@ -119,37 +117,40 @@ const PADDING_NU: f64 = 1e9;
 struct ObmmRule {
     settings: ObmmSettings,
     prior: Posterior,
+    dim: usize,
     gamma_ratio: GammaRatio,
     a: Vec<Quad>,
     total: f64,
-    kappa: Vec<Quad>,
-    nu: Vec<Quad>,
+    fours: Vec<FourRules>,
+}
+
+/// The scalars of four components, and what follows from them.
+#[derive(Debug, Clone, Default)]
+struct FourRules {
+    kappa: Quad,
+    nu: Quad,
     /// `κ/(κ+1)`.
-    b: Vec<Quad>,
+    b: Quad,
     /// `1/(κ+1)`.
-    next: Vec<Quad>,
+    next: Quad,
     /// `1/κ`.
-    inverse: Vec<Quad>,
+    inverse: Quad,
     /// `1/(1 + bq)` of the current row.
-    p: Vec<Quad>,
+    p: Quad,
     /// Everything in `ln t(x)` that does not depend on the row.
-    log_constant: Vec<Quad>,
+    log_constant: Quad,
 }
 
 impl ObmmRule {
-    fn dim(&self) -> usize {
-        self.prior.dim()
-    }
-
     /// Rows that a discounted component is never tempered below.
     fn tempering_start(&self) -> f64 {
-        20.0 + prior_strength(self.dim())
+        20.0 + prior_strength(self.dim)
     }
 
     fn posterior(&self, cells: &Cells) -> Posterior {
-        let (kappa, nu) = (Quad::flat(&self.kappa), Quad::flat(&self.nu));
         let component = |j: usize| {
-            NormalWishart::new(cells.mean(j).to_vec(), kappa[j], nu[j], cells.factor(j))
+            let FourRules { kappa, nu, .. } = &self.fours[j / 4];
+            NormalWishart::new(cells.mean(j).to_vec(), kappa.0[j % 4], nu.0[j % 4], cells.factor(j))
                 .expect("every update keeps a component in range")
         };
         let a = Quad::flat(&self.a)[..cells.count()].to_vec();
@@ -158,68 +159,13 @@ impl ObmmRule {
             .expect("the parts have one shape")
     }
 
-    /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
-    #[inline(never)]
-    fn update_literally(
-        &mut self,
-        r: &mut [Quad],
-        cells: &Cells,
-        changes: &mut Changes,
-        health: &mut Health,
-    ) {
-        for j in 0..cells.count() {
-            let share = Quad::flat(r)[j];
-            if share == 0.0 {
-                continue;
-            }
-            let (kappa, nu) = (Quad::flat(&self.kappa)[j], Quad::flat(&self.nu)[j]);
-            let before = Scalars { dim: self.dim(), kappa, nu, q: Quad::flat(&cells.q)[j], r: share };
-            let Some(new) = before.literal(&raw_precision(cells, j)) else {
-                health.literal_steps_kept += 1;
-                Quad::flat_mut(r)[j] = 0.0;
-                continue;
-            };
-            let parts =
-                [&mut self.kappa, &mut self.nu, &mut changes.step, &mut changes.tau, &mut changes.stretch];
-            for (part, value) in parts.into_iter().zip([new.kappa, new.nu, new.step, new.tau, new.stretch]) {
-                Quad::flat_mut(part)[j] = value;
-            }
-        }
-    }
-
-    /// The projection of every component that the row says something about.
-    #[inline(always)]
-    fn update_whitened<A: Arithmetic>(&mut self, r: &[Quad], cells: &Cells, changes: &mut Changes) {
-        let dim = self.dim();
-        let nothing = A::Lanes::splat(0.0);
-        for (i, r) in r.iter().enumerate() {
-            let (kappa, nu, r) =
-                (A::Lanes::load(&self.kappa[i]), A::Lanes::load(&self.nu[i]), A::Lanes::load(r));
-            let before = Whitened {
-                nu,
-                r,
-                q: A::Lanes::load(&cells.q[i]),
-                p: A::Lanes::load(&self.p[i]),
-                next: A::Lanes::load(&self.next[i]),
-                inverse: A::Lanes::load(&self.inverse[i]),
-                b: A::Lanes::load(&self.b[i]),
-            };
-            let new = before.project(dim);
-            nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa[i]);
-            nothing.if_below(r, new.nu, nu).store(&mut self.nu[i]);
-            new.step.store(&mut changes.step[i]);
-            new.tau.store(&mut changes.tau[i]);
-            new.stretch.store(&mut changes.stretch[i]);
-        }
-    }
-
     /// Tempers what was just learned: early rows lose weight.
     #[inline(never)]
-    fn discount(&mut self, r: &[Quad], changes: &mut Changes) {
-        let (d, beta, start) = (self.dim() as f64, self.settings.discount, self.tempering_start());
-        let scalars = Quad::flat_mut(&mut self.kappa).iter_mut().zip(Quad::flat_mut(&mut self.nu));
-        let stretches = Quad::flat_mut(&mut changes.stretch).iter_mut();
-        for (((kappa, nu), stretch), &r) in scalars.zip(stretches).zip(Quad::flat(r)) {
+    fn discount(&mut self, i: usize, changes: &mut Changes) {
+        let (d, beta, start) = (self.dim as f64, self.settings.discount, self.tempering_start());
+        let FourRules { kappa, nu, .. } = &mut self.fours[i];
+        let scalars = kappa.0.iter_mut().zip(&mut nu.0).zip(&mut changes.stretch.0);
+        for (((kappa, nu), stretch), r) in scalars.zip(changes.r.0) {
             if r > 0.0 {
                 let keep = 1.0 - beta * r / (*nu - d + start);
                 *kappa *= keep;
@@ -228,19 +174,93 @@ impl ObmmRule {
             }
         }
     }
+
+    /// The log-gamma ratio of components whose `ν` is too small for its series.
+    #[inline(never)]
+    fn refresh_small(&mut self, i: usize, four: &FourComponents) {
+        let d = self.dim as f64;
+        let FourRules { nu, b, log_constant, .. } = &mut self.fours[i];
+        for j in 0..four.count() {
+            let x = (nu.0[j] + 1.0 - d) * 0.5;
+            if x < self.gamma_ratio.series_from() {
+                let b = b.0[j] / four.numbers.scale.0[j];
+                let log_det = four.numbers.log_det.0[j] + four.numbers.growth.0[j].ln();
+                log_constant.0[j] = self.gamma_ratio.scaled(x, b) - 0.5 * (d * LN_PI + log_det);
+            }
+        }
+    }
+}
+
+impl FourRules {
+    /// The projection of every component that the row says something about.
+    #[inline(always)]
+    fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes {
+        let nothing = A::Lanes::splat(0.0);
+        let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
+        let before = Whitened {
+            nu,
+            r,
+            q: A::Lanes::load(q),
+            p: A::Lanes::load(&self.p),
+            next: A::Lanes::load(&self.next),
+            inverse: A::Lanes::load(&self.inverse),
+            b: A::Lanes::load(&self.b),
+        };
+        let new = before.project(dim);
+        nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa);
+        nothing.if_below(r, new.nu, nu).store(&mut self.nu);
+        Changes {
+            r: r.to_quad(),
+            step: new.step.to_quad(),
+            tau: new.tau.to_quad(),
+            stretch: new.stretch.to_quad(),
+            floor_times: Quad::default(),
+        }
+    }
+
+    /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
+    #[inline(never)]
+    fn update_literally(
+        &mut self,
+        dim: usize,
+        four: &FourComponents,
+        r: Quad,
+        health: &mut Health,
+    ) -> Changes {
+        let none = Quad::default();
+        let mut changes = Changes { r, step: none, tau: none, stretch: none, floor_times: none };
+        for j in 0..four.count() {
+            let r = changes.r.0[j];
+            if r == 0.0 {
+                continue;
+            }
+            let before = Scalars { dim, kappa: self.kappa.0[j], nu: self.nu.0[j], q: four.q.0[j], r };
+            let Some(new) = before.literal(&raw_precision(four, j)) else {
+                health.literal_steps_kept += 1;
+                changes.r.0[j] = 0.0;
+                continue;
+            };
+            (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
+            (changes.step.0[j], changes.tau.0[j], changes.stretch.0[j]) = (new.step, new.tau, new.stretch);
+        }
+        changes
+    }
 }
 
 impl Rule for ObmmRule {
     /// `ln t_j(x)`, the Student-t evidence of the component.
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&mut self, _x: &[Quad], cells: &Cells, out: &mut [Quad]) {
-        let one = A::Lanes::splat(1.0);
-        for (i, out) in out.iter_mut().enumerate() {
-            let (p, log) = inverse_and_ln_1p(A::Lanes::load(&self.b[i]) * A::Lanes::load(&cells.q[i]));
-            p.store(&mut self.p[i]);
-            let half = A::Lanes::splat(-0.5) * (A::Lanes::load(&self.nu[i]) + one);
-            half.mul_add(log, A::Lanes::load(&self.log_constant[i])).store(out);
-        }
+    fn log_densities<A: Arithmetic, const WIDTH: usize>(
+        &mut self,
+        i: usize,
+        _x: &[Quad],
+        q: A::Lanes,
+    ) -> A::Lanes {
+        let FourRules { nu, b, p, log_constant, .. } = &mut self.fours[i];
+        let (inverse, log) = inverse_and_ln_1p(A::Lanes::load(b) * q);
+        inverse.store(p);
+        let half = A::Lanes::splat(-0.5) * (A::Lanes::load(nu) + A::Lanes::splat(1.0));
+        half.mul_add(log, A::Lanes::load(log_constant))
     }
 
     #[inline(always)]
@@ -251,56 +271,47 @@ impl Rule for ObmmRule {
     #[inline(always)]
     fn update<A: Arithmetic>(
         &mut self,
-        r: &mut [Quad],
-        cells: &Cells,
-        changes: &mut Changes,
+        i: usize,
+        four: &FourComponents,
+        r: A::Lanes,
         health: &mut Health,
-    ) {
-        match self.settings.moments {
-            Moments::Whitened => self.update_whitened::<A>(r, cells, changes),
-            Moments::Paper => self.update_literally(r, cells, changes, health),
-        }
-        let least = least_nu(self.dim());
-        let mut smallest = A::Lanes::splat(f64::INFINITY);
-        for nu in &self.nu {
-            let nu = A::Lanes::load(nu);
-            smallest = nu.if_below(smallest, nu, smallest);
-        }
-        if smallest.to_array().iter().any(|nu| *nu <= least) {
-            let pairs = Quad::flat(&self.nu).iter().zip(Quad::flat(r));
-            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && **r > 0.0).count() as u64;
+    ) -> Changes {
+        let own = &mut self.fours[i];
+        let mut changes = match self.settings.moments {
+            Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r),
+            Moments::Paper => own.update_literally(self.dim, four, r.to_quad(), health),
+        };
+        let least = least_nu(self.dim);
+        if !A::Lanes::splat(least.next_up()).all_at_most(A::Lanes::load(&own.nu)) {
+            let pairs = own.nu.0.iter().zip(changes.r.0);
+            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && *r > 0.0).count() as u64;
         }
         if self.settings.discount > 0.0 {
-            self.discount(r, changes);
+            self.discount(i, &mut changes);
         }
-        for (times, nu) in changes.floor_times.iter_mut().zip(&self.nu) {
-            A::Lanes::load(nu).store(times);
-        }
+        changes.floor_times = self.fours[i].nu;
+        changes
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, cells: &Cells) {
-        let d = self.dim() as f64;
+    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
+        let d = self.dim as f64;
         let (one, half) = (A::Lanes::splat(1.0), A::Lanes::splat(0.5));
-        let small = A::Lanes::splat(self.gamma_ratio.series_from());
-        let mut any_small = A::Lanes::splat(0.0);
-        for i in 0..self.nu.len() {
-            let kappa = A::Lanes::load(&self.kappa[i]);
-            let both = one / (kappa * (kappa + one));
-            let next = kappa * both;
-            let b = kappa * next;
-            next.store(&mut self.next[i]);
-            b.store(&mut self.b[i]);
-            ((kappa + one) * both).store(&mut self.inverse[i]);
-            let x = (A::Lanes::load(&self.nu[i]) + A::Lanes::splat(1.0 - d)) * half;
-            any_small = x.if_below(small, one, any_small);
-            let (c, g) = (A::Lanes::load(&cells.log_det.c[i]), A::Lanes::load(&cells.log_det.g[i]));
-            let ratio = self.gamma_ratio.series(x, b, c, g);
-            let rest = A::Lanes::splat(d * LN_PI) + A::Lanes::load(&cells.log_det.a[i]);
-            (ratio - half * rest).store(&mut self.log_constant[i]);
-        }
-        if any_small.largest() > 0.0 {
-            self.refresh_small(cells);
+        let own = &mut self.fours[i];
+        let kappa = A::Lanes::load(&own.kappa);
+        let both = one / (kappa * (kappa + one));
+        let next = kappa * both;
+        let b = kappa * next;
+        next.store(&mut own.next);
+        b.store(&mut own.b);
+        ((kappa + one) * both).store(&mut own.inverse);
+        let x = (A::Lanes::load(&own.nu) + A::Lanes::splat(1.0 - d)) * half;
+        let (c, g) = (A::Lanes::load(&four.numbers.scale), A::Lanes::load(&four.numbers.growth));
+        let ratio = self.gamma_ratio.series(x, b, c, g);
+        let rest = A::Lanes::splat(d * LN_PI) + A::Lanes::load(&four.numbers.log_det);
+        (ratio - half * rest).store(&mut own.log_constant);
+        if !A::Lanes::splat(self.gamma_ratio.series_from()).all_at_most(x) {
+            self.refresh_small(i, four);
         }
     }
 
@@ -322,7 +333,7 @@ impl Rule for ObmmRule {
             Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
         }
         // One sum, so that a posterior read back from a file has the very same total.
-        self.total = Quad::flat(&self.a).iter().sum();
+        self.total = self.a.iter().fold(0.0, |total, Quad([a, b, c, d])| total + a + b + c + d);
     }
 
     fn estimate(&self, cells: &Cells) -> GaussianMixture {
@@ -338,25 +349,8 @@ impl Rule for ObmmRule {
     }
 }
 
-impl ObmmRule {
-    /// The log-gamma ratio of components whose `ν` is too small for its series.
-    #[inline(never)]
-    fn refresh_small(&mut self, cells: &Cells) {
-        let d = self.dim() as f64;
-        for j in 0..cells.count() {
-            let x = (Quad::flat(&self.nu)[j] + 1.0 - d) * 0.5;
-            if x < self.gamma_ratio.series_from() {
-                let b = Quad::flat(&self.b)[j] / Quad::flat(&cells.log_det.c)[j];
-                let log_det = Quad::flat(&cells.log_det.a)[j] + Quad::flat(&cells.log_det.g)[j].ln();
-                Quad::flat_mut(&mut self.log_constant)[j] =
-                    self.gamma_ratio.scaled(x, b) - 0.5 * (d * LN_PI + log_det);
-            }
-        }
-    }
-}
-
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cells: &Cells, j: usize) -> RawPrecision {
+fn raw_precision(cells: &FourComponents, j: usize) -> RawPrecision {
     let mut w = cells.factor(j).inverse();
     // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
     // power of two it costs no digit.

@@ -5,12 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{Cells, Changes, Online, Rule};
+use super::online::{Cells, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::linalg::WorkingCopy;
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::{Changes, FourComponents, WorkingCopy};
 use crate::special::{LN_2PI, exp, ln, ln_of_two};
 
 /// Settings of online EM.
@@ -65,21 +65,24 @@ impl Method for OemSettings {
             return Err(foreign_state());
         };
         let cells = cells_of(&mixture, &working);
-        let lanes = vec![Quad::default(); cells.q.len()];
-        let mut rule = OemRule {
+        let frozen = cells_of(&start, &[]);
+        let rule = OemRule {
             settings: *self,
             weights: Quad::pad(mixture.weights(), 0.0),
             start_weights: Quad::pad(start.weights(), 0.0),
-            frozen: cells_of(&start, &[]),
-            log_constant: lanes.clone(),
-            frozen_log_constant: lanes,
+            log_constant: vec![Quad::default(); cells.fours.len()],
+            frozen_log_constant: frozen
+                .fours
+                .iter()
+                .map(|four| log_constants::<Plain>(start.dim(), four))
+                .collect(),
+            frozen,
             start,
             start_rows,
             rows,
             steps: Quad::default(),
             steps_from: u64::MAX,
         };
-        rule.frozen_log_constant = rule.frozen_log_constants();
         Ok(Box::new(Online::new(cells, rule, floor, health)))
     }
 
@@ -139,12 +142,6 @@ impl OemRule {
         }
     }
 
-    fn frozen_log_constants(&self) -> Vec<Quad> {
-        let mut constants = self.frozen_log_constant.clone();
-        log_constants::<Plain>(&self.frozen, &mut constants);
-        constants
-    }
-
     fn mixture(&self, cells: &Cells) -> GaussianMixture {
         let component = |j: usize| {
             Gaussian::new(cells.mean(j).to_vec(), cells.factor(j)).expect("updates keep means finite")
@@ -158,31 +155,28 @@ impl OemRule {
 
 /// `−½(d ln 2π + ln|Σ|)` of each component.
 #[inline(always)]
-fn log_constants<A: Arithmetic>(cells: &Cells, out: &mut [Quad]) {
-    let d = cells.dim() as f64;
-    for (i, out) in out.iter_mut().enumerate() {
-        let (c, g) = ln_of_two(A::Lanes::load(&cells.log_det.c[i]), A::Lanes::load(&cells.log_det.g[i]));
-        let scale = c + A::Lanes::splat(LN_2PI);
-        let rest = A::Lanes::load(&cells.log_det.a[i]) + g;
-        (A::Lanes::splat(-0.5) * A::Lanes::splat(d).mul_add(scale, rest)).store(out);
-    }
+fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
+    let numbers = &four.numbers;
+    let (c, g) = ln_of_two(A::Lanes::load(&numbers.scale), A::Lanes::load(&numbers.growth));
+    let scale = c + A::Lanes::splat(LN_2PI);
+    let rest = A::Lanes::load(&numbers.log_det) + g;
+    Quad((A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_array())
 }
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&mut self, x: &[Quad], cells: &Cells, out: &mut [Quad]) {
-        let gathering = self.gathering();
-        if gathering {
-            self.frozen.look_at::<A>(x);
-        }
-        let (q, constants) = if gathering {
-            (&self.frozen.q, &self.frozen_log_constant)
+    fn log_densities<A: Arithmetic, const WIDTH: usize>(
+        &mut self,
+        i: usize,
+        x: &[Quad],
+        q: A::Lanes,
+    ) -> A::Lanes {
+        let (q, constant) = if self.gathering() {
+            (self.frozen.fours[i].look_at::<A, WIDTH>(x), &self.frozen_log_constant[i])
         } else {
-            (&cells.q, &self.log_constant)
+            (q, &self.log_constant[i])
         };
-        for ((out, q), constant) in out.iter_mut().zip(q).zip(constants) {
-            A::Lanes::load(q).mul_add(A::Lanes::splat(-0.5), A::Lanes::load(constant)).store(out);
-        }
+        q.mul_add(A::Lanes::splat(-0.5), A::Lanes::load(constant))
     }
 
     #[inline(always)]
@@ -193,30 +187,31 @@ impl Rule for OemRule {
     #[inline(always)]
     fn update<A: Arithmetic>(
         &mut self,
-        r: &mut [Quad],
-        _cells: &Cells,
-        changes: &mut Changes,
+        i: usize,
+        _four: &FourComponents,
+        r: A::Lanes,
         _health: &mut Health,
-    ) {
+    ) -> Changes {
         let step = A::Lanes::splat(self.step());
         let (one, zero, most) = (A::Lanes::splat(1.0), A::Lanes::splat(0.0), A::Lanes::splat(LARGEST_SHARE));
-        for (i, r) in r.iter_mut().enumerate() {
-            let gained = step * A::Lanes::load(r);
-            let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
-            let share = gained / weight;
-            // A component that nothing has reached for so long that its weight underflowed stays as it is.
-            share.if_below(A::Lanes::splat(f64::INFINITY), A::Lanes::load(r), zero).store(r);
-            let share = share.if_below(most, share, most);
-            share.store(&mut changes.step[i]);
-            share.store(&mut changes.tau[i]);
-            (one - share).store(&mut changes.stretch[i]);
-            one.store(&mut changes.floor_times[i]);
+        let gained = step * r;
+        let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
+        let share = gained / weight;
+        // A component that nothing has reached for so long that its weight underflowed stays as it is.
+        let r = share.if_below(A::Lanes::splat(f64::INFINITY), r, zero);
+        let share = share.if_below(most, share, most);
+        Changes {
+            r: r.to_quad(),
+            step: share.to_quad(),
+            tau: share.to_quad(),
+            stretch: (one - share).to_quad(),
+            floor_times: one.to_quad(),
         }
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, cells: &Cells) {
-        log_constants::<A>(cells, &mut self.log_constant);
+    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
+        self.log_constant[i] = log_constants::<A>(self.start.dim(), four);
         self.note_steps::<A>();
     }
 

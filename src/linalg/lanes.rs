@@ -21,6 +21,18 @@ impl Quad {
         quads
     }
 
+    /// The same, where the compiler is to know that there are `WIDTH`; 0 for any number.
+    #[inline(always)]
+    pub fn exactly<const WIDTH: usize>(quads: &[Quad]) -> &[Quad] {
+        if WIDTH == 0 { quads } else { &quads[..WIDTH] }
+    }
+
+    /// See [`Quad::exactly`].
+    #[inline(always)]
+    pub fn exactly_mut<const WIDTH: usize>(quads: &mut [Quad]) -> &mut [Quad] {
+        if WIDTH == 0 { quads } else { &mut quads[..WIDTH] }
+    }
+
     /// All their numbers, one after the other.
     #[inline(always)]
     pub fn flat(quads: &[Quad]) -> &[f64] {
@@ -70,15 +82,27 @@ pub(crate) trait Four: Lanes {
     /// The sums of the lanes of each.
     fn sums(four: [Self; 4]) -> Self;
 
-    /// The first lane of the first, the second of the second, and so on.
-    fn diagonal(four: [Self; 4]) -> Self;
+    /// The sum of the lanes of each, to the bits of [`Four::sum`].
+    fn sum_of_each(four: [Self; 4]) -> Self;
+
+    /// The square root of each lane.
+    fn sqrt(self) -> Self;
+
+    /// Whether every lane is at most that of `other`; not where either is not a number.
+    fn all_at_most(self, other: Self) -> bool;
+
+    /// The four numbers.
+    #[inline(always)]
+    fn to_quad(self) -> Quad {
+        let mut quad = Quad::default();
+        self.store(&mut quad);
+        quad
+    }
 
     /// The four numbers.
     #[inline(always)]
     fn to_array(self) -> [f64; 4] {
-        let mut quad = Quad::default();
-        self.store(&mut quad);
-        quad.0
+        self.to_quad().0
     }
 
     /// The sum of its lanes.
@@ -88,11 +112,11 @@ pub(crate) trait Four: Lanes {
         (a + c) + (b + d)
     }
 
-    /// The largest of its lanes, those that are not numbers aside.
+    /// The largest of its lanes, all of which are numbers.
     #[inline(always)]
     fn largest(self) -> f64 {
         let [a, b, c, d] = self.to_array();
-        a.max(b).max(c.max(d))
+        Lanes::max(Lanes::max(a, b), Lanes::max(c, d))
     }
 }
 
@@ -207,8 +231,18 @@ impl Four for Portable {
     }
 
     #[inline(always)]
-    fn diagonal(four: [Self; 4]) -> Self {
-        Portable([four[0].0[0], four[1].0[1], four[2].0[2], four[3].0[3]])
+    fn sum_of_each(four: [Self; 4]) -> Self {
+        Portable(four.map(Four::sum))
+    }
+
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Portable(self.0.map(f64::sqrt))
+    }
+
+    #[inline(always)]
+    fn all_at_most(self, other: Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a <= b)
     }
 }
 
@@ -327,21 +361,36 @@ mod avx {
         }
 
         #[inline(always)]
-        fn diagonal(four: [Self; 4]) -> Self {
+        fn sum_of_each(four: [Self; 4]) -> Self {
             // SAFETY: see the module.
             unsafe {
-                let low = _mm256_blend_pd::<0b0010>(four[0].0, four[1].0);
-                let high = _mm256_blend_pd::<0b1000>(four[2].0, four[3].0);
-                Avx(_mm256_blend_pd::<0b1100>(low, high))
+                let [a, b, c, d] = four;
+                let low = _mm256_permute2f128_pd::<0x20>(a.0, c.0);
+                let ac = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a.0, c.0));
+                let low = _mm256_permute2f128_pd::<0x20>(b.0, d.0);
+                let bd = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(b.0, d.0));
+                Avx(_mm256_hadd_pd(ac, bd))
             }
+        }
+
+        #[inline(always)]
+        fn sqrt(self) -> Self {
+            // SAFETY: see the module.
+            unsafe { Avx(_mm256_sqrt_pd(self.0)) }
+        }
+
+        #[inline(always)]
+        fn all_at_most(self, other: Self) -> bool {
+            // SAFETY: see the module.
+            unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(self.0, other.0)) == 0b1111 }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::{Arithmetic, Plain, at_run_time};
     use super::*;
+    use crate::linalg::simd::{Arithmetic, Plain, at_run_time};
 
     #[test]
     fn a_quad_is_four_numbers() {
@@ -397,6 +446,26 @@ mod tests {
                     assert!(alike, "operation {operation} of {a:?}, {b:?}: {found:?} against {expected:?}");
                 }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn sums_kernel<A: Arithmetic>(quads: &[Quad; 4]) -> ([f64; 4], [f64; 4]) {
+        let four: [A::Lanes; 4] = quads.map(|quad| A::Lanes::load(&quad));
+        let one_by_one = [four[0].sum(), four[1].sum(), four[2].sum(), four[3].sum()];
+        (A::Lanes::sum_of_each(four).to_array(), one_by_one)
+    }
+
+    at_run_time! {
+        fn sums(quads: &[Quad; 4]) -> ([f64; 4], [f64; 4]) = sums_kernel
+    }
+
+    #[test]
+    fn sums_of_four_are_those_of_each() {
+        let value = |i: usize| (i as f64 * 1.7).sin() * 10f64.powi(i as i32 % 5);
+        let quads = std::array::from_fn(|i| Quad(std::array::from_fn(|j| value(4 * i + j))));
+        for (together, one_by_one) in [sums(&quads), sums_kernel::<Plain>(&quads)] {
+            assert_eq!(together, one_by_one);
         }
     }
 }

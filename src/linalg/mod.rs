@@ -4,6 +4,7 @@ mod batch;
 pub(crate) mod blocks;
 mod component;
 mod factor;
+mod fours;
 // Vector loads, stores and instructions; each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
@@ -12,10 +13,10 @@ pub(crate) mod simd;
 mod working;
 
 pub use batch::{cholesky, lower_inverse};
-pub use component::ComponentMatrix;
-pub(crate) use component::Update;
 pub use factor::{Factor, FactorError};
+pub(crate) use fours::{Changes, FourComponents};
 #[doc(hidden)]
 pub use precision::bare_kernel;
+pub(crate) use precision::for_width;
 pub use simd::kernels;
 pub use working::{WorkingCopy, WorkingCopyError};

@@ -29,9 +29,7 @@ pub(super) struct Precision {
     /// `u` of the row before, while the next is computed.
     spent: Vec<Quad>,
     /// `g` of the update that `M` still has to get, with `u`; 0 if there is none.
-    gain: f64,
-    /// `vᵀMv` of the last row.
-    form: f64,
+    pub gain: f64,
     /// `√t v` of rows that `P` still has to get.
     waiting: Vec<Quad>,
     rows_waiting: usize,
@@ -79,7 +77,6 @@ impl Precision {
             product: zeros(blocks),
             spent: zeros(blocks),
             gain: 0.0,
-            form: 0.0,
             waiting: zeros(WAITING * blocks),
             rows_waiting: 0,
             log_det: 0.0,
@@ -99,32 +96,24 @@ impl Precision {
         fill(&mut self.inverse, self.dim, lower);
     }
 
-    /// `u = Mv`, after the update that `M` still had to get. Returns `vᵀΨ⁻¹v`.
+    /// `u = Mv`, after the update that `M` still had to get, with this gain. Returns `vᵀMv`, as the sum of four.
     #[inline(always)]
-    pub fn quadratic_form<A: Arithmetic>(&mut self, v: &[Quad]) -> f64 {
-        if self.gain > 0.0 {
-            std::mem::swap(&mut self.product, &mut self.spent);
-            let step = Step { u: &self.spent, gain: self.gain };
-            self.form = product::<A, true>(&mut self.inverse, step, v, &mut self.product);
-            self.gain = 0.0;
+    pub fn form<A: Arithmetic, const WIDTH: usize>(&mut self, v: &[Quad], gain: f64) -> A::Lanes {
+        let Precision { inverse, product: u, spent, .. } = self;
+        if gain > 0.0 {
+            product::<A, true, WIDTH>(inverse, gain, u, v, spent)
         } else {
-            let step = Step { u: &self.spent, gain: 0.0 };
-            self.form = product::<A, false>(&mut self.inverse, step, v, &mut self.product);
+            product::<A, false, WIDTH>(inverse, 0.0, u, v, spent)
         }
-        self.form / self.scale
     }
 
-    /// `Ψ ← stretch·(Ψ + τ v vᵀ)` with the `v` of the last quadratic form.
+    /// Notes that `P` is to get `t v vᵀ`, for `root = √t`.
     #[inline(always)]
-    pub fn update<A: Arithmetic>(&mut self, v: &[Quad], tau: f64, stretch: f64) {
-        let t = tau / self.scale;
-        let grown = 1.0 + t * self.form;
-        self.gain = t / grown;
-        self.growth *= grown;
-        self.scale *= stretch;
-        let start = self.rows_waiting * self.blocks;
-        let root = A::Lanes::splat(t.sqrt());
-        for (to, v) in self.waiting[start..start + self.blocks].iter_mut().zip(v) {
+    pub fn add<A: Arithmetic, const WIDTH: usize>(&mut self, v: &[Quad], root: f64) {
+        let v = Quad::exactly::<WIDTH>(v);
+        let waiting = &mut self.waiting[self.rows_waiting * v.len()..];
+        let root = A::Lanes::splat(root);
+        for (to, v) in Quad::exactly_mut::<WIDTH>(waiting).iter_mut().zip(v) {
             (root * A::Lanes::load(v)).store(to);
         }
         self.rows_waiting += 1;
@@ -145,7 +134,7 @@ impl Precision {
     pub fn settle(&mut self) {
         self.flush();
         if self.gain > 0.0 {
-            apply_gain(&mut self.inverse, &self.product, self.gain, &mut self.spent);
+            apply_gain(&mut self.inverse, self.gain, &mut self.product, &mut self.spent);
             self.gain = 0.0;
         }
     }
@@ -208,29 +197,36 @@ fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) 
     }
 }
 
-/// The update `M ← M − g u uᵀ` that goes with a product.
-#[derive(Clone, Copy)]
-struct Step<'a> {
-    u: &'a [Quad],
-    gain: f64,
-}
-
-/// `M ← M − g u uᵀ` (if `UPDATE`), then `out = Mv`. Returns `vᵀMv`.
+/// `M ← M − g u uᵀ` (if `UPDATE`), then `u ← Mv`. Returns `vᵀMv`, as the sum of four.
 #[inline(always)]
-fn product<A: Arithmetic, const UPDATE: bool>(
+fn product<A: Arithmetic, const UPDATE: bool, const WIDTH: usize>(
     m: &mut [Quad],
-    step: Step,
+    gain: f64,
+    u: &mut Vec<Quad>,
     v: &[Quad],
-    out: &mut [Quad],
-) -> f64 {
-    match v.len() {
-        1 => product_of::<A, UPDATE, 1>(m, step, v, out),
-        2 => product_of::<A, UPDATE, 2>(m, step, v, out),
-        3 => product_of::<A, UPDATE, 3>(m, step, v, out),
-        4 => product_of::<A, UPDATE, 4>(m, step, v, out),
-        _ => product_of_any::<A, UPDATE>(m, step, v, out),
+    spent: &mut Vec<Quad>,
+) -> A::Lanes {
+    if WIDTH == 0 {
+        std::mem::swap(u, spent);
+        product_of_any::<A, UPDATE>(m, gain, spent, v, u)
+    } else {
+        product_of::<A, UPDATE, WIDTH>(m, gain, u, v)
     }
 }
+
+/// `for_width!(blocks, function::<A>(arguments))`: `function::<A, WIDTH>(arguments)` for as many blocks.
+macro_rules! for_width {
+    ($blocks:expr, $function:ident::<$($generic:ty),*>($($argument:expr),* $(,)?)) => {
+        match $blocks {
+            1 => $function::<$($generic,)* 1>($($argument),*),
+            2 => $function::<$($generic,)* 2>($($argument),*),
+            3 => $function::<$($generic,)* 3>($($argument),*),
+            4 => $function::<$($generic,)* 4>($($argument),*),
+            _ => $function::<$($generic,)* 0>($($argument),*),
+        }
+    };
+}
+pub(crate) use for_width;
 
 /// The four columns of a diagonal block: `M − g u uᵀ`, and what it adds to `out`.
 ///
@@ -291,24 +287,24 @@ impl<L: Four> Panel<L> {
     }
 }
 
-/// [`product`] for a number of blocks known to the compiler: `out` stays in registers.
+/// [`product`] for a number of blocks known to the compiler: `Mv` stays in registers until it takes the place of `u`.
 #[inline(always)]
 fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
     m: &mut [Quad],
-    step: Step,
+    gain: f64,
+    u: &mut [Quad],
     v: &[Quad],
-    out: &mut [Quad],
-) -> f64 {
+) -> A::Lanes {
     let mut m = &mut m[..2 * B * (B + 1)];
-    let (v, u, out) = (&v[..B], &step.u[..B], &mut out[..B]);
-    let gain = A::Lanes::splat(-step.gain);
+    let (v, u) = (&v[..B], &mut u[..B]);
+    let minus_gain = A::Lanes::splat(-gain);
     let mut sums = [A::Lanes::splat(0.0); B];
     for p in 0..B {
         let (panel, rest) = m.split_at_mut(4 * (B - p));
         m = rest;
-        sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], gain, &v[p], sums[p]);
+        sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], minus_gain, &v[p], sums[p]);
         if p + 1 < B {
-            let mut own = Panel::<A::Lanes>::new(&u[p], -step.gain, &v[p]);
+            let mut own = Panel::<A::Lanes>::new(&u[p], -gain, &v[p]);
             for i in p + 1..B {
                 let block = &mut panel[4 * (i - p)..4 * (i - p) + 4];
                 let (u, v) = (A::Lanes::load(&u[i]), A::Lanes::load(&v[i]));
@@ -319,23 +315,24 @@ fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
     }
     let mut form = A::Lanes::splat(0.0);
     for i in 0..B {
-        sums[i].store(&mut out[i]);
+        sums[i].store(&mut u[i]);
         form = A::Lanes::load(&v[i]).mul_add(sums[i], form);
     }
-    form.sum()
+    form
 }
 
 /// [`product`] for any number of blocks.
 #[inline(always)]
 fn product_of_any<A: Arithmetic, const UPDATE: bool>(
     m: &mut [Quad],
-    step: Step,
+    gain: f64,
+    u: &[Quad],
     v: &[Quad],
     out: &mut [Quad],
-) -> f64 {
+) -> A::Lanes {
     let count = v.len();
-    let (u, out) = (&step.u[..count], &mut out[..count]);
-    let gain = A::Lanes::splat(-step.gain);
+    let (u, out) = (&u[..count], &mut out[..count]);
+    let minus_gain = A::Lanes::splat(-gain);
     let mut m = &mut m[..triangle(count)];
     out.fill(Quad::default());
     let mut form = A::Lanes::splat(0.0);
@@ -344,8 +341,8 @@ fn product_of_any<A: Arithmetic, const UPDATE: bool>(
         m = rest;
         let (diagonal, below) = panel.split_at_mut(4);
         let sum = A::Lanes::load(&out[p]);
-        let sum = diagonal_block::<A, UPDATE>(diagonal, &u[p], gain, &v[p], sum);
-        let mut own = Panel::<A::Lanes>::new(&u[p], -step.gain, &v[p]);
+        let sum = diagonal_block::<A, UPDATE>(diagonal, &u[p], minus_gain, &v[p], sum);
+        let mut own = Panel::<A::Lanes>::new(&u[p], -gain, &v[p]);
         let rows = u[p + 1..].iter().zip(&v[p + 1..]).zip(&mut out[p + 1..]);
         for (block, ((u, v), out)) in below.chunks_exact_mut(4).zip(rows) {
             let sum = A::Lanes::load(out);
@@ -355,18 +352,29 @@ fn product_of_any<A: Arithmetic, const UPDATE: bool>(
         sum.store(&mut out[p]);
         form = A::Lanes::load(&v[p]).mul_add(sum, form);
     }
-    form.sum()
+    form
 }
 
 #[inline(always)]
-fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], u: &[Quad], gain: f64, scratch: &mut [Quad]) {
-    // With v = u the product itself is of no interest.
-    product::<A, true>(m, Step { u, gain }, u, scratch);
+fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: f64, u: &mut Vec<Quad>, scratch: &mut Vec<Quad>) {
+    for_width!(u.len(), apply_gain_of::<A>(m, gain, u, scratch));
+}
+
+#[inline(always)]
+fn apply_gain_of<A: Arithmetic, const WIDTH: usize>(
+    m: &mut [Quad],
+    gain: f64,
+    u: &mut Vec<Quad>,
+    scratch: &mut Vec<Quad>,
+) {
+    // The product itself is of no interest: any v will do.
+    let v = u.clone();
+    product::<A, true, WIDTH>(m, gain, u, &v, scratch);
 }
 
 at_run_time! {
     /// `M ← M − g u uᵀ`, to the bits of the update that goes with a product.
-    fn apply_gain(m: &mut [Quad], u: &[Quad], gain: f64, scratch: &mut [Quad]) = apply_gain_kernel
+    fn apply_gain(m: &mut [Quad], gain: f64, u: &mut Vec<Quad>, scratch: &mut Vec<Quad>) = apply_gain_kernel
 }
 
 #[inline(always)]
@@ -470,13 +478,21 @@ pub fn bare_kernel(dim: usize, rows: &[f64], repeat: usize) -> f64 {
 
 #[inline(always)]
 fn bare_rows_kernel<A: Arithmetic>(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 {
+    for_width!(blocks, bare_rows_of::<A>(m, rows, blocks, repeat))
+}
+
+#[inline(always)]
+fn bare_rows_of<A: Arithmetic, const WIDTH: usize>(
+    m: &mut [Quad],
+    rows: &[Quad],
+    blocks: usize,
+    repeat: usize,
+) -> f64 {
     let (mut u, mut out) = (vec![Quad::default(); blocks], vec![Quad::default(); blocks]);
     let mut total = 0.0;
     for _ in 0..repeat {
         for v in rows.chunks_exact(blocks) {
-            let form = product::<A, true>(m, Step { u: &u, gain: 1e-9 }, v, &mut out);
-            std::mem::swap(&mut u, &mut out);
-            total += form;
+            total += product::<A, true, WIDTH>(m, 1e-9, &mut u, v, &mut out).sum();
         }
     }
     total

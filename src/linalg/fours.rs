@@ -1,0 +1,484 @@
+use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_growth};
+use super::lanes::{Four, Lanes, Quad};
+use super::simd::Arithmetic;
+use super::{Factor, WorkingCopy};
+
+/// Locations and matrices of up to four components while they are being learned.
+///
+/// What there is one number of for each component stands side by side, and is computed for all four at once. Lanes
+/// without a component hold numbers that do no harm.
+#[derive(Debug, Clone)]
+pub(crate) struct FourComponents {
+    components: Vec<Component>,
+    /// `vᵀΨ⁻¹v` of the current row.
+    pub q: Quad,
+    /// `q · scale`.
+    form: Quad,
+    pub numbers: Numbers,
+}
+
+/// Numbers of each matrix that every row changes; those of the Cholesky form are such that they do not change.
+#[derive(Debug, Clone)]
+pub(crate) struct Numbers {
+    /// `ln |Ψ| = log_det + ln growth + d·ln scale`.
+    pub log_det: Quad,
+    pub growth: Quad,
+    pub scale: Quad,
+    /// See [`super::precision::Precision::gain`].
+    gain: Quad,
+    /// See [`super::component::Course`].
+    margin: Quad,
+    updates_left: Quad,
+    /// The largest `τq` that is learned four at a time; negative in the Cholesky form, which never is.
+    largest_jump: Quad,
+}
+
+/// What a row does to each component whose responsibility `r` is positive: `m ← m + step·v`,
+/// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at `floor_times` × the floor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Changes {
+    pub r: Quad,
+    pub step: Quad,
+    pub tau: Quad,
+    pub stretch: Quad,
+    pub floor_times: Quad,
+}
+
+impl Numbers {
+    fn new(components: &[Component]) -> Self {
+        let all = |value: f64| Quad([value; 4]);
+        let mut numbers = Numbers {
+            log_det: all(0.0),
+            growth: all(1.0),
+            scale: all(1.0),
+            gain: all(0.0),
+            margin: all(f64::MAX),
+            updates_left: all(f64::MAX),
+            largest_jump: all(LARGEST_JUMP),
+        };
+        components.iter().enumerate().for_each(|(i, component)| numbers.take(i, component));
+        numbers
+    }
+
+    /// Takes those of one component.
+    fn take(&mut self, i: usize, component: &Component) {
+        let Component { factor, precision, course, .. } = component;
+        let values = match precision {
+            Some(own) => {
+                let left = f64::from(course.updates_left);
+                [own.log_det, own.growth, own.scale, own.gain, course.margin, left, LARGEST_JUMP]
+            }
+            None => [factor.log_det(), 1.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
+        };
+        let Numbers { log_det, growth, scale, gain, margin, updates_left, largest_jump } = self;
+        let places = [log_det, growth, scale, gain, margin, updates_left, largest_jump];
+        places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
+    }
+
+    /// Gives them back to the component.
+    fn give(&self, i: usize, component: &mut Component) {
+        if let Some(precision) = &mut component.precision {
+            precision.growth = self.growth.0[i];
+            precision.scale = self.scale.0[i];
+            precision.gain = self.gain.0[i];
+            component.course.margin = self.margin.0[i];
+            component.course.updates_left = self.updates_left.0[i] as u32;
+        }
+    }
+}
+
+impl FourComponents {
+    /// From each component's mean and matrix, and the working copy of the matrix if there is one.
+    pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a WorkingCopy>)>) -> Self {
+        let component = |(mean, factor, working): (&[f64], &Factor, _)| Component::new(mean, factor, working);
+        let components: Vec<Component> = parts.map(component).collect();
+        let numbers = Numbers::new(&components);
+        FourComponents { components, q: Quad::default(), form: Quad::default(), numbers }
+    }
+
+    pub fn count(&self) -> usize {
+        self.components.len()
+    }
+
+    pub fn mean(&self, i: usize) -> &[f64] {
+        self.components[i].unpadded(&self.components[i].mean)
+    }
+
+    /// `x − m` of the current row.
+    pub fn deviation(&self, i: usize) -> &[f64] {
+        self.components[i].unpadded(&self.components[i].deviation)
+    }
+
+    pub fn factor(&self, i: usize) -> Factor {
+        self.component(i).matrix()
+    }
+
+    pub fn working_copy(&self, i: usize) -> WorkingCopy {
+        self.component(i).working_copy()
+    }
+
+    /// A component, up to date.
+    fn component(&self, i: usize) -> Component {
+        let mut component = self.components[i].clone();
+        self.numbers.give(i, &mut component);
+        component
+    }
+
+    /// Has one component, up to date, do something that is not done four at a time.
+    fn alone<T>(&mut self, i: usize, act: impl FnOnce(&mut Component) -> T) -> T {
+        let component = &mut self.components[i];
+        self.numbers.give(i, component);
+        let result = act(component);
+        self.numbers.take(i, component);
+        result
+    }
+
+    /// Looks at a row, padded with zeros: deviations and quadratic forms, which are returned.
+    #[inline(always)]
+    pub fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[Quad]) -> A::Lanes {
+        let x = Quad::exactly::<WIDTH>(x);
+        let zero = A::Lanes::splat(0.0);
+        let mut forms = [zero; 4];
+        let places = self.numbers.gain.0.iter().zip(&mut forms);
+        for (component, (gain, form)) in self.components.iter_mut().zip(places) {
+            *form = component.look_at::<A, WIDTH>(x, *gain);
+        }
+        zero.store(&mut self.numbers.gain);
+        let form = A::Lanes::sum_of_each(forms);
+        form.store(&mut self.form);
+        let q = form / A::Lanes::load(&self.numbers.scale);
+        q.store(&mut self.q);
+        if zero.all_at_most(q) { q } else { self.look_again::<A>() }
+    }
+
+    /// Where a quadratic form is negative or not a number, the working copy is not positive any more.
+    #[cold]
+    #[inline(never)]
+    fn look_again<A: Arithmetic>(&mut self) -> A::Lanes {
+        for i in 0..self.count() {
+            if !(self.q.0[i] >= 0.0) && self.components[i].precision.is_some() {
+                self.q.0[i] = self.alone(i, Component::quadratic_form_without_precision);
+            }
+        }
+        A::Lanes::load(&self.q)
+    }
+
+    /// Learns the row that was last looked at. Returns how many pivots were raised.
+    #[inline(always)]
+    pub fn learn<A: Arithmetic, const WIDTH: usize>(
+        &mut self,
+        changes: &mut Changes,
+        floor: &[f64],
+    ) -> usize {
+        for (component, (r, step)) in self.components.iter_mut().zip(changes.r.0.iter().zip(&changes.step.0))
+        {
+            if *r > 0.0 {
+                component.move_mean::<A, WIDTH>(*step);
+            }
+        }
+        let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
+        let jump = A::Lanes::load(&changes.tau) * A::Lanes::load(&self.q);
+        let mut raised = 0;
+        if !jump.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
+            raised = self.learn_alone(changes, floor);
+        }
+        let Numbers { growth, scale, gain, margin, updates_left, .. } = &mut self.numbers;
+        // Those that stay as they are get τ = 0, whatever their numbers.
+        let r = A::Lanes::load(&changes.r);
+        let tau = zero.if_below(r, A::Lanes::load(&changes.tau), zero);
+        let form = zero.if_below(r, A::Lanes::load(&self.form), zero);
+        let stretch = zero.if_below(r, A::Lanes::load(&changes.stretch), one);
+        let old_scale = A::Lanes::load(scale);
+        let t = tau / old_scale;
+        let grown = one + t * form;
+        (t / grown).store(gain);
+        let new_growth = A::Lanes::load(growth) * grown;
+        new_growth.store(growth);
+        let new_scale = old_scale * stretch;
+        new_scale.store(scale);
+        let new_margin = A::Lanes::load(margin) * stretch;
+        new_margin.store(margin);
+        let left = A::Lanes::load(updates_left) - zero.if_below(r, one, zero);
+        left.store(updates_left);
+        let roots = t.sqrt().to_array();
+        for (component, (r, root)) in self.components.iter_mut().zip(changes.r.0.iter().zip(&roots)) {
+            if *r > 0.0 {
+                component.add_row::<A, WIDTH>(*root);
+            }
+        }
+        let due = left.if_below(one, one, zero);
+        let due = new_margin.if_below(A::Lanes::load(&changes.floor_times), one, due);
+        let due = A::Lanes::splat(most_growth(floor.len())).if_below(new_growth, one, due);
+        let due = new_scale.if_below(A::Lanes::splat(LEAST_SCALE), one, due);
+        let due = new_scale.if_below(A::Lanes::splat(1.0 / LEAST_SCALE), due, one);
+        if !due.all_at_most(zero) {
+            raised += self.rebuild(due.to_quad(), changes, floor);
+        }
+        raised
+    }
+
+    /// Has those learn whose form or row does not allow to do it four at a time; they are then done with the row.
+    #[inline(never)]
+    fn learn_alone(&mut self, changes: &mut Changes, floor: &[f64]) -> usize {
+        let mut raised = 0;
+        for i in 0..self.count() {
+            let (tau, stretch, times) = (changes.tau.0[i], changes.stretch.0[i], changes.floor_times.0[i]);
+            if changes.r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.numbers.largest_jump.0[i]) {
+                raised += self.alone(i, |component| component.update_factor(tau, stretch, times, floor));
+                changes.r.0[i] = 0.0;
+            }
+        }
+        raised
+    }
+
+    /// Rebuilds the working copies that are due.
+    #[cold]
+    #[inline(never)]
+    fn rebuild(&mut self, due: Quad, changes: &Changes, floor: &[f64]) -> usize {
+        let mut raised = 0;
+        for i in 0..self.count() {
+            if due.0[i] > 0.0 && changes.r.0[i] > 0.0 {
+                raised += self.alone(i, |component| component.rebuild(floor, changes.floor_times.0[i]));
+            }
+        }
+        raised
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::for_width;
+    use crate::linalg::lower_inverse;
+    use crate::linalg::simd::at_run_time;
+    use ndarray::Array2;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// What the row does to a component.
+    #[derive(Clone, Copy)]
+    struct Update {
+        tau: f64,
+        stretch: f64,
+        times: f64,
+    }
+
+    /// A lone component at the origin, where it stays.
+    fn lone(factor: Factor, working: Option<&WorkingCopy>) -> FourComponents {
+        FourComponents::new([(&vec![0.0; factor.dim()][..], &factor, working)].into_iter())
+    }
+
+    #[inline(always)]
+    fn learn_kernel<A: Arithmetic>(
+        four: &mut FourComponents,
+        v: &[Quad],
+        update: Update,
+        floor: &[f64],
+    ) -> f64 {
+        for_width!(v.len(), learn_of::<A>(four, v, update, floor))
+    }
+
+    #[inline(always)]
+    fn learn_of<A: Arithmetic, const WIDTH: usize>(
+        four: &mut FourComponents,
+        v: &[Quad],
+        update: Update,
+        floor: &[f64],
+    ) -> f64 {
+        let only = |value: f64| Quad([value, 0.0, 0.0, 0.0]);
+        let q = four.look_at::<A, WIDTH>(v).to_array()[0];
+        let mut changes = Changes {
+            r: only(1.0),
+            step: only(0.0),
+            tau: only(update.tau),
+            stretch: only(update.stretch),
+            floor_times: only(update.times),
+        };
+        four.learn::<A, WIDTH>(&mut changes, floor);
+        q
+    }
+
+    at_run_time! {
+        fn learn(four: &mut FourComponents, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
+    }
+
+    /// Normal rows in `dim` columns of very different units, whose covariance has this condition number beside that.
+    struct Rows {
+        rng: ChaCha8Rng,
+        dim: usize,
+        condition: f64,
+    }
+
+    impl Rows {
+        fn new(dim: usize, condition: f64) -> Self {
+            Rows { rng: ChaCha8Rng::seed_from_u64(dim as u64), dim, condition }
+        }
+
+        fn next(&mut self) -> Vec<Quad> {
+            let mut v: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(&mut self.rng)).collect();
+            // One weak direction in the midst of all columns, by a reflection.
+            v[0] *= self.condition.powf(-0.5);
+            let mean = v.iter().sum::<f64>() * 2.0 / self.dim as f64;
+            v.iter_mut().enumerate().for_each(|(j, v)| *v = (*v - mean) * 10f64.powi(j as i32 % 7 - 3));
+            Quad::pad(&v, 0.0)
+        }
+    }
+
+    /// The largest relative difference of the two in any direction.
+    fn difference(found: &Factor, expected: &Factor) -> f64 {
+        let whiten = lower_inverse(expected.lower_matrix().view()).dot(&found.lower_matrix());
+        let apart = whiten.dot(&whiten.t()) - Array2::<f64>::eye(found.dim());
+        apart.iter().map(|value| value * value).sum::<f64>().sqrt()
+    }
+
+    /// Learns rows in both forms; `forgetting` is that of a filter, 0 keeps all.
+    fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool) {
+        let mut source = Rows::new(dim, condition);
+        let floor = vec![1e-300; dim];
+        let update = if forgetting > 0.0 {
+            Update { tau: forgetting, stretch: 1.0 - forgetting, times: 1.0 }
+        } else {
+            Update { tau: 1.0, stretch: 1.0, times: 1.0 }
+        };
+        let start = || {
+            let mut units = Factor::identity(dim);
+            units.change_units(&(0..dim).map(|j| 10f64.powi(j as i32 % 7 - 3)).collect::<Vec<_>>());
+            lone(units, None)
+        };
+        let (mut fast, mut reference) = (start(), start());
+        let mut ever_fast = false;
+        for row in 0..rows {
+            let v = source.next();
+            let q = learn(&mut fast, &v, update, &floor);
+            reference.components[0].course.updates_left = 2; // never looks at the other form
+            let exact = learn(&mut reference, &v, update, &floor);
+            assert!((q / exact - 1.0).abs() < 1e-6, "row {row}: {q} against {exact}");
+            ever_fast |= fast.components[0].precision.is_some();
+        }
+        (difference(&fast.factor(0), &reference.factor(0)), ever_fast)
+    }
+
+    #[test]
+    fn both_forms_agree_in_every_direction() {
+        for (dim, condition, forgetting) in [
+            (3, 1.0, 0.0),
+            (10, 1e4, 0.0),
+            (10, 1e4, 0.03),
+            (21, 1e6, 0.0),
+            (21, 1e8, 0.01),
+            (7, 1e12, 0.0),
+            (50, 1e2, 0.05),
+        ] {
+            let (apart, fast) = compare(6000, dim, condition, forgetting);
+            assert!(apart < 1e-6, "d {dim}, condition {condition}, forgetting {forgetting}: {apart}");
+            assert!(fast, "d {dim}, condition {condition}: never in the precision form");
+        }
+    }
+
+    /// `cargo test --release --lib a_million -- --ignored`: some minutes.
+    #[test]
+    #[ignore = "takes minutes"]
+    fn a_million_rows_agree_in_every_direction_at_any_condition() {
+        for condition in [1.0, 1e4, 1e5, 1e6, 1e8, 1e12] {
+            for (dim, forgetting) in [(4, 0.0), (20, 0.0), (20, 0.02)] {
+                let (apart, _) = compare(1_000_000, dim, condition, forgetting);
+                println!("d {dim}, condition {condition:e}, forgetting {forgetting}: {apart:.1e}");
+                assert!(apart < 1e-6, "d {dim}, condition {condition}, forgetting {forgetting}: {apart}");
+            }
+        }
+    }
+
+    #[test]
+    fn going_on_from_a_saved_matrix_gives_the_same_bits() {
+        for (dim, forgetting) in [(1, 0.0), (3, 0.0), (10, 0.02), (21, 0.0), (22, 0.001)] {
+            let mut source = Rows::new(dim, 1e3);
+            // Now and then near the floor, in the Cholesky form.
+            let floor = vec![1e-2; dim];
+            let mut straight = lone(Factor::identity(dim), None);
+            let mut resumed = straight.clone();
+            for row in 0..3000u32 {
+                let v = source.next();
+                let update = Update { tau: 0.5, stretch: 1.0 - forgetting, times: 1.0 };
+                let a = learn(&mut straight, &v, update, &floor);
+                let b = learn(&mut resumed, &v, update, &floor);
+                assert_eq!(a.to_bits(), b.to_bits(), "d {dim}, row {row}");
+                if row % 37 == 0 {
+                    let saved = (resumed.factor(0), resumed.working_copy(0));
+                    let text = serde_json::to_string(&saved).unwrap();
+                    let (factor, working): (Factor, WorkingCopy) = serde_json::from_str(&text).unwrap();
+                    assert!(working.belongs_to(&factor));
+                    resumed = lone(factor, Some(&working));
+                }
+            }
+            assert_eq!(straight.factor(0), resumed.factor(0));
+            assert_eq!(straight.working_copy(0), resumed.working_copy(0));
+        }
+    }
+
+    #[test]
+    fn the_floor_holds_in_whatever_form() {
+        let (dim, mut source) = (4, Rows::new(4, 1e7));
+        let floor: Vec<f64> = (0..dim).map(|j| 1e-3 * 100f64.powi(j % 7 - 3)).collect();
+        let dim = dim as usize;
+        let mut matrix = lone(Factor::identity(dim), None);
+        let mut reference = matrix.clone();
+        for _ in 0..5000 {
+            let v = source.next();
+            let update = Update { tau: 0.01, stretch: 0.99, times: 1.0 };
+            learn(&mut matrix, &v, update, &floor);
+            reference.components[0].course.updates_left = 2;
+            learn(&mut reference, &v, update, &floor);
+            let held =
+                matrix.factor(0).pivots().zip(&floor).all(|(pivot, floor)| pivot >= floor * (1.0 - 1e-9));
+            assert!(held, "{:?}", matrix.factor(0).pivots().collect::<Vec<_>>());
+        }
+        assert!(difference(&matrix.factor(0), &reference.factor(0)) < 1e-6);
+    }
+
+    #[test]
+    fn a_row_far_out_is_learned_in_the_cholesky_form() {
+        let mut source = Rows::new(3, 1.0);
+        let floor = [1e-300; 3];
+        let update = Update { tau: 1.0, stretch: 1.0, times: 1.0 };
+        let mut matrix = lone(Factor::identity(3), None);
+        for _ in 0..100 {
+            learn(&mut matrix, &source.next(), update, &floor);
+        }
+        assert!(matrix.components[0].precision.is_some());
+        let far = Quad::pad(&[1e60, 2e60, -1e60], 0.0);
+        learn(&mut matrix, &far, update, &floor);
+        assert!(matrix.components[0].precision.is_none());
+        let across = Quad::pad(&[2.0, -1.0, 0.0], 0.0);
+        let q = learn(&mut matrix, &across, update, &floor);
+        assert!(q.is_finite() && q > 0.0);
+    }
+
+    #[test]
+    fn a_broken_working_copy_is_refused() {
+        let mut source = Rows::new(2, 1.0);
+        let mut matrix = lone(Factor::identity(2), None);
+        let update = Update { tau: 1.0, stretch: 1.0, times: 1.0 };
+        learn(&mut matrix, &source.next(), update, &[1e-300; 2]);
+        let good = serde_json::to_value(matrix.working_copy(0)).unwrap();
+        assert!(serde_json::from_value::<WorkingCopy>(good.clone()).is_ok());
+        let break_with = |path: &str, value: serde_json::Value| {
+            let mut broken = good.clone();
+            *broken.pointer_mut(path).unwrap() = value;
+            serde_json::from_value::<WorkingCopy>(broken).unwrap_err().to_string()
+        };
+        for (path, value) in [
+            ("/precision/scale", serde_json::json!(-1.0)),
+            ("/precision/inverse/1", serde_json::json!([1.0])),
+            ("/precision/matrix/1/1", serde_json::json!(0.0)),
+            ("/precision/inverse", serde_json::json!([[1.0]])),
+            ("/updates_left", serde_json::json!(0)),
+            ("/margin", serde_json::json!(-1.0)),
+        ] {
+            assert!(break_with(path, value).contains("working copy of a component is broken"), "{path}");
+        }
+        let other: WorkingCopy = serde_json::from_value(good).unwrap();
+        assert!(other.belongs_to(&matrix.factor(0)) && !other.belongs_to(&Factor::identity(2)));
+        assert!(!other.belongs_to(&Factor::identity(3)));
+    }
+}
