@@ -10,7 +10,7 @@ use super::projection::{
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
-use crate::linalg::simd::Arithmetic;
+use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::{Changes, FourComponents, WorkingCopy};
 use crate::special::{GammaRatio, LN_PI, inverse_and_ln_1p};
 
@@ -53,7 +53,9 @@ impl ObmmSettings {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, 1.0), of_each(NormalWishart::nu, PADDING_NU));
-            FourRules { kappa, nu, ..FourRules::default() }
+            let mut four = FourRules { kappa, nu, ..FourRules::default() };
+            four.note_kappa::<Plain>();
+            four
         };
         let rule = ObmmRule {
             settings: *self,
@@ -137,6 +139,8 @@ struct FourRules {
     inverse: Quad,
     /// `1/(1 + bq)` of the current row.
     p: Quad,
+    /// `ln(1 + bq)` of the current row.
+    log: Quad,
     /// Everything in `ln t(x)` that does not depend on the row.
     log_constant: Quad,
 }
@@ -192,6 +196,18 @@ impl ObmmRule {
 }
 
 impl FourRules {
+    /// Notes what follows from `κ`.
+    #[inline(always)]
+    fn note_kappa<A: Arithmetic>(&mut self) {
+        let one = A::Lanes::splat(1.0);
+        let kappa = A::Lanes::load(&self.kappa);
+        let both = one / (kappa * (kappa + one));
+        let next = kappa * both;
+        next.store(&mut self.next);
+        (kappa * next).store(&mut self.b);
+        ((kappa + one) * both).store(&mut self.inverse);
+    }
+
     /// The projection of every component that the row says something about.
     #[inline(always)]
     fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes {
@@ -248,19 +264,20 @@ impl FourRules {
 }
 
 impl Rule for ObmmRule {
-    /// `ln t_j(x)`, the Student-t evidence of the component.
     #[inline(always)]
-    fn log_densities<A: Arithmetic, const WIDTH: usize>(
-        &mut self,
-        i: usize,
-        _x: &[Quad],
-        q: A::Lanes,
-    ) -> A::Lanes {
-        let FourRules { nu, b, p, log_constant, .. } = &mut self.fours[i];
-        let (inverse, log) = inverse_and_ln_1p(A::Lanes::load(b) * q);
+    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
+        let FourRules { b, p, log, .. } = &mut self.fours[i];
+        let (inverse, logarithm) = inverse_and_ln_1p(A::Lanes::load(b) * q);
         inverse.store(p);
+        logarithm.store(log);
+    }
+
+    /// `ln t(x)`, the Student-t evidence of the component.
+    #[inline(always)]
+    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes {
+        let FourRules { nu, log, log_constant, .. } = &self.fours[i];
         let half = A::Lanes::splat(-0.5) * (A::Lanes::load(nu) + A::Lanes::splat(1.0));
-        half.mul_add(log, A::Lanes::load(log_constant))
+        half.mul_add(A::Lanes::load(log), A::Lanes::load(log_constant))
     }
 
     #[inline(always)]
@@ -289,25 +306,20 @@ impl Rule for ObmmRule {
         if self.settings.discount > 0.0 {
             self.discount(i, &mut changes);
         }
-        changes.floor_times = self.fours[i].nu;
+        let own = &mut self.fours[i];
+        own.note_kappa::<A>();
+        changes.floor_times = own.nu;
         changes
     }
 
     #[inline(always)]
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
         let d = self.dim as f64;
-        let (one, half) = (A::Lanes::splat(1.0), A::Lanes::splat(0.5));
+        let half = A::Lanes::splat(0.5);
         let own = &mut self.fours[i];
-        let kappa = A::Lanes::load(&own.kappa);
-        let both = one / (kappa * (kappa + one));
-        let next = kappa * both;
-        let b = kappa * next;
-        next.store(&mut own.next);
-        b.store(&mut own.b);
-        ((kappa + one) * both).store(&mut own.inverse);
         let x = (A::Lanes::load(&own.nu) + A::Lanes::splat(1.0 - d)) * half;
         let (c, g) = (A::Lanes::load(&four.numbers.scale), A::Lanes::load(&four.numbers.growth));
-        let ratio = self.gamma_ratio.series(x, b, c, g);
+        let ratio = self.gamma_ratio.series(x, A::Lanes::load(&own.b), c, g);
         let rest = A::Lanes::splat(d * LN_PI) + A::Lanes::load(&four.numbers.log_det);
         (ratio - half * rest).store(&mut own.log_constant);
         if !A::Lanes::splat(self.gamma_ratio.series_from()).all_at_most(x) {

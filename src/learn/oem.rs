@@ -70,6 +70,7 @@ impl Method for OemSettings {
             settings: *self,
             weights: Quad::pad(mixture.weights(), 0.0),
             start_weights: Quad::pad(start.weights(), 0.0),
+            q: vec![Quad::default(); cells.fours.len()],
             log_constant: vec![Quad::default(); cells.fours.len()],
             frozen_log_constant: frozen
                 .fours
@@ -103,6 +104,8 @@ const LARGEST_SHARE: f64 = 0.999;
 struct OemRule {
     settings: OemSettings,
     weights: Vec<Quad>,
+    /// Quadratic forms of the current row, by the matrices that it is shared out by.
+    q: Vec<Quad>,
     /// `ln density` at the mean.
     log_constant: Vec<Quad>,
     start: GaussianMixture,
@@ -165,18 +168,15 @@ fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn log_densities<A: Arithmetic, const WIDTH: usize>(
-        &mut self,
-        i: usize,
-        x: &[Quad],
-        q: A::Lanes,
-    ) -> A::Lanes {
-        let (q, constant) = if self.gathering() {
-            (self.frozen.fours[i].look_at::<A, WIDTH>(x), &self.frozen_log_constant[i])
-        } else {
-            (q, &self.log_constant[i])
-        };
-        q.mul_add(A::Lanes::splat(-0.5), A::Lanes::load(constant))
+    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, x: &[Quad], q: A::Lanes) {
+        let q = if self.gathering() { self.frozen.fours[i].look_at::<A, WIDTH>(x) } else { q };
+        q.store(&mut self.q[i]);
+    }
+
+    #[inline(always)]
+    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes {
+        let constants = if self.gathering() { &self.frozen_log_constant } else { &self.log_constant };
+        A::Lanes::load(&self.q[i]).mul_add(A::Lanes::splat(-0.5), A::Lanes::load(&constants[i]))
     }
 
     #[inline(always)]

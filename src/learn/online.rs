@@ -52,13 +52,11 @@ impl Cells {
 /// What differs between learners: the evidence of a row, and what a responsibility does to a component. All of it is
 /// asked for four components at a time, the `i`-th four of the cells.
 pub(super) trait Rule: Send {
-    /// `ln density(x)`, given the quadratic forms of `x`.
-    fn log_densities<A: Arithmetic, const WIDTH: usize>(
-        &mut self,
-        i: usize,
-        x: &[Quad],
-        q: A::Lanes,
-    ) -> A::Lanes;
+    /// Looks at a row, given its quadratic forms.
+    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
+
+    /// `ln density` of the row that was last looked at.
+    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes;
 
     /// What the density of all components is weighted by, and the sum of that.
     fn weights(&self) -> (&[Quad], f64);
@@ -111,37 +109,57 @@ impl<R: Rule> Online<R> {
         online
     }
 
-    /// Learns one row. Returns two numbers of which the first and the logarithm of the second sum to the log-density
-    /// that it had beforehand, or `None` if nothing can be learned from it.
+    /// Looks at a row.
     #[inline(always)]
-    fn step<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[f64]) -> Option<(f64, f64)> {
-        let Online { cells, rule, floor, health, row, shares } = self;
-        pad_row(x, row);
-        for (i, (four, share)) in cells.fours.iter_mut().zip(shares.iter_mut()).enumerate() {
-            let q = four.look_at::<A, WIDTH>(row);
-            rule.log_densities::<A, WIDTH>(i, row, q).store(share);
+    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[f64]) {
+        pad_row(x, &mut self.row);
+        for (i, four) in self.cells.fours.iter_mut().enumerate() {
+            let q = four.look_at::<A, WIDTH>(&self.row);
+            self.rule.look_at::<A, WIDTH>(i, &self.row, q);
         }
-        let (weights, total) = rule.weights();
-        let (top, sum) = weigh::<A>(shares, weights);
+    }
+
+    /// Learns the row that was last looked at, and looks at the next if there is one. Returns two numbers of which the
+    /// first and the logarithm of the second sum to the log-density that the row had beforehand, or `None` if nothing
+    /// can be learned from it.
+    ///
+    /// A step is one long chain of numbers that wait for one another. The next row needs the means and matrices, but
+    /// not yet the constants of the densities: looked at before those are refreshed, it gives the machine something to
+    /// do meanwhile.
+    #[inline(always)]
+    fn step<A: Arithmetic, const WIDTH: usize>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
+        let evidence = self.learn::<A, WIDTH>();
+        if let Some(next) = next {
+            self.look_at::<A, WIDTH>(next);
+        }
+        for (i, four) in self.cells.fours.iter().enumerate() {
+            self.rule.refresh::<A>(i, four);
+        }
+        evidence
+    }
+
+    /// See [`Online::step`].
+    #[inline(always)]
+    fn learn<A: Arithmetic, const WIDTH: usize>(&mut self) -> Option<(f64, f64)> {
+        let Online { cells, rule, floor, health, shares, .. } = self;
+        let (total, top, sum) = weigh::<A, R>(rule, shares);
         if !(top.is_finite() && sum > 0.0) {
             // So far out that its squared distance is not a number any more: nothing can be learned from it.
             health.rows_out_of_range += 1;
             return None;
         }
-        let evidence = (top, sum / total);
-        let (sum, negligible) = (A::Lanes::splat(sum), A::Lanes::splat(NEGLIGIBLE));
+        let (all, negligible) = (A::Lanes::splat(sum), A::Lanes::splat(NEGLIGIBLE));
         for (i, (four, share)) in cells.fours.iter_mut().zip(shares.iter_mut()).enumerate() {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-            let r = A::Lanes::load(share) / sum;
+            let r = A::Lanes::load(share) / all;
             r.store(share);
             let moved = r.mul_add(A::Lanes::load(&four.q), r);
             let r = moved.if_below(negligible, A::Lanes::splat(0.0), r);
             let mut changes = rule.update::<A>(i, four, r, health);
             health.pivots_raised += four.learn::<A, WIDTH>(&mut changes, floor) as u64;
-            rule.refresh::<A>(i, four);
         }
         rule.update_weights::<A>(shares, health);
-        Some(evidence)
+        Some((top, sum / total))
     }
 }
 
@@ -163,16 +181,18 @@ fn pad_row(x: &[f64], row: &mut [Quad]) {
     }
 }
 
-/// Log-densities in, `weight · density` in units of the largest density out. Returns the largest log-density, and the
-/// sum of what is left in `shares`.
+/// `weight · density` of each component, in units of the largest density. Returns the sum of the weights, the logarithm
+/// of that largest density, and the sum of the shares.
 #[inline(always)]
-fn weigh<A: Arithmetic>(shares: &mut [Quad], weights: &[Quad]) -> (f64, f64) {
+fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64, f64) {
     let zero = A::Lanes::splat(0.0);
     let nothing = A::Lanes::splat(f64::NEG_INFINITY);
+    let (weights, total) = rule.weights();
     let mut top = nothing;
-    for (value, weight) in shares.iter().zip(weights) {
-        let value = zero.if_below(A::Lanes::load(weight), A::Lanes::load(value), nothing);
-        top = value.max(top);
+    for (i, (value, weight)) in shares.iter_mut().zip(weights).enumerate() {
+        let density = rule.log_densities::<A>(i);
+        density.store(value);
+        top = zero.if_below(A::Lanes::load(weight), density, nothing).max(top);
     }
     let top = top.largest();
     let mut sum = zero;
@@ -183,7 +203,7 @@ fn weigh<A: Arithmetic>(shares: &mut [Quad], weights: &[Quad]) -> (f64, f64) {
         share.store(value);
         sum = sum + share;
     }
-    (top, sum.sum())
+    (total, top, sum.sum())
 }
 
 #[inline(always)]
@@ -210,8 +230,14 @@ fn learn_rows_of<A: Arithmetic, R: Rule, const WIDTH: usize>(
 ) {
     // The logarithms of four rows are taken at once; the scores are added in the order of the rows.
     let (mut tops, mut sums, mut count) = (Quad::default(), Quad([1.0; 4]), 0);
-    for row in rows.chunks_exact(online.floor.len()) {
-        if let Some((top, sum)) = online.step::<A, WIDTH>(row) {
+    let mut rows = rows.chunks_exact(online.floor.len());
+    let Some(first) = rows.next() else { return };
+    online.look_at::<A, WIDTH>(first);
+    let mut more = true;
+    while more {
+        let next = rows.next();
+        more = next.is_some();
+        if let Some((top, sum)) = online.step::<A, WIDTH>(next) {
             (tops.0[count], sums.0[count]) = (top, sum);
             count += 1;
             if count == 4 {
