@@ -263,10 +263,15 @@ struct Panel<L> {
 
 impl<L: Four> Panel<L> {
     #[inline(always)]
-    fn new(u: &Quad, gain: f64, v: &Quad) -> Self {
+    fn new(u: &Quad, minus_gain: L, v: &Quad) -> Self {
         let zero = L::splat(0.0);
         let [a, b, c, d] = u.0;
-        let gains = [L::splat(gain * a), L::splat(gain * b), L::splat(gain * c), L::splat(gain * d)];
+        let gains = [
+            L::splat(a) * minus_gain,
+            L::splat(b) * minus_gain,
+            L::splat(c) * minus_gain,
+            L::splat(d) * minus_gain,
+        ];
         let [a, b, c, d] = v.0;
         Panel { gains, v: [L::splat(a), L::splat(b), L::splat(c), L::splat(d)], sums: [zero; 4] }
     }
@@ -295,23 +300,20 @@ fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
     u: &mut [Quad],
     v: &[Quad],
 ) -> A::Lanes {
-    let mut m = &mut m[..2 * B * (B + 1)];
+    let m = &mut m[..2 * B * (B + 1)];
     let (v, u) = (&v[..B], &mut u[..B]);
     let minus_gain = A::Lanes::splat(-gain);
     let mut sums = [A::Lanes::splat(0.0); B];
-    for p in 0..B {
-        let (panel, rest) = m.split_at_mut(4 * (B - p));
-        m = rest;
-        sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], minus_gain, &v[p], sums[p]);
-        if p + 1 < B {
-            let mut own = Panel::<A::Lanes>::new(&u[p], -gain, &v[p]);
-            for i in p + 1..B {
-                let block = &mut panel[4 * (i - p)..4 * (i - p) + 4];
-                let (u, v) = (A::Lanes::load(&u[i]), A::Lanes::load(&v[i]));
-                sums[i] = own.block::<UPDATE>(block, u, v, sums[i]);
-            }
-            sums[p] = sums[p] + A::Lanes::sums(own.sums);
-        }
+    // Not a loop, which the compiler would leave as one, with the sums in memory.
+    panel_of::<A, UPDATE, B>(0, m, minus_gain, u, v, &mut sums);
+    if B > 1 {
+        panel_of::<A, UPDATE, B>(1, m, minus_gain, u, v, &mut sums);
+    }
+    if B > 2 {
+        panel_of::<A, UPDATE, B>(2, m, minus_gain, u, v, &mut sums);
+    }
+    if B > 3 {
+        panel_of::<A, UPDATE, B>(3, m, minus_gain, u, v, &mut sums);
     }
     let mut form = A::Lanes::splat(0.0);
     for i in 0..B {
@@ -319,6 +321,30 @@ fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
         form = A::Lanes::load(&v[i]).mul_add(sums[i], form);
     }
     form
+}
+
+/// One panel of [`product_of`].
+#[inline(always)]
+fn panel_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
+    p: usize,
+    m: &mut [Quad],
+    minus_gain: A::Lanes,
+    u: &[Quad],
+    v: &[Quad],
+    sums: &mut [A::Lanes; B],
+) {
+    let start = 2 * p * (2 * B + 1 - p);
+    let panel = &mut m[start..start + 4 * (B - p)];
+    sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], minus_gain, &v[p], sums[p]);
+    if p + 1 < B {
+        let mut own = Panel::<A::Lanes>::new(&u[p], minus_gain, &v[p]);
+        for i in p + 1..B {
+            let block = &mut panel[4 * (i - p)..4 * (i - p) + 4];
+            let (u, v) = (A::Lanes::load(&u[i]), A::Lanes::load(&v[i]));
+            sums[i] = own.block::<UPDATE>(block, u, v, sums[i]);
+        }
+        sums[p] = sums[p] + A::Lanes::sums(own.sums);
+    }
 }
 
 /// [`product`] for any number of blocks.
@@ -342,7 +368,7 @@ fn product_of_any<A: Arithmetic, const UPDATE: bool>(
         let (diagonal, below) = panel.split_at_mut(4);
         let sum = A::Lanes::load(&out[p]);
         let sum = diagonal_block::<A, UPDATE>(diagonal, &u[p], minus_gain, &v[p], sum);
-        let mut own = Panel::<A::Lanes>::new(&u[p], -gain, &v[p]);
+        let mut own = Panel::<A::Lanes>::new(&u[p], minus_gain, &v[p]);
         let rows = u[p + 1..].iter().zip(&v[p + 1..]).zip(&mut out[p + 1..]);
         for (block, ((u, v), out)) in below.chunks_exact_mut(4).zip(rows) {
             let sum = A::Lanes::load(out);
