@@ -420,7 +420,8 @@ mod tests {
             mantissa,
             exponent,
             A::Lanes::sums([x, y, half, x - y]),
-            A::Lanes::diagonal([x, y, half, x + y]),
+            A::Lanes::sum_of_each([x, y, half, x - y]),
+            (x * x).sqrt(),
             A::Lanes::splat(x.sum()),
             A::Lanes::splat(x.largest()),
         ];
