@@ -63,7 +63,7 @@ def armadillo_program(folder: Path) -> Optional[Path]:
 
 
 def versions(gmm_bmm: Path, python: Optional[Path], armadillo: Optional[Path]) -> Dict[str, str]:
-    found = {"gmm-bmm": run([gmm_bmm, "--version"]).output.split()[-1]}
+    found = {"gmm-bmm": run([gmm_bmm, "-V"]).output.split()[-1]}
     if python:
         code = "import sklearn, polars, json; print(json.dumps([sklearn.__version__, polars.__version__]))"
         found.update(zip(PACKAGES, json.loads(run([python, "-c", code]).output)))
@@ -184,8 +184,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             except ChildError as error:
                 say(str(error))
                 return 1
-    (options.out / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
-    (options.out / "peers.md").write_text(table.render(results))
+            # After each set, so that a run that is cut short leaves what it has.
+            (options.out / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
+            (options.out / "peers.md").write_text(table.render(results))
     say(f"written to {options.out / 'peers.md'}")
     return 0
 
