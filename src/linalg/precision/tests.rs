@@ -35,8 +35,8 @@ fn assert_close(found: f64, expected: f64, size: f64, what: &str) {
     assert!((found - expected).abs() < 1e-9 * size, "{what}: {found} against {expected}");
 }
 
-/// Rebuilding, products with and without an update, rows that wait and rows that do not: every kernel here, in both of
-/// its compilations, against plain loops over a whole matrix.
+/// Rebuilding, products with and without an update, rows that wait and rows that do not, against plain loops over a whole
+/// matrix; products also in their portable compilation.
 #[test]
 fn kernels_agree_with_plain_loops_at_every_size() {
     // An interpreter that checks every access takes its time.
