@@ -27,7 +27,7 @@ import json, pathlib, sys
 arguments = sys.argv[1:]
 def value(name):
     return arguments[arguments.index(name) + 1]
-if arguments == ["--version"]:
+if arguments == ["-V"]:
     print("gmm-bmm 9.9.9")
 elif arguments[0] == "synth":
     for name in ("--out", "--test-out", "--truth"):
@@ -121,7 +121,7 @@ class Driver(unittest.TestCase):
         self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(170_000, 10)])
 
     def test_a_binary_that_is_not_there_or_fails_is_said(self):
-        self.tool.write_text("#!/bin/sh\ncase $1 in --version) echo gmm-bmm 1 ;; *) exit 4 ;; esac\n")
+        self.tool.write_text("#!/bin/sh\ncase $1 in -V) echo gmm-bmm 1 ;; *) exit 4 ;; esac\n")
         status, said = self.main("--quick", "--no-peers")
         self.assertEqual((status, "failed with status 4" in said), (1, True), said)
         self.tool.unlink()
