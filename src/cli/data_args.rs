@@ -443,6 +443,15 @@ impl ModelOutput {
     }
 }
 
+/// Refuses a model and data that both come from standard input.
+pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Result<()> {
+    let is_stdin = |path: &Path| path == Path::new("-");
+    if is_stdin(model) && data.iter().any(|path| is_stdin(path)) {
+        return Err(usage("model and data cannot both come from standard input"));
+    }
+    Ok(())
+}
+
 /// Refuses outputs that would replace an input, or each other.
 pub(super) fn refuse_overwriting<'a>(
     outputs: impl Iterator<Item = &'a PathBuf>,

@@ -7,7 +7,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::{Console, count, decimal};
-use super::data_args::{DataArgs, create_output, read_model, refuse_overwriting, usage};
+use super::data_args::{
+    DataArgs, create_output, read_model, refuse_overwriting, refuse_sharing_stdin, usage,
+};
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
@@ -61,9 +63,7 @@ struct EvalResult {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    if args.model.as_os_str() == "-" && args.data.data.iter().any(|path| path.as_os_str() == "-") {
-        return Err(usage("model and data cannot both come from standard input"));
-    }
+    refuse_sharing_stdin(&args.model, &args.data.data)?;
     if args.scores.as_ref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(usage(
             "--scores wants a file, for standard output has the result: name one such as scores.csv",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::console::{Console, count, decimal};
-use super::data_args::{ReadingArgs, read_sealed_model, refuse_overwriting, usage};
+use super::data_args::{ReadingArgs, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Health, LearnerState, MergeReport};
@@ -71,10 +71,7 @@ struct ShownComponent {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    if is_stdin(&args.model) && args.data.iter().any(is_stdin) {
-        return Err(usage("model and data cannot both come from standard input"));
-    }
+    refuse_sharing_stdin(&args.model, &args.data)?;
     refuse_overwriting(args.plot.plot.iter(), args.data.iter().chain([&args.model]))?;
     let plot = args.plot.open()?;
     let (model, seal) = read_sealed_model(&args.model)?;

@@ -11,7 +11,7 @@ use super::canvas::{self, Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame};
 use super::legend::{self, Item};
 use super::shapes::{LETTER, curve, density, ellipse, histogram, range, readable_axis, shortened};
-use super::style::{GREY, INK, Mark};
+use super::style::{BLUE, GREEN, GREY, INK, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dist::Marginal;
 use crate::report::ReportError;
 use crate::report::names::{fixed, thousands};
@@ -33,12 +33,12 @@ const FARTHEST: f64 = 1e150;
 
 /// Told apart by the colour-blind as well as so many can be.
 const COLOURS: [RGBColor; 10] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x56, 0xb4, 0xe9),
+    BLUE,
+    VERMILION,
+    GREEN,
+    PURPLE,
+    ORANGE,
+    SKY,
     RGBColor(0x88, 0x22, 0x55),
     RGBColor(0x99, 0x99, 0x33),
     RGBColor(0x33, 0x22, 0x88),
