@@ -209,6 +209,23 @@ pub(crate) fn inverse_and_ln_1p<L: Lanes>(x: L) -> (L, L) {
     (inverse, sum.if_below(L::splat(f64::INFINITY), log + lost, log))
 }
 
+/// Up to here a short series gives `ln(1 + x)`.
+pub(crate) const SMALL: f64 = 1.0 / 64.0;
+
+/// `ln(1 + x)` for `0 ≤ x ≤ SMALL`, without a division.
+#[inline(always)]
+pub(crate) fn ln_1p_small<L: Lanes>(x: L) -> L {
+    // Of (ln(1 + x))/x, two terms from x^i on.
+    let terms = |i: i32| {
+        x.mul_add(L::splat(-1.0 / f64::from(i + 2)), L::splat(1.0 / f64::from(i + 1)))
+    };
+    let x2 = x * x;
+    let x4 = x2 * x2;
+    let low = x2.mul_add(terms(2), terms(0));
+    let high = x2.mul_add(terms(6), terms(4));
+    x * x4.mul_add(x4.mul_add(terms(8), high), low)
+}
+
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -278,6 +295,8 @@ mod tests {
             let small = (f64::from(i) * 2.000_3e-5).exp();
             assert!(ulps(inverse_and_ln_1p(small).1, small.ln_1p()) < 2.5, "ln_1p({small})");
             assert!(ulps(inverse_and_ln_1p(small).0, 1.0 / (1.0 + small)) < 2.0);
+            let small = (f64::from(i) + 3e6) / 6e6 * SMALL;
+            assert!(ulps(ln_1p_small(small), small.ln_1p()) < 2.0, "ln_1p({small})");
             let (one, other) = ln_of_two(x, near_one);
             assert!(ulps(one, x.ln()) < 2.5 && ulps(other, near_one.ln()) < 2.5);
         }

@@ -12,7 +12,7 @@ use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::{Changes, FourComponents, WorkingCopy};
-use crate::special::{GammaRatio, LN_PI, inverse_and_ln_1p};
+use crate::special::{GammaRatio, LN_PI, SMALL, inverse_and_ln_1p, ln_1p_small};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ impl ObmmRule {
     fn posterior(&self, cells: &Cells) -> Posterior {
         let component = |j: usize| {
             let FourRules { kappa, nu, .. } = &self.fours[j / 4];
-            NormalWishart::new(cells.mean(j).to_vec(), kappa.0[j % 4], nu.0[j % 4], cells.factor(j))
+            NormalWishart::new(cells.mean(j), kappa.0[j % 4], nu.0[j % 4], cells.factor(j))
                 .expect("every update keeps a component in range")
         };
         let a = Quad::flat(&self.a)[..cells.count()].to_vec();
@@ -164,19 +164,16 @@ impl ObmmRule {
     }
 
     /// Tempers what was just learned: early rows lose weight.
-    #[inline(never)]
-    fn discount(&mut self, i: usize, changes: &mut Changes) {
-        let (d, beta, start) = (self.dim as f64, self.settings.discount, self.tempering_start());
+    #[inline(always)]
+    fn discount<A: Arithmetic>(&mut self, i: usize, changes: &mut Changes<A::Lanes>) {
+        let all = A::Lanes::splat;
+        let (d, beta, start) = (all(self.dim as f64), all(self.settings.discount), all(self.tempering_start()));
         let FourRules { kappa, nu, .. } = &mut self.fours[i];
-        let scalars = kappa.0.iter_mut().zip(&mut nu.0).zip(&mut changes.stretch.0);
-        for (((kappa, nu), stretch), r) in scalars.zip(changes.r.0) {
-            if r > 0.0 {
-                let keep = 1.0 - beta * r / (*nu - d + start);
-                *kappa *= keep;
-                *nu = d + keep * (*nu - d);
-                *stretch *= keep;
-            }
-        }
+        let old = A::Lanes::load(nu);
+        let keep = all(1.0) - beta * changes.r / (old - d + start);
+        (A::Lanes::load(kappa) * keep).store(kappa);
+        all(0.0).if_below(changes.r, d + keep * (old - d), old).store(nu);
+        changes.stretch = changes.stretch * keep;
     }
 
     /// The log-gamma ratio of components whose `ν` is too small for its series.
@@ -210,7 +207,7 @@ impl FourRules {
 
     /// The projection of every component that the row says something about.
     #[inline(always)]
-    fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes {
+    fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes<A::Lanes> {
         let nothing = A::Lanes::splat(0.0);
         let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
         let before = Whitened {
@@ -225,13 +222,7 @@ impl FourRules {
         let new = before.project(dim);
         nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa);
         nothing.if_below(r, new.nu, nu).store(&mut self.nu);
-        Changes {
-            r: r.to_quad(),
-            step: new.step.to_quad(),
-            tau: new.tau.to_quad(),
-            stretch: new.stretch.to_quad(),
-            floor_times: Quad::default(),
-        }
+        Changes { r, step: new.step, tau: new.tau, stretch: new.stretch, floor_times: nothing }
     }
 
     /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
@@ -242,7 +233,7 @@ impl FourRules {
         four: &FourComponents,
         r: Quad,
         health: &mut Health,
-    ) -> Changes {
+    ) -> Changes<Quad> {
         let none = Quad::default();
         let mut changes = Changes { r, step: none, tau: none, stretch: none, floor_times: none };
         for j in 0..four.count() {
@@ -265,9 +256,14 @@ impl FourRules {
 
 impl Rule for ObmmRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
+    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
         let FourRules { b, p, log, .. } = &mut self.fours[i];
-        let (inverse, logarithm) = inverse_and_ln_1p(A::Lanes::load(b) * q);
+        let x = A::Lanes::load(b) * q;
+        let (inverse, logarithm) = if x.all_at_most(A::Lanes::splat(SMALL)) {
+            (A::Lanes::splat(1.0) / (A::Lanes::splat(1.0) + x), ln_1p_small(x))
+        } else {
+            inverse_and_ln_1p(x)
+        };
         inverse.store(p);
         logarithm.store(log);
     }
@@ -292,23 +288,23 @@ impl Rule for ObmmRule {
         four: &FourComponents,
         r: A::Lanes,
         health: &mut Health,
-    ) -> Changes {
+    ) -> Changes<A::Lanes> {
         let own = &mut self.fours[i];
         let mut changes = match self.settings.moments {
             Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r),
-            Moments::Paper => own.update_literally(self.dim, four, r.to_quad(), health),
+            Moments::Paper => own.update_literally(self.dim, four, r.to_quad(), health).load(),
         };
         let least = least_nu(self.dim);
         if !A::Lanes::splat(least.next_up()).all_at_most(A::Lanes::load(&own.nu)) {
-            let pairs = own.nu.0.iter().zip(changes.r.0);
+            let pairs = own.nu.0.iter().zip(changes.r.to_array());
             health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && *r > 0.0).count() as u64;
         }
         if self.settings.discount > 0.0 {
-            self.discount(i, &mut changes);
+            self.discount::<A>(i, &mut changes);
         }
         let own = &mut self.fours[i];
         own.note_kappa::<A>();
-        changes.floor_times = own.nu;
+        changes.floor_times = A::Lanes::load(&own.nu);
         changes
     }
 

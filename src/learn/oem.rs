@@ -147,7 +147,7 @@ impl OemRule {
 
     fn mixture(&self, cells: &Cells) -> GaussianMixture {
         let component = |j: usize| {
-            Gaussian::new(cells.mean(j).to_vec(), cells.factor(j)).expect("updates keep means finite")
+            Gaussian::new(cells.mean(j), cells.factor(j)).expect("updates keep means finite")
         };
         // The weights as they are: each step pulls their sum back to one, and a resumed run needs the same bits.
         let weights = Quad::flat(&self.weights)[..cells.count()].to_vec();
@@ -168,8 +168,8 @@ fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, x: &[Quad], q: A::Lanes) {
-        let q = if self.gathering() { self.frozen.fours[i].look_at::<A, WIDTH>(x) } else { q };
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes) {
+        let q = if self.gathering() { self.frozen.fours[i].look_at::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
 
@@ -191,7 +191,7 @@ impl Rule for OemRule {
         _four: &FourComponents,
         r: A::Lanes,
         _health: &mut Health,
-    ) -> Changes {
+    ) -> Changes<A::Lanes> {
         let step = A::Lanes::splat(self.step());
         let (one, zero, most) = (A::Lanes::splat(1.0), A::Lanes::splat(0.0), A::Lanes::splat(LARGEST_SHARE));
         let gained = step * r;
@@ -200,13 +200,7 @@ impl Rule for OemRule {
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
         let r = share.if_below(A::Lanes::splat(f64::INFINITY), r, zero);
         let share = share.if_below(most, share, most);
-        Changes {
-            r: r.to_quad(),
-            step: share.to_quad(),
-            tau: share.to_quad(),
-            stretch: (one - share).to_quad(),
-            floor_times: one.to_quad(),
-        }
+        Changes { r, step: share, tau: share, stretch: one - share, floor_times: one }
     }
 
     #[inline(always)]

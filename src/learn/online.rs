@@ -7,7 +7,7 @@ use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, at_run_time};
-use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy, for_width};
+use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
 use crate::special::{exp, ln};
 
 /// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
@@ -36,7 +36,7 @@ impl Cells {
         self.fours.iter().map(FourComponents::count).sum()
     }
 
-    pub fn mean(&self, j: usize) -> &[f64] {
+    pub fn mean(&self, j: usize) -> Vec<f64> {
         self.fours[j / 4].mean(j % 4)
     }
 
@@ -53,7 +53,7 @@ impl Cells {
 /// asked for four components at a time, the `i`-th four of the cells.
 pub(super) trait Rule: Send {
     /// Looks at a row, given its quadratic forms.
-    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
 
     /// `ln density` of the row that was last looked at.
     fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes;
@@ -69,7 +69,7 @@ pub(super) trait Rule: Send {
         four: &FourComponents,
         r: A::Lanes,
         health: &mut Health,
-    ) -> Changes;
+    ) -> Changes<A::Lanes>;
 
     /// Once the cells have changed: refreshes what depends on their matrices.
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents);
@@ -111,11 +111,11 @@ impl<R: Rule> Online<R> {
 
     /// Looks at a row.
     #[inline(always)]
-    fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[f64]) {
+    fn look_at<A: Arithmetic>(&mut self, x: &[f64]) {
         pad_row(x, &mut self.row);
         for (i, four) in self.cells.fours.iter_mut().enumerate() {
-            let q = four.look_at::<A, WIDTH>(&self.row);
-            self.rule.look_at::<A, WIDTH>(i, &self.row, q);
+            let q = four.look_at::<A>(&self.row);
+            self.rule.look_at::<A>(i, &self.row, q);
         }
     }
 
@@ -127,10 +127,10 @@ impl<R: Rule> Online<R> {
     /// not yet the constants of the densities: looked at before those are refreshed, it gives the machine something to
     /// do meanwhile.
     #[inline(always)]
-    fn step<A: Arithmetic, const WIDTH: usize>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
-        let evidence = self.learn::<A, WIDTH>();
+    fn step<A: Arithmetic>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
+        let evidence = self.learn::<A>();
         if let Some(next) = next {
-            self.look_at::<A, WIDTH>(next);
+            self.look_at::<A>(next);
         }
         for (i, four) in self.cells.fours.iter().enumerate() {
             self.rule.refresh::<A>(i, four);
@@ -140,7 +140,7 @@ impl<R: Rule> Online<R> {
 
     /// See [`Online::step`].
     #[inline(always)]
-    fn learn<A: Arithmetic, const WIDTH: usize>(&mut self) -> Option<(f64, f64)> {
+    fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
         let Online { cells, rule, floor, health, shares, .. } = self;
         let (total, top, sum) = weigh::<A, R>(rule, shares);
         if !(top.is_finite() && sum > 0.0) {
@@ -155,8 +155,8 @@ impl<R: Rule> Online<R> {
             r.store(share);
             let moved = r.mul_add(A::Lanes::load(&four.q), r);
             let r = moved.if_below(negligible, A::Lanes::splat(0.0), r);
-            let mut changes = rule.update::<A>(i, four, r, health);
-            health.pivots_raised += four.learn::<A, WIDTH>(&mut changes, floor) as u64;
+            let changes = rule.update::<A>(i, four, r, health);
+            health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
         rule.update_weights::<A>(shares, health);
         Some((top, sum / total))
@@ -198,8 +198,7 @@ fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64, f6
     let mut sum = zero;
     for (value, weight) in shares.iter_mut().zip(weights) {
         let weight = A::Lanes::load(weight);
-        let share = weight * exp(A::Lanes::load(value) - A::Lanes::splat(top));
-        let share = zero.if_below(weight, share, zero);
+        let share = (weight * exp(A::Lanes::load(value) - A::Lanes::splat(top))).where_positive(weight);
         share.store(value);
         sum = sum + share;
     }
@@ -219,25 +218,16 @@ at_run_time! {
 
 #[inline(always)]
 fn learn_rows_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut Prequential) {
-    for_width!(online.row.len(), learn_rows_of::<A, R>(online, rows, score));
-}
-
-#[inline(always)]
-fn learn_rows_of<A: Arithmetic, R: Rule, const WIDTH: usize>(
-    online: &mut Online<R>,
-    rows: &[f64],
-    score: &mut Prequential,
-) {
     // The logarithms of four rows are taken at once; the scores are added in the order of the rows.
     let (mut tops, mut sums, mut count) = (Quad::default(), Quad([1.0; 4]), 0);
     let mut rows = rows.chunks_exact(online.floor.len());
     let Some(first) = rows.next() else { return };
-    online.look_at::<A, WIDTH>(first);
+    online.look_at::<A>(first);
     let mut more = true;
     while more {
         let next = rows.next();
         more = next.is_some();
-        if let Some((top, sum)) = online.step::<A, WIDTH>(next) {
+        if let Some((top, sum)) = online.step::<A>(next) {
             (tops.0[count], sums.0[count]) = (top, sum);
             count += 1;
             if count == 4 {

@@ -142,38 +142,43 @@ impl<L: Lanes> Whitened<L> {
         let (one, d, others) = (L::splat(1.0), L::splat(dim as f64), L::splat(dim as f64 - 1.0));
         let not_r = one - r;
         let nu_next = nu + one;
-        let along = not_r * nu + r * nu_next * p;
+        let (old, new) = (not_r * nu, r * nu_next);
+        let along = new.mul_add(p, old);
         // One division for two; what is small is never squared.
         let both = one / (along * (nu + r));
         let along_old = (nu + r) * both;
         let along_new = p * along_old;
         let across = along * both;
-        let scatter = q * next * next;
-        let spread = not_r * (d * inverse + nu * r * r * scatter)
-            + r * (d * next + nu_next * not_r * not_r * scatter * p);
-        let variance = Self::variance(not_r, nu, along_old, across, others)
-            + Self::variance(r, nu_next, along_new, across, others);
+        let between = r * not_r * (q * next * next);
+        let spread = between.mul_add(
+            (nu_next * not_r).mul_add(p, nu * r),
+            d * r.mul_add(next, not_r * inverse),
+        );
+        // A term without weight may be out of range: nothing times whatever is still nothing.
+        let limit = L::splat(1e100);
+        let along_old = along_old.if_below(limit, along_old, limit);
+        let variance = not_r * Self::variance(nu, along_old, across, others)
+            + r * Self::variance(nu_next, along_new, across, others);
         let nu_new = (L::splat(dim as f64 * (dim as f64 + 1.0)) / variance).max(L::splat(least_nu(dim)));
         NewScalars {
             kappa: (d / spread).max(L::splat(LEAST_KAPPA)),
             nu: nu_new,
             step: r * next,
-            tau: r * nu_next * b * along_new,
+            tau: new * b * along_new,
             stretch: nu_new * across,
         }
     }
 
-    /// What one of the two terms of the mixture adds to the variance of the whitened `Λ`.
+    /// The variance of the whitened `Λ` of one of the two terms of the mixture, about the mean of both.
     #[inline(always)]
-    fn variance(weight: L, n: L, along: L, across: L, others: L) -> L {
-        let one = L::splat(1.0);
-        let trace = along + others * across;
-        let off_along = n * along - one;
-        let off_across = n * across - one;
-        let off_mean = off_along * off_along + others * off_across * off_across;
-        let value = weight * (off_mean + n * (along * along + others * across * across + trace * trace));
-        // Nothing times something that overflowed is still nothing.
-        weight.if_below(L::splat(f64::MIN_POSITIVE), L::splat(0.0), value)
+    fn variance(n: L, along: L, across: L, others: L) -> L {
+        let others_across = others * across;
+        let trace = along + others_across;
+        let off_along = n.mul_add(along, L::splat(-1.0));
+        let off_across = n.mul_add(across, L::splat(-1.0));
+        let within = trace.mul_add(trace, along.mul_add(along, others_across * across));
+        let off_mean = (others * off_across).mul_add(off_across, off_along * off_along);
+        n.mul_add(within, off_mean)
     }
 }
 

@@ -84,32 +84,30 @@ impl Component {
     /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns
     /// `vᵀΨ⁻¹v`, times the scale of a precision, as the sum of four.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[Quad], gain: f64) -> A::Lanes {
-        let deviation = Quad::exactly_mut::<WIDTH>(&mut self.deviation);
-        for ((v, x), m) in deviation.iter_mut().zip(x).zip(Quad::exactly::<WIDTH>(&self.mean)) {
+    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Lanes {
+        for ((v, x), m) in self.deviation.iter_mut().zip(x).zip(&self.mean) {
             (A::Lanes::load(x) - A::Lanes::load(m)).store(v);
         }
         match &mut self.precision {
-            Some(precision) => precision.form::<A, WIDTH>(deviation, gain),
+            Some(precision) => precision.form::<A>(&self.deviation, gain),
             None => A::Lanes::load(&Quad([self.quadratic_form_by_factor(), 0.0, 0.0, 0.0])),
         }
     }
 
     /// `m ← m + step·v`.
     #[inline(always)]
-    pub fn move_mean<A: Arithmetic, const WIDTH: usize>(&mut self, step: f64) {
+    pub fn move_mean<A: Arithmetic>(&mut self, step: f64) {
         let step = A::Lanes::splat(step);
-        let mean = Quad::exactly_mut::<WIDTH>(&mut self.mean);
-        for (m, v) in mean.iter_mut().zip(Quad::exactly::<WIDTH>(&self.deviation)) {
+        for (m, v) in self.mean.iter_mut().zip(&self.deviation) {
             step.mul_add(A::Lanes::load(v), A::Lanes::load(m)).store(m);
         }
     }
 
     /// Notes that a precision is to get the row, for `root = √t`.
     #[inline(always)]
-    pub fn add_row<A: Arithmetic, const WIDTH: usize>(&mut self, root: f64) {
+    pub fn add_row<A: Arithmetic>(&mut self, root: f64) {
         if let Some(precision) = &mut self.precision {
-            precision.add::<A, WIDTH>(&self.deviation, root);
+            precision.add::<A>(&self.deviation, root);
         }
     }
 
@@ -119,7 +117,7 @@ impl Component {
     }
 
     #[inline(never)]
-    fn quadratic_form_by_factor(&mut self) -> f64 {
+    pub fn quadratic_form_by_factor(&mut self) -> f64 {
         let v = &Quad::flat(&self.deviation)[..self.whitened.len()];
         self.factor.quadratic_form(v, &mut self.whitened)
     }

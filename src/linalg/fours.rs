@@ -1,3 +1,4 @@
+use super::abreast::{Abreast, MOST_COLUMNS};
 use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_growth};
 use super::lanes::{Four, Lanes, Quad};
 use super::simd::Arithmetic;
@@ -5,11 +6,13 @@ use super::{Factor, WorkingCopy};
 
 /// Locations and matrices of up to four components while they are being learned.
 ///
-/// What there is one number of for each component stands side by side, and is computed for all four at once. Lanes
-/// without a component hold numbers that do no harm.
+/// What there is one number of for each component stands side by side, and is computed for all four at once; with few
+/// columns means and matrices too. Lanes without a component hold numbers that do no harm.
 #[derive(Debug, Clone)]
 pub(crate) struct FourComponents {
+    /// Where they are abreast: as they were when last put down.
     components: Vec<Component>,
+    abreast: Option<Box<Abreast>>,
     /// `vᵀΨ⁻¹v` of the current row.
     pub q: Quad,
     /// `q · scale`.
@@ -36,12 +39,25 @@ pub(crate) struct Numbers {
 /// What a row does to each component whose responsibility `r` is positive: `m ← m + step·v`,
 /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at `floor_times` × the floor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Changes {
-    pub r: Quad,
-    pub step: Quad,
-    pub tau: Quad,
-    pub stretch: Quad,
-    pub floor_times: Quad,
+pub(crate) struct Changes<L> {
+    pub r: L,
+    pub step: L,
+    pub tau: L,
+    pub stretch: L,
+    pub floor_times: L,
+}
+
+impl Changes<Quad> {
+    #[inline(always)]
+    pub fn load<L: Four>(&self) -> Changes<L> {
+        Changes {
+            r: L::load(&self.r),
+            step: L::load(&self.step),
+            tau: L::load(&self.tau),
+            stretch: L::load(&self.stretch),
+            floor_times: L::load(&self.floor_times),
+        }
+    }
 }
 
 impl Numbers {
@@ -92,21 +108,29 @@ impl FourComponents {
     pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a WorkingCopy>)>) -> Self {
         let component = |(mean, factor, working): (&[f64], &Factor, _)| Component::new(mean, factor, working);
         let components: Vec<Component> = parts.map(component).collect();
+        let dim = components.first().map_or(0, |component| component.factor.dim());
+        let abreast = (dim <= MOST_COLUMNS).then(|| Box::new(Abreast::new(&components, dim)));
         let numbers = Numbers::new(&components);
-        FourComponents { components, q: Quad::default(), form: Quad::default(), numbers }
+        FourComponents { components, abreast, q: Quad::default(), form: Quad::default(), numbers }
     }
 
     pub fn count(&self) -> usize {
         self.components.len()
     }
 
-    pub fn mean(&self, i: usize) -> &[f64] {
-        self.components[i].unpadded(&self.components[i].mean)
+    pub fn mean(&self, i: usize) -> Vec<f64> {
+        match &self.abreast {
+            Some(abreast) => abreast.mean(i),
+            None => self.components[i].unpadded(&self.components[i].mean).to_vec(),
+        }
     }
 
     /// `x − m` of the current row.
-    pub fn deviation(&self, i: usize) -> &[f64] {
-        self.components[i].unpadded(&self.components[i].deviation)
+    pub fn deviation(&self, i: usize) -> Vec<f64> {
+        match &self.abreast {
+            Some(abreast) => abreast.deviation(i),
+            None => self.components[i].unpadded(&self.components[i].deviation).to_vec(),
+        }
     }
 
     pub fn factor(&self, i: usize) -> Factor {
@@ -119,36 +143,67 @@ impl FourComponents {
 
     /// A component, up to date.
     fn component(&self, i: usize) -> Component {
-        let mut component = self.components[i].clone();
-        self.numbers.give(i, &mut component);
-        component
+        let mut up_to_date = self.clone();
+        up_to_date.put_down(i);
+        up_to_date.components.swap_remove(i)
+    }
+
+    /// Brings one component up to date.
+    fn put_down(&mut self, i: usize) {
+        if let Some(abreast) = &mut self.abreast {
+            abreast.settle(&mut self.numbers.gain);
+            abreast.give(i, &mut self.components[i]);
+        }
+        self.numbers.give(i, &mut self.components[i]);
     }
 
     /// Has one component, up to date, do something that is not done four at a time.
     fn alone<T>(&mut self, i: usize, act: impl FnOnce(&mut Component) -> T) -> T {
+        self.put_down(i);
         let component = &mut self.components[i];
-        self.numbers.give(i, component);
         let result = act(component);
         self.numbers.take(i, component);
+        if let Some(abreast) = &mut self.abreast {
+            abreast.take(i, component.precision.as_deref());
+        }
         result
     }
 
     /// Looks at a row, padded with zeros: deviations and quadratic forms, which are returned.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic, const WIDTH: usize>(&mut self, x: &[Quad]) -> A::Lanes {
-        let x = Quad::exactly::<WIDTH>(x);
+    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Lanes {
         let zero = A::Lanes::splat(0.0);
-        let mut forms = [zero; 4];
-        let places = self.numbers.gain.0.iter().zip(&mut forms);
-        for (component, (gain, form)) in self.components.iter_mut().zip(places) {
-            *form = component.look_at::<A, WIDTH>(x, *gain);
-        }
+        let form = match &mut self.abreast {
+            Some(abreast) => abreast.look_at::<A>(Quad::flat(x), A::Lanes::load(&self.numbers.gain)),
+            None => {
+                let mut forms = [zero; 4];
+                let places = self.numbers.gain.0.iter().zip(&mut forms);
+                for (component, (gain, form)) in self.components.iter_mut().zip(places) {
+                    *form = component.look_at::<A>(x, *gain);
+                }
+                A::Lanes::sum_of_each(forms)
+            }
+        };
         zero.store(&mut self.numbers.gain);
-        let form = A::Lanes::sum_of_each(forms);
         form.store(&mut self.form);
-        let q = form / A::Lanes::load(&self.numbers.scale);
+        if self.abreast.is_some() && !zero.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
+            self.look_by_factor();
+        }
+        let q = A::Lanes::load(&self.form) / A::Lanes::load(&self.numbers.scale);
         q.store(&mut self.q);
         if zero.all_at_most(q) { q } else { self.look_again::<A>() }
+    }
+
+    /// The quadratic forms of components that are in the Cholesky form while the others are abreast.
+    #[inline(never)]
+    fn look_by_factor(&mut self) {
+        let Some(abreast) = &self.abreast else { return };
+        for (i, component) in self.components.iter_mut().enumerate() {
+            if component.precision.is_none() {
+                abreast.give(i, component);
+                self.form.0[i] = component.quadratic_form_by_factor();
+            }
+        }
     }
 
     /// Where a quadratic form is negative or not a number, the working copy is not positive any more.
@@ -165,67 +220,76 @@ impl FourComponents {
 
     /// Learns the row that was last looked at. Returns how many pivots were raised.
     #[inline(always)]
-    pub fn learn<A: Arithmetic, const WIDTH: usize>(
-        &mut self,
-        changes: &mut Changes,
-        floor: &[f64],
-    ) -> usize {
-        for (component, (r, step)) in self.components.iter_mut().zip(changes.r.0.iter().zip(&changes.step.0))
-        {
-            if *r > 0.0 {
-                component.move_mean::<A, WIDTH>(*step);
+    pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Lanes>, floor: &[f64]) -> usize {
+        let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
+        let Changes { mut r, step, tau, stretch, floor_times } = changes;
+        let step = step.where_positive(r);
+        match &mut self.abreast {
+            Some(abreast) => abreast.move_means::<A>(step),
+            None => {
+                for (component, step) in self.components.iter_mut().zip(step.to_array()) {
+                    if step > 0.0 {
+                        component.move_mean::<A>(step);
+                    }
+                }
             }
         }
-        let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
-        let jump = A::Lanes::load(&changes.tau) * A::Lanes::load(&self.q);
         let mut raised = 0;
+        let jump = tau * A::Lanes::load(&self.q);
         if !jump.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
-            raised = self.learn_alone(changes, floor);
+            let mut left = r.to_quad();
+            let parts = [tau.to_quad(), stretch.to_quad(), floor_times.to_quad()];
+            raised = self.learn_alone(&mut left, &parts, floor);
+            r = A::Lanes::load(&left);
         }
         let Numbers { growth, scale, gain, margin, updates_left, .. } = &mut self.numbers;
         // Those that stay as they are get τ = 0, whatever their numbers.
-        let r = A::Lanes::load(&changes.r);
-        let tau = zero.if_below(r, A::Lanes::load(&changes.tau), zero);
-        let form = zero.if_below(r, A::Lanes::load(&self.form), zero);
-        let stretch = zero.if_below(r, A::Lanes::load(&changes.stretch), one);
+        let tau = tau.where_positive(r);
+        let stretch = zero.if_below(r, stretch, one);
         let old_scale = A::Lanes::load(scale);
+        let grown = one + jump.where_positive(r);
+        (tau / (old_scale * grown)).store(gain);
         let t = tau / old_scale;
-        let grown = one + t * form;
-        (t / grown).store(gain);
         let new_growth = A::Lanes::load(growth) * grown;
         new_growth.store(growth);
         let new_scale = old_scale * stretch;
         new_scale.store(scale);
         let new_margin = A::Lanes::load(margin) * stretch;
         new_margin.store(margin);
-        let left = A::Lanes::load(updates_left) - zero.if_below(r, one, zero);
+        let left = A::Lanes::load(updates_left) - one.where_positive(r);
         left.store(updates_left);
-        let roots = t.sqrt().to_array();
-        for (component, (r, root)) in self.components.iter_mut().zip(changes.r.0.iter().zip(&roots)) {
-            if *r > 0.0 {
-                component.add_row::<A, WIDTH>(*root);
+        match &mut self.abreast {
+            Some(abreast) => abreast.add_row::<A>(t),
+            None => {
+                for (component, root) in self.components.iter_mut().zip(t.sqrt().to_array()) {
+                    if root > 0.0 {
+                        component.add_row::<A>(root);
+                    }
+                }
             }
         }
         let due = left.if_below(one, one, zero);
-        let due = new_margin.if_below(A::Lanes::load(&changes.floor_times), one, due);
+        let due = new_margin.if_below(floor_times, one, due);
         let due = A::Lanes::splat(most_growth(floor.len())).if_below(new_growth, one, due);
         let due = new_scale.if_below(A::Lanes::splat(LEAST_SCALE), one, due);
         let due = new_scale.if_below(A::Lanes::splat(1.0 / LEAST_SCALE), due, one);
+        let due = due.where_positive(r);
         if !due.all_at_most(zero) {
-            raised += self.rebuild(due.to_quad(), changes, floor);
+            raised += self.rebuild(due.to_quad(), floor_times.to_quad(), floor);
         }
         raised
     }
 
-    /// Has those learn whose form or row does not allow to do it four at a time; they are then done with the row.
+    /// Has those learn whose form or row does not allow to do it four at a time, given `τ`, stretch and floor times; they
+    /// are then done with the row.
     #[inline(never)]
-    fn learn_alone(&mut self, changes: &mut Changes, floor: &[f64]) -> usize {
+    fn learn_alone(&mut self, r: &mut Quad, [tau, stretch, times]: &[Quad; 3], floor: &[f64]) -> usize {
         let mut raised = 0;
         for i in 0..self.count() {
-            let (tau, stretch, times) = (changes.tau.0[i], changes.stretch.0[i], changes.floor_times.0[i]);
-            if changes.r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.numbers.largest_jump.0[i]) {
+            let (tau, stretch, times) = (tau.0[i], stretch.0[i], times.0[i]);
+            if r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.numbers.largest_jump.0[i]) {
                 raised += self.alone(i, |component| component.update_factor(tau, stretch, times, floor));
-                changes.r.0[i] = 0.0;
+                r.0[i] = 0.0;
             }
         }
         raised
@@ -234,11 +298,11 @@ impl FourComponents {
     /// Rebuilds the working copies that are due.
     #[cold]
     #[inline(never)]
-    fn rebuild(&mut self, due: Quad, changes: &Changes, floor: &[f64]) -> usize {
+    fn rebuild(&mut self, due: Quad, floor_times: Quad, floor: &[f64]) -> usize {
         let mut raised = 0;
         for i in 0..self.count() {
-            if due.0[i] > 0.0 && changes.r.0[i] > 0.0 {
-                raised += self.alone(i, |component| component.rebuild(floor, changes.floor_times.0[i]));
+            if due.0[i] > 0.0 {
+                raised += self.alone(i, |component| component.rebuild(floor, floor_times.0[i]));
             }
         }
         raised
@@ -248,7 +312,6 @@ impl FourComponents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::for_width;
     use crate::linalg::lower_inverse;
     use crate::linalg::simd::at_run_time;
     use ndarray::Array2;
@@ -276,26 +339,11 @@ mod tests {
         update: Update,
         floor: &[f64],
     ) -> f64 {
-        for_width!(v.len(), learn_of::<A>(four, v, update, floor))
-    }
-
-    #[inline(always)]
-    fn learn_of<A: Arithmetic, const WIDTH: usize>(
-        four: &mut FourComponents,
-        v: &[Quad],
-        update: Update,
-        floor: &[f64],
-    ) -> f64 {
-        let only = |value: f64| Quad([value, 0.0, 0.0, 0.0]);
-        let q = four.look_at::<A, WIDTH>(v).to_array()[0];
-        let mut changes = Changes {
-            r: only(1.0),
-            step: only(0.0),
-            tau: only(update.tau),
-            stretch: only(update.stretch),
-            floor_times: only(update.times),
-        };
-        four.learn::<A, WIDTH>(&mut changes, floor);
+        let Update { tau, stretch, times } = update;
+        let [r, step, tau, stretch, floor_times] =
+            [1.0, 0.0, tau, stretch, times].map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
+        let q = four.look_at::<A>(v).to_array()[0];
+        four.learn::<A>(Changes { r, step, tau, stretch, floor_times }, floor);
         q
     }
 

@@ -21,18 +21,6 @@ impl Quad {
         quads
     }
 
-    /// The same, where the compiler is to know that there are `WIDTH`; 0 for any number.
-    #[inline(always)]
-    pub fn exactly<const WIDTH: usize>(quads: &[Quad]) -> &[Quad] {
-        if WIDTH == 0 { quads } else { &quads[..WIDTH] }
-    }
-
-    /// See [`Quad::exactly`].
-    #[inline(always)]
-    pub fn exactly_mut<const WIDTH: usize>(quads: &mut [Quad]) -> &mut [Quad] {
-        if WIDTH == 0 { quads } else { &mut quads[..WIDTH] }
-    }
-
     /// All their numbers, one after the other.
     #[inline(always)]
     pub fn flat(quads: &[Quad]) -> &[f64] {
@@ -63,6 +51,9 @@ pub(crate) trait Lanes:
 
     /// The larger of the two; `other` where either is not a number.
     fn max(self, other: Self) -> Self;
+
+    /// Where `other` is positive, else 0.
+    fn where_positive(self, other: Self) -> Self;
 
     /// `yes` where `self < than`, else `no` (also where either is not a number).
     fn if_below(self, than: Self, yes: Self, no: Self) -> Self;
@@ -145,6 +136,11 @@ impl Lanes for f64 {
     }
 
     #[inline(always)]
+    fn where_positive(self, other: Self) -> Self {
+        if other > 0.0 { self } else { 0.0 }
+    }
+
+    #[inline(always)]
     fn if_below(self, than: Self, yes: Self, no: Self) -> Self {
         if self < than { yes } else { no }
     }
@@ -195,6 +191,11 @@ impl Lanes for Portable {
     #[inline(always)]
     fn max(self, other: Self) -> Self {
         Portable(std::array::from_fn(|i| Lanes::max(self.0[i], other.0[i])))
+    }
+
+    #[inline(always)]
+    fn where_positive(self, other: Self) -> Self {
+        Portable(std::array::from_fn(|i| self.0[i].where_positive(other.0[i])))
     }
 
     #[inline(always)]
@@ -294,6 +295,15 @@ mod avx {
         fn max(self, other: Self) -> Self {
             // SAFETY: see the module.
             unsafe { Avx(_mm256_max_pd(self.0, other.0)) }
+        }
+
+        #[inline(always)]
+        fn where_positive(self, other: Self) -> Self {
+            // SAFETY: see the module.
+            unsafe {
+                let positive = _mm256_cmp_pd::<_CMP_GT_OQ>(other.0, _mm256_setzero_pd());
+                Avx(_mm256_and_pd(self.0, positive))
+            }
         }
 
         #[inline(always)]
@@ -416,6 +426,7 @@ mod tests {
             x.mul_add(A::Lanes::splat(0.0), y),
             x.max(y),
             x.if_below(y, x, half),
+            x.where_positive(y),
             (A::Lanes::splat(ROUNDING) + A::Lanes::splat(7.0)).power_of_two(),
             mantissa,
             exponent,

@@ -1,5 +1,6 @@
 //! Small dense linear algebra: the scaled Cholesky factor of a component's matrix, and batch helpers.
 
+mod abreast;
 mod batch;
 pub(crate) mod blocks;
 mod component;
@@ -17,6 +18,5 @@ pub use factor::{Factor, FactorError};
 pub(crate) use fours::{Changes, FourComponents};
 #[doc(hidden)]
 pub use precision::bare_kernel;
-pub(crate) use precision::for_width;
 pub use simd::kernels;
 pub use working::{WorkingCopy, WorkingCopyError};

@@ -90,7 +90,13 @@ impl Precision {
         self.dim
     }
 
-    /// Takes `M` as it was saved.
+    /// Takes another `P`, which has all rows.
+    pub fn set_truth(&mut self, lower: impl Fn(usize, usize) -> f64) {
+        self.rows_waiting = 0;
+        fill(&mut self.truth, self.dim, lower);
+    }
+
+    /// Takes another `M`, which has all updates.
     pub fn set_inverse(&mut self, lower: impl Fn(usize, usize) -> f64) {
         self.gain = 0.0;
         fill(&mut self.inverse, self.dim, lower);
@@ -98,22 +104,22 @@ impl Precision {
 
     /// `u = Mv`, after the update that `M` still had to get, with this gain. Returns `vᵀMv`, as the sum of four.
     #[inline(always)]
-    pub fn form<A: Arithmetic, const WIDTH: usize>(&mut self, v: &[Quad], gain: f64) -> A::Lanes {
-        let Precision { inverse, product: u, spent, .. } = self;
+    pub fn form<A: Arithmetic>(&mut self, v: &[Quad], gain: f64) -> A::Lanes {
+        let Precision { inverse, product: out, spent: u, .. } = self;
+        std::mem::swap(out, u);
         if gain > 0.0 {
-            product::<A, true, WIDTH>(inverse, gain, u, v, spent)
+            product::<A, true>(inverse, gain, u, v, out)
         } else {
-            product::<A, false, WIDTH>(inverse, 0.0, u, v, spent)
+            product::<A, false>(inverse, 0.0, u, v, out)
         }
     }
 
     /// Notes that `P` is to get `t v vᵀ`, for `root = √t`.
     #[inline(always)]
-    pub fn add<A: Arithmetic, const WIDTH: usize>(&mut self, v: &[Quad], root: f64) {
-        let v = Quad::exactly::<WIDTH>(v);
+    pub fn add<A: Arithmetic>(&mut self, v: &[Quad], root: f64) {
         let waiting = &mut self.waiting[self.rows_waiting * v.len()..];
         let root = A::Lanes::splat(root);
-        for (to, v) in Quad::exactly_mut::<WIDTH>(waiting).iter_mut().zip(v) {
+        for (to, v) in waiting.iter_mut().zip(v) {
             (root * A::Lanes::load(v)).store(to);
         }
         self.rows_waiting += 1;
@@ -134,7 +140,7 @@ impl Precision {
     pub fn settle(&mut self) {
         self.flush();
         if self.gain > 0.0 {
-            apply_gain(&mut self.inverse, self.gain, &mut self.product, &mut self.spent);
+            apply_gain(&mut self.inverse, self.gain, &self.product, &mut self.spent);
             self.gain = 0.0;
         }
     }
@@ -196,37 +202,6 @@ fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) 
         }
     }
 }
-
-/// `M ← M − g u uᵀ` (if `UPDATE`), then `u ← Mv`. Returns `vᵀMv`, as the sum of four.
-#[inline(always)]
-fn product<A: Arithmetic, const UPDATE: bool, const WIDTH: usize>(
-    m: &mut [Quad],
-    gain: f64,
-    u: &mut Vec<Quad>,
-    v: &[Quad],
-    spent: &mut Vec<Quad>,
-) -> A::Lanes {
-    if WIDTH == 0 {
-        std::mem::swap(u, spent);
-        product_of_any::<A, UPDATE>(m, gain, spent, v, u)
-    } else {
-        product_of::<A, UPDATE, WIDTH>(m, gain, u, v)
-    }
-}
-
-/// `for_width!(blocks, function::<A>(arguments))`: `function::<A, WIDTH>(arguments)` for as many blocks.
-macro_rules! for_width {
-    ($blocks:expr, $function:ident::<$($generic:ty),*>($($argument:expr),* $(,)?)) => {
-        match $blocks {
-            1 => $function::<$($generic,)* 1>($($argument),*),
-            2 => $function::<$($generic,)* 2>($($argument),*),
-            3 => $function::<$($generic,)* 3>($($argument),*),
-            4 => $function::<$($generic,)* 4>($($argument),*),
-            _ => $function::<$($generic,)* 0>($($argument),*),
-        }
-    };
-}
-pub(crate) use for_width;
 
 /// The four columns of a diagonal block: `M − g u uᵀ`, and what it adds to `out`.
 ///
@@ -292,64 +267,9 @@ impl<L: Four> Panel<L> {
     }
 }
 
-/// [`product`] for a number of blocks known to the compiler: `Mv` stays in registers until it takes the place of `u`.
+/// `M ← M − g u uᵀ` (if `UPDATE`), then `out = Mv`. Returns `vᵀMv`, as the sum of four.
 #[inline(always)]
-fn product_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
-    m: &mut [Quad],
-    gain: f64,
-    u: &mut [Quad],
-    v: &[Quad],
-) -> A::Lanes {
-    let m = &mut m[..2 * B * (B + 1)];
-    let (v, u) = (&v[..B], &mut u[..B]);
-    let minus_gain = A::Lanes::splat(-gain);
-    let mut sums = [A::Lanes::splat(0.0); B];
-    // Not a loop, which the compiler would leave as one, with the sums in memory.
-    panel_of::<A, UPDATE, B>(0, m, minus_gain, u, v, &mut sums);
-    if B > 1 {
-        panel_of::<A, UPDATE, B>(1, m, minus_gain, u, v, &mut sums);
-    }
-    if B > 2 {
-        panel_of::<A, UPDATE, B>(2, m, minus_gain, u, v, &mut sums);
-    }
-    if B > 3 {
-        panel_of::<A, UPDATE, B>(3, m, minus_gain, u, v, &mut sums);
-    }
-    let mut form = A::Lanes::splat(0.0);
-    for i in 0..B {
-        sums[i].store(&mut u[i]);
-        form = A::Lanes::load(&v[i]).mul_add(sums[i], form);
-    }
-    form
-}
-
-/// One panel of [`product_of`].
-#[inline(always)]
-fn panel_of<A: Arithmetic, const UPDATE: bool, const B: usize>(
-    p: usize,
-    m: &mut [Quad],
-    minus_gain: A::Lanes,
-    u: &[Quad],
-    v: &[Quad],
-    sums: &mut [A::Lanes; B],
-) {
-    let start = 2 * p * (2 * B + 1 - p);
-    let panel = &mut m[start..start + 4 * (B - p)];
-    sums[p] = diagonal_block::<A, UPDATE>(&mut panel[..4], &u[p], minus_gain, &v[p], sums[p]);
-    if p + 1 < B {
-        let mut own = Panel::<A::Lanes>::new(&u[p], minus_gain, &v[p]);
-        for i in p + 1..B {
-            let block = &mut panel[4 * (i - p)..4 * (i - p) + 4];
-            let (u, v) = (A::Lanes::load(&u[i]), A::Lanes::load(&v[i]));
-            sums[i] = own.block::<UPDATE>(block, u, v, sums[i]);
-        }
-        sums[p] = sums[p] + A::Lanes::sums(own.sums);
-    }
-}
-
-/// [`product`] for any number of blocks.
-#[inline(always)]
-fn product_of_any<A: Arithmetic, const UPDATE: bool>(
+fn product<A: Arithmetic, const UPDATE: bool>(
     m: &mut [Quad],
     gain: f64,
     u: &[Quad],
@@ -382,25 +302,14 @@ fn product_of_any<A: Arithmetic, const UPDATE: bool>(
 }
 
 #[inline(always)]
-fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: f64, u: &mut Vec<Quad>, scratch: &mut Vec<Quad>) {
-    for_width!(u.len(), apply_gain_of::<A>(m, gain, u, scratch));
-}
-
-#[inline(always)]
-fn apply_gain_of<A: Arithmetic, const WIDTH: usize>(
-    m: &mut [Quad],
-    gain: f64,
-    u: &mut Vec<Quad>,
-    scratch: &mut Vec<Quad>,
-) {
+fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: f64, u: &[Quad], scratch: &mut [Quad]) {
     // The product itself is of no interest: any v will do.
-    let v = u.clone();
-    product::<A, true, WIDTH>(m, gain, u, &v, scratch);
+    product::<A, true>(m, gain, u, u, scratch);
 }
 
 at_run_time! {
     /// `M ← M − g u uᵀ`, to the bits of the update that goes with a product.
-    fn apply_gain(m: &mut [Quad], gain: f64, u: &mut Vec<Quad>, scratch: &mut Vec<Quad>) = apply_gain_kernel
+    fn apply_gain(m: &mut [Quad], gain: f64, u: &[Quad], scratch: &mut [Quad]) = apply_gain_kernel
 }
 
 #[inline(always)]
@@ -504,21 +413,12 @@ pub fn bare_kernel(dim: usize, rows: &[f64], repeat: usize) -> f64 {
 
 #[inline(always)]
 fn bare_rows_kernel<A: Arithmetic>(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 {
-    for_width!(blocks, bare_rows_of::<A>(m, rows, blocks, repeat))
-}
-
-#[inline(always)]
-fn bare_rows_of<A: Arithmetic, const WIDTH: usize>(
-    m: &mut [Quad],
-    rows: &[Quad],
-    blocks: usize,
-    repeat: usize,
-) -> f64 {
     let (mut u, mut out) = (vec![Quad::default(); blocks], vec![Quad::default(); blocks]);
     let mut total = 0.0;
     for _ in 0..repeat {
         for v in rows.chunks_exact(blocks) {
-            total += product::<A, true, WIDTH>(m, 1e-9, &mut u, v, &mut out).sum();
+            std::mem::swap(&mut u, &mut out);
+            total += product::<A, true>(m, 1e-9, &u, v, &mut out).sum();
         }
     }
     total

@@ -4,25 +4,15 @@ use super::super::simd::Plain;
 use super::*;
 use crate::linalg::Factor;
 
-#[inline(always)]
-fn learn_kernel<A: Arithmetic>(matrix: &mut Precision, v: &[Quad], tau: f64, stretch: f64) -> f64 {
-    for_width!(v.len(), learn_of::<A>(matrix, v, tau, stretch))
-}
-
 /// One row, by the scalar arithmetic that is otherwise done for four components at once.
 #[inline(always)]
-fn learn_of<A: Arithmetic, const WIDTH: usize>(
-    matrix: &mut Precision,
-    v: &[Quad],
-    tau: f64,
-    stretch: f64,
-) -> f64 {
-    let form = matrix.form::<A, WIDTH>(v, matrix.gain).sum();
+fn learn_kernel<A: Arithmetic>(matrix: &mut Precision, v: &[Quad], tau: f64, stretch: f64) -> f64 {
+    let form = matrix.form::<A>(v, matrix.gain).sum();
     let t = tau / matrix.scale;
     let q = form / matrix.scale;
     matrix.gain = t / (1.0 + t * form);
     matrix.scale *= stretch;
-    matrix.add::<A, WIDTH>(v, t.sqrt());
+    matrix.add::<A>(v, t.sqrt());
     q
 }
 
