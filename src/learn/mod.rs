@@ -33,7 +33,7 @@ pub use summary::{ColumnFault, ColumnSummary, find_column_faults};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
 
 /// A setting out of range, or data that cannot be learned from.
@@ -201,30 +201,33 @@ impl LearnerState {
     /// Whether its working copies, where it has any, are those of its matrices.
     pub(crate) fn owns_its_working_copies(&self) -> bool {
         match self {
-            LearnerState::Point { mixture, working, .. } => {
-                working_belongs(working, mixture.components().iter().map(Gaussian::covariance))
+            LearnerState::Point { mixture, working, .. } => working_belongs(
+                working,
+                mixture.components().iter().map(|component| component.covariance().clone()),
+            ),
+            LearnerState::Bayes { posterior, working, .. } => {
+                working_belongs(working, mean_matrices(posterior))
             }
-            LearnerState::Bayes { posterior, working, .. } => working_belongs(working, psis(posterior)),
             LearnerState::Sharded(state) => {
-                working_belongs(&state.common_working, psis(&state.common))
+                working_belongs(&state.common_working, mean_matrices(&state.common))
                     && state
                         .shards
                         .iter()
-                        .all(|shard| working_belongs(&shard.working, psis(&shard.posterior)))
+                        .all(|shard| working_belongs(&shard.working, mean_matrices(&shard.posterior)))
             }
         }
     }
 }
 
-fn psis(posterior: &Posterior) -> impl ExactSizeIterator<Item = &Factor> {
-    posterior.components().iter().map(NormalWishart::psi)
+fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor> {
+    posterior.components().iter().map(obmm::mean_matrix)
 }
 
 /// Whether these are working copies of those matrices, one each, or none at all.
-fn working_belongs<'a>(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = &'a Factor>) -> bool {
+fn working_belongs(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
     working.is_empty()
         || working.len() == matrices.len()
-            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(matrix))
+            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(&matrix))
 }
 
 /// What had to be guarded while learning. All zeros is the healthy case.

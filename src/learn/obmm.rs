@@ -1,4 +1,9 @@
 //! Online Bayesian Moment Matching: Jaini & Poupart (2016), with the moments of [`super::projection`].
+//!
+//! A component's matrix is kept as `S = Ψ/ν`, the inverse of `E[Λ]`: what a row does to it depends on `ν` before the row
+//! alone, so that nobody waits for the new one. Its quadratic forms are `νq`.
+
+use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +16,8 @@ use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
-use crate::linalg::{Changes, FourComponents, WorkingCopy};
-use crate::special::{GammaRatio, LN_PI, SMALL, inverse_and_ln_1p, ln_1p_small};
+use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
+use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,14 +52,15 @@ impl ObmmSettings {
         health: Health,
     ) -> Box<dyn OnlineLearner> {
         let components = posterior.components();
-        let cells = Cells::new(components.iter().map(|c| (c.mean(), c.psi())), working);
+        let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
+        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), working);
         let four = |components: &[NormalWishart]| {
             let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
-            let (kappa, nu) = (of_each(NormalWishart::kappa, 1.0), of_each(NormalWishart::nu, PADDING_NU));
+            let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
             let mut four = FourRules { kappa, nu, ..FourRules::default() };
-            four.note_kappa::<Plain>();
+            four.note_scalars::<Plain>();
             four
         };
         let rule = ObmmRule {
@@ -63,7 +69,7 @@ impl ObmmSettings {
             a: Quad::pad(posterior.weights().concentrations(), 0.0),
             total: posterior.weights().total(),
             fours: components.chunks(4).map(four).collect(),
-            gamma_ratio: GammaRatio::new(prior.dim()),
+            gamma_tail: GammaTail::new(prior.dim()),
             prior,
         };
         Box::new(Online::new(cells, rule, floor, health))
@@ -112,15 +118,20 @@ impl Method for ObmmSettings {
     }
 }
 
-/// `ν` in lanes without a component: one that the fast series of the log-gamma ratio serves.
-const PADDING_NU: f64 = 1e9;
+/// `κ` and `ν` in lanes without a component: what the series of the evidence serve.
+const PADDING: f64 = 1e9;
+
+/// `Ψ/ν`: what the working copies of a component are those of.
+pub(super) fn mean_matrix(component: &NormalWishart) -> Factor {
+    component.psi().times(1.0 / component.nu())
+}
 
 #[derive(Debug, Clone)]
 struct ObmmRule {
     settings: ObmmSettings,
     prior: Posterior,
     dim: usize,
-    gamma_ratio: GammaRatio,
+    gamma_tail: GammaTail,
     a: Vec<Quad>,
     total: f64,
     fours: Vec<FourRules>,
@@ -137,6 +148,8 @@ struct FourRules {
     next: Quad,
     /// `1/κ`.
     inverse: Quad,
+    /// `1/ν`.
+    inverse_nu: Quad,
     /// `1/(1 + bq)` of the current row.
     p: Quad,
     /// `ln(1 + bq)` of the current row.
@@ -154,7 +167,8 @@ impl ObmmRule {
     fn posterior(&self, cells: &Cells) -> Posterior {
         let component = |j: usize| {
             let FourRules { kappa, nu, .. } = &self.fours[j / 4];
-            NormalWishart::new(cells.mean(j), kappa.0[j % 4], nu.0[j % 4], cells.factor(j))
+            let (kappa, nu) = (kappa.0[j % 4], nu.0[j % 4]);
+            NormalWishart::new(cells.mean(j), kappa, nu, cells.factor(j).times(nu))
                 .expect("every update keeps a component in range")
         };
         let a = Quad::flat(&self.a)[..cells.count()].to_vec();
@@ -167,35 +181,45 @@ impl ObmmRule {
     #[inline(always)]
     fn discount<A: Arithmetic>(&mut self, i: usize, changes: &mut Changes<A::Lanes>) {
         let all = A::Lanes::splat;
-        let (d, beta, start) = (all(self.dim as f64), all(self.settings.discount), all(self.tempering_start()));
+        let (d, beta, start) =
+            (all(self.dim as f64), all(self.settings.discount), all(self.tempering_start()));
         let FourRules { kappa, nu, .. } = &mut self.fours[i];
         let old = A::Lanes::load(nu);
         let keep = all(1.0) - beta * changes.r / (old - d + start);
         (A::Lanes::load(kappa) * keep).store(kappa);
-        all(0.0).if_below(changes.r, d + keep * (old - d), old).store(nu);
-        changes.stretch = changes.stretch * keep;
+        let new = all(0.0).if_below(changes.r, d + keep * (old - d), old);
+        new.store(nu);
+        changes.stretch = changes.stretch * (keep * old / new);
     }
 
-    /// The log-gamma ratio of components whose `ν` is too small for its series.
+    /// The least `κ` and `ν` that the series of the evidence serve.
+    #[inline(always)]
+    fn series_from(&self) -> (f64, f64) {
+        (1.0 / SMALL, 2.0 * self.gamma_tail.good_from() + 0.5 * self.dim as f64)
+    }
+
+    /// The constants of components that the series do not serve.
     #[inline(never)]
     fn refresh_small(&mut self, i: usize, four: &FourComponents) {
+        let (least_kappa, least_nu) = self.series_from();
         let d = self.dim as f64;
-        let FourRules { nu, b, log_constant, .. } = &mut self.fours[i];
+        let FourRules { kappa, nu, b, log_constant, .. } = &mut self.fours[i];
         for j in 0..four.count() {
-            let x = (nu.0[j] + 1.0 - d) * 0.5;
-            if x < self.gamma_ratio.series_from() {
-                let b = b.0[j] / four.numbers.scale.0[j];
-                let log_det = four.numbers.log_det.0[j] + four.numbers.growth.0[j].ln();
-                log_constant.0[j] = self.gamma_ratio.scaled(x, b) - 0.5 * (d * LN_PI + log_det);
+            let nu = nu.0[j];
+            if kappa.0[j] < least_kappa || nu < least_nu {
+                let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
+                let scale = (b.0[j] / (PI * nu * four.numbers.scale.0[j])).ln();
+                let log_det = four.numbers.log_det.0[j] + four.numbers.log_growth.0[j];
+                log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
             }
         }
     }
 }
 
 impl FourRules {
-    /// Notes what follows from `κ`.
+    /// Notes what follows from `κ` and `ν`.
     #[inline(always)]
-    fn note_kappa<A: Arithmetic>(&mut self) {
+    fn note_scalars<A: Arithmetic>(&mut self) {
         let one = A::Lanes::splat(1.0);
         let kappa = A::Lanes::load(&self.kappa);
         let both = one / (kappa * (kappa + one));
@@ -203,6 +227,7 @@ impl FourRules {
         next.store(&mut self.next);
         (kappa * next).store(&mut self.b);
         ((kappa + one) * both).store(&mut self.inverse);
+        (one / A::Lanes::load(&self.nu)).store(&mut self.inverse_nu);
     }
 
     /// The projection of every component that the row says something about.
@@ -210,10 +235,11 @@ impl FourRules {
     fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes<A::Lanes> {
         let nothing = A::Lanes::splat(0.0);
         let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
+        let inverse_nu = A::Lanes::load(&self.inverse_nu);
         let before = Whitened {
             nu,
             r,
-            q: A::Lanes::load(q),
+            q: A::Lanes::load(q) * inverse_nu,
             p: A::Lanes::load(&self.p),
             next: A::Lanes::load(&self.next),
             inverse: A::Lanes::load(&self.inverse),
@@ -222,7 +248,7 @@ impl FourRules {
         let new = before.project(dim);
         nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa);
         nothing.if_below(r, new.nu, nu).store(&mut self.nu);
-        Changes { r, step: new.step, tau: new.tau, stretch: new.stretch, floor_times: nothing }
+        Changes { r, step: new.step, tau: new.tau * inverse_nu, stretch: nu * new.across }
     }
 
     /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
@@ -235,20 +261,22 @@ impl FourRules {
         health: &mut Health,
     ) -> Changes<Quad> {
         let none = Quad::default();
-        let mut changes = Changes { r, step: none, tau: none, stretch: none, floor_times: none };
+        let mut changes = Changes { r, step: none, tau: none, stretch: none };
         for j in 0..four.count() {
             let r = changes.r.0[j];
             if r == 0.0 {
                 continue;
             }
-            let before = Scalars { dim, kappa: self.kappa.0[j], nu: self.nu.0[j], q: four.q.0[j], r };
-            let Some(new) = before.literal(&raw_precision(four, j)) else {
+            let nu = self.nu.0[j];
+            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: four.q.0[j] / nu, r };
+            let Some(new) = before.literal(&raw_precision(four, j, nu)) else {
                 health.literal_steps_kept += 1;
                 changes.r.0[j] = 0.0;
                 continue;
             };
             (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
-            (changes.step.0[j], changes.tau.0[j], changes.stretch.0[j]) = (new.step, new.tau, new.stretch);
+            (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
+            changes.stretch.0[j] = new.stretch * nu / new.nu;
         }
         changes
     }
@@ -257,8 +285,8 @@ impl FourRules {
 impl Rule for ObmmRule {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
-        let FourRules { b, p, log, .. } = &mut self.fours[i];
-        let x = A::Lanes::load(b) * q;
+        let FourRules { b, inverse_nu, p, log, .. } = &mut self.fours[i];
+        let x = A::Lanes::load(b) * A::Lanes::load(inverse_nu) * q;
         let (inverse, logarithm) = if x.all_at_most(A::Lanes::splat(SMALL)) {
             (A::Lanes::splat(1.0) / (A::Lanes::splat(1.0) + x), ln_1p_small(x))
         } else {
@@ -303,22 +331,25 @@ impl Rule for ObmmRule {
             self.discount::<A>(i, &mut changes);
         }
         let own = &mut self.fours[i];
-        own.note_kappa::<A>();
-        changes.floor_times = A::Lanes::load(&own.nu);
+        own.note_scalars::<A>();
         changes
     }
 
     #[inline(always)]
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
-        let d = self.dim as f64;
-        let half = A::Lanes::splat(0.5);
-        let own = &mut self.fours[i];
-        let x = (A::Lanes::load(&own.nu) + A::Lanes::splat(1.0 - d)) * half;
-        let (c, g) = (A::Lanes::load(&four.numbers.scale), A::Lanes::load(&four.numbers.growth));
-        let ratio = self.gamma_ratio.series(x, A::Lanes::load(&own.b), c, g);
-        let rest = A::Lanes::splat(d * LN_PI) + A::Lanes::load(&four.numbers.log_det);
-        (ratio - half * rest).store(&mut own.log_constant);
-        if !A::Lanes::splat(self.gamma_ratio.series_from()).all_at_most(x) {
+        let all = A::Lanes::splat;
+        let h = 0.5 * self.dim as f64;
+        let (least_kappa, least_nu) = self.series_from();
+        let FourRules { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.fours[i];
+        let (kappa, nu) = (A::Lanes::load(kappa), A::Lanes::load(nu));
+        // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
+        let middle = ln_1p_small(all(-h) * A::Lanes::load(inverse_nu));
+        let b = ln_1p_small(A::Lanes::load(inverse));
+        let scale = ln(A::Lanes::load(&four.numbers.scale)) + all(LN_2PI);
+        let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
+        let log_det = A::Lanes::load(&four.numbers.log_det) + A::Lanes::load(&four.numbers.log_growth);
+        all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
+        if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
             self.refresh_small(i, four);
         }
     }
@@ -358,8 +389,8 @@ impl Rule for ObmmRule {
 }
 
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cells: &FourComponents, j: usize) -> RawPrecision {
-    let mut w = cells.factor(j).inverse();
+fn raw_precision(cells: &FourComponents, j: usize, nu: f64) -> RawPrecision {
+    let mut w = cells.factor(j).times(nu).inverse();
     // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
     // power of two it costs no digit.
     let power = libm::frexp(w.diag().sum()).1.div_euclid(2);

@@ -11,7 +11,7 @@ use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::{Changes, FourComponents, WorkingCopy};
-use crate::special::{LN_2PI, exp, ln, ln_of_two};
+use crate::special::{LN_2PI, exp, ln};
 
 /// Settings of online EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -146,9 +146,8 @@ impl OemRule {
     }
 
     fn mixture(&self, cells: &Cells) -> GaussianMixture {
-        let component = |j: usize| {
-            Gaussian::new(cells.mean(j), cells.factor(j)).expect("updates keep means finite")
-        };
+        let component =
+            |j: usize| Gaussian::new(cells.mean(j), cells.factor(j)).expect("updates keep means finite");
         // The weights as they are: each step pulls their sum back to one, and a resumed run needs the same bits.
         let weights = Quad::flat(&self.weights)[..cells.count()].to_vec();
         Mixture::new(weights, (0..cells.count()).map(component).collect())
@@ -160,10 +159,9 @@ impl OemRule {
 #[inline(always)]
 fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
     let numbers = &four.numbers;
-    let (c, g) = ln_of_two(A::Lanes::load(&numbers.scale), A::Lanes::load(&numbers.growth));
-    let scale = c + A::Lanes::splat(LN_2PI);
-    let rest = A::Lanes::load(&numbers.log_det) + g;
-    Quad((A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_array())
+    let scale = ln(A::Lanes::load(&numbers.scale)) + A::Lanes::splat(LN_2PI);
+    let rest = A::Lanes::load(&numbers.log_det) + A::Lanes::load(&numbers.log_growth);
+    (A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_quad()
 }
 
 impl Rule for OemRule {
@@ -200,7 +198,7 @@ impl Rule for OemRule {
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
         let r = share.if_below(A::Lanes::splat(f64::INFINITY), r, zero);
         let share = share.if_below(most, share, most);
-        Changes { r, step: share, tau: share, stretch: one - share, floor_times: one }
+        Changes { r, step: share, tau: share, stretch: one - share }
     }
 
     #[inline(always)]

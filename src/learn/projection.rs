@@ -68,7 +68,7 @@ impl Scalars {
         let next = 1.0 / (kappa + 1.0);
         let p = self.frame().p;
         let new = Whitened { nu, q, r, p, next, inverse: 1.0 / kappa, b: kappa * next }.project(dim);
-        Projected { kappa: new.kappa, nu: new.nu, step: new.step, tau: new.tau, stretch: new.stretch }
+        Projected { kappa: new.kappa, nu: new.nu, step: new.step, tau: new.tau, stretch: new.nu * new.across }
     }
 
     /// The paper's printed equations, as far as they can be followed: `ν` from the element variances of the
@@ -132,7 +132,8 @@ pub(super) struct NewScalars<L> {
     pub nu: L,
     pub step: L,
     pub tau: L,
-    pub stretch: L,
+    /// `1/(ν + r)`, of which `ν'` times is the factor on `Ψ`.
+    pub across: L,
 }
 
 impl<L: Lanes> Whitened<L> {
@@ -150,10 +151,8 @@ impl<L: Lanes> Whitened<L> {
         let along_new = p * along_old;
         let across = along * both;
         let between = r * not_r * (q * next * next);
-        let spread = between.mul_add(
-            (nu_next * not_r).mul_add(p, nu * r),
-            d * r.mul_add(next, not_r * inverse),
-        );
+        let spread =
+            between.mul_add((nu_next * not_r).mul_add(p, nu * r), d * r.mul_add(next, not_r * inverse));
         // A term without weight may be out of range: nothing times whatever is still nothing.
         let limit = L::splat(1e100);
         let along_old = along_old.if_below(limit, along_old, limit);
@@ -165,7 +164,7 @@ impl<L: Lanes> Whitened<L> {
             nu: nu_new,
             step: r * next,
             tau: new * b * along_new,
-            stretch: nu_new * across,
+            across,
         }
     }
 

@@ -68,7 +68,7 @@ impl Component {
         Component {
             mean: Quad::pad(mean, 0.0),
             deviation: vec![Quad::default(); Quad::needed(dim)],
-            factor: factor.clone(),
+            factor: working.map_or_else(|| factor.clone(), |working| factor.with_scale(working.scale())),
             whitened: vec![0.0; dim],
             work: vec![0.0; dim],
             precision: working.and_then(WorkingCopy::precision),
@@ -78,7 +78,7 @@ impl Component {
 
     /// What has to be saved beside [`Component::matrix`] to go on to the same bits.
     pub fn working_copy(&self) -> WorkingCopy {
-        WorkingCopy::new(self.course, self.precision.as_deref())
+        WorkingCopy::new(self.course, self.factor.scale(), self.precision.as_deref())
     }
 
     /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns
@@ -128,17 +128,17 @@ impl Component {
         self.quadratic_form_by_factor()
     }
 
-    /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, `τ ≥ 0`, in the Cholesky form; then pivots are raised to `times · floor`
+    /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, `τ ≥ 0`, in the Cholesky form; then pivots are raised to the floor
     /// ([`Factor::raise_pivots`]). Returns how many were.
-    pub fn update_factor(&mut self, tau: f64, stretch: f64, times: f64, floor: &[f64]) -> usize {
+    pub fn update_factor(&mut self, tau: f64, stretch: f64, floor: &[f64]) -> usize {
         if self.precision.is_some() {
             self.quadratic_form_without_precision();
         }
         self.factor.rank_one(tau, &self.whitened, &mut self.work);
         self.factor.scale_by(stretch);
-        let raised = self.factor.raise_pivots(floor, times);
+        let raised = self.factor.raise_pivots(floor);
         match self.course.updates_left {
-            0 => self.consider_precision(floor, times),
+            0 => self.consider_precision(floor),
             left => self.course.updates_left = left - 1,
         }
         raised
@@ -147,14 +147,14 @@ impl Component {
     /// A fresh working copy, or the Cholesky form if the matrix has become unfit for one.
     #[cold]
     #[inline(never)]
-    pub fn rebuild(&mut self, floor: &[f64], times: f64) -> usize {
+    pub fn rebuild(&mut self, floor: &[f64]) -> usize {
         let Some(precision) = &mut self.precision else { return 0 };
-        if let Some(margin) = fitness(precision, floor, times) {
+        if let Some(margin) = fitness(precision, floor) {
             self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
             return 0;
         }
         self.leave_precision();
-        self.factor.raise_pivots(floor, times)
+        self.factor.raise_pivots(floor)
     }
 
     /// From the precision form to the Cholesky form.
@@ -169,8 +169,8 @@ impl Component {
     /// From the Cholesky form to the precision form, if the matrix is fit for it.
     #[cold]
     #[inline(never)]
-    fn consider_precision(&mut self, floor: &[f64], times: f64) {
-        let near = |(pivot, floor): (f64, &f64)| pivot < LEAST_MARGIN * times * floor;
+    fn consider_precision(&mut self, floor: &[f64]) {
+        let near = |(pivot, floor): (f64, &f64)| pivot < LEAST_MARGIN * floor;
         let inflated = |(pivot, variance): (f64, f64)| variance > MOST_INFLATION * pivot;
         if !self.factor.pivots().zip(floor).any(near)
             && !self.factor.pivots().zip(self.factor.diagonal()).any(inflated)
@@ -178,7 +178,7 @@ impl Component {
             let sums = self.factor.sums();
             let mut precision =
                 Precision::new(floor.len(), self.factor.scale(), |i, j| sums[i * (i + 1) / 2 + j]);
-            if let Some(margin) = fitness(&mut precision, floor, times) {
+            if let Some(margin) = fitness(&mut precision, floor) {
                 self.precision = Some(Box::new(precision));
                 self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
                 return;
@@ -203,7 +203,7 @@ impl Component {
 
 /// Rebuilds a working copy. Returns how many times above the floor all pivots are, or `None` if the matrix is not fit
 /// for the precision form.
-fn fitness(precision: &mut Precision, floor: &[f64], times: f64) -> Option<f64> {
+fn fitness(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
     let found = precision.rebuild();
     let margins = found.pivots.iter().zip(floor).map(|(pivot, floor)| precision.scale * pivot / floor);
     let margin = margins.fold(LARGEST_MARGIN, f64::min);
@@ -212,7 +212,7 @@ fn fitness(precision: &mut Precision, floor: &[f64], times: f64) -> Option<f64> 
         && found.inflation <= MOST_INFLATION
         && RANGE.contains(&found.range.0)
         && RANGE.contains(&found.range.1)
-        && margin >= LEAST_MARGIN * times;
+        && margin >= LEAST_MARGIN;
     fit.then_some(margin)
 }
 
@@ -221,10 +221,9 @@ pub(super) const LARGEST_MARGIN: f64 = 1e300;
 /// How far the scale may wander from one before it is folded away in a rebuild.
 pub(super) const LEAST_SCALE: f64 = 1e-9;
 
-/// How much the determinant may grow on one working copy, whose errors it multiplies where all of it is in one
-/// direction. Spread over many directions, as it nearly always is, it does less harm.
+/// How much the logarithm of the determinant may grow on one working copy, whose errors the growth multiplies where all
+/// of it is in one direction. Spread over many directions, as it nearly always is, it does less harm.
 #[inline(always)]
-pub(super) fn most_growth(dim: usize) -> f64 {
-    // 2^(13 + d/8)
-    f64::from_bits((1023 + 13 + (dim as u64 / 8).min(900)) << 52)
+pub(super) fn most_log_growth(dim: usize) -> f64 {
+    (13.0 + dim as f64 / 8.0) * std::f64::consts::LN_2
 }

@@ -279,14 +279,23 @@ impl Factor {
         }
     }
 
-    /// Raises every pivot (the variance of column `j` given the columns before it) to at least
-    /// `times · floor[j]`.
+    /// `cΨ` for `c > 0`, with the same `L` to the last bit.
+    pub(crate) fn times(&self, c: f64) -> Self {
+        Factor { scale: self.scale * c, ..self.clone() }
+    }
+
+    /// The same `L` with another scale.
+    pub(super) fn with_scale(&self, scale: f64) -> Self {
+        Factor { scale, ..self.clone() }
+    }
+
+    /// Raises every pivot (the variance of column `j` given the columns before it) to at least `floor[j]`.
     /// Only the diagonal of `L` is touched: the variances of the other columns stay what they were, and no
     /// density with this covariance exceeds `∏ (2π floor_j)^−½`. Returns how many were raised.
-    pub fn raise_pivots(&mut self, floor: &[f64], times: f64) -> usize {
+    pub fn raise_pivots(&mut self, floor: &[f64]) -> usize {
         let mut raised = 0;
         let mut index = 0;
-        for (j, least) in floor.iter().map(|floor| times * floor).enumerate() {
+        for (j, &least) in floor.iter().enumerate() {
             let pivot = self.lower[index];
             if self.scale * pivot * pivot < least {
                 self.lower[index] = (least / self.scale).sqrt();
@@ -422,9 +431,9 @@ mod tests {
     #[test]
     fn raising_a_pivot_leaves_the_other_variances_alone() {
         let mut factor = Factor::from_matrix(array![[1.0, 1.0], [1.0, 1.0 + 1e-9]].view()).unwrap();
-        assert_eq!(factor.raise_pivots(&[1e-4, 1e-4], 1.0), 1);
+        assert_eq!(factor.raise_pivots(&[1e-4, 1e-4]), 1);
         assert_close(&factor.matrix(), &array![[1.0, 1.0], [1.0, 1.0001]], 1e-12);
-        assert_eq!(factor.raise_pivots(&[1e-5, 1e-5], 2.0), 0);
+        assert_eq!(factor.raise_pivots(&[1e-5, 1e-5]), 0);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 use super::abreast::{Abreast, MOST_COLUMNS};
-use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_growth};
+use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_log_growth};
 use super::lanes::{Four, Lanes, Quad};
 use super::simd::Arithmetic;
 use super::{Factor, WorkingCopy};
+use crate::special::ln_1p;
 
 /// Locations and matrices of up to four components while they are being learned.
 ///
@@ -23,9 +24,9 @@ pub(crate) struct FourComponents {
 /// Numbers of each matrix that every row changes; those of the Cholesky form are such that they do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbers {
-    /// `ln |Ψ| = log_det + ln growth + d·ln scale`.
+    /// `ln |Ψ| = log_det + log_growth + d·ln scale`.
     pub log_det: Quad,
-    pub growth: Quad,
+    pub log_growth: Quad,
     pub scale: Quad,
     /// See [`super::precision::Precision::gain`].
     gain: Quad,
@@ -37,14 +38,13 @@ pub(crate) struct Numbers {
 }
 
 /// What a row does to each component whose responsibility `r` is positive: `m ← m + step·v`,
-/// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at `floor_times` × the floor.
+/// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at the floor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Changes<L> {
     pub r: L,
     pub step: L,
     pub tau: L,
     pub stretch: L,
-    pub floor_times: L,
 }
 
 impl Changes<Quad> {
@@ -55,7 +55,6 @@ impl Changes<Quad> {
             step: L::load(&self.step),
             tau: L::load(&self.tau),
             stretch: L::load(&self.stretch),
-            floor_times: L::load(&self.floor_times),
         }
     }
 }
@@ -65,7 +64,7 @@ impl Numbers {
         let all = |value: f64| Quad([value; 4]);
         let mut numbers = Numbers {
             log_det: all(0.0),
-            growth: all(1.0),
+            log_growth: all(0.0),
             scale: all(1.0),
             gain: all(0.0),
             margin: all(f64::MAX),
@@ -82,19 +81,19 @@ impl Numbers {
         let values = match precision {
             Some(own) => {
                 let left = f64::from(course.updates_left);
-                [own.log_det, own.growth, own.scale, own.gain, course.margin, left, LARGEST_JUMP]
+                [own.log_det, own.log_growth, own.scale, own.gain, course.margin, left, LARGEST_JUMP]
             }
-            None => [factor.log_det(), 1.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
+            None => [factor.log_det(), 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
         };
-        let Numbers { log_det, growth, scale, gain, margin, updates_left, largest_jump } = self;
-        let places = [log_det, growth, scale, gain, margin, updates_left, largest_jump];
+        let Numbers { log_det, log_growth, scale, gain, margin, updates_left, largest_jump } = self;
+        let places = [log_det, log_growth, scale, gain, margin, updates_left, largest_jump];
         places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
     }
 
     /// Gives them back to the component.
     fn give(&self, i: usize, component: &mut Component) {
         if let Some(precision) = &mut component.precision {
-            precision.growth = self.growth.0[i];
+            precision.log_growth = self.log_growth.0[i];
             precision.scale = self.scale.0[i];
             precision.gain = self.gain.0[i];
             component.course.margin = self.margin.0[i];
@@ -222,7 +221,7 @@ impl FourComponents {
     #[inline(always)]
     pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Lanes>, floor: &[f64]) -> usize {
         let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
-        let Changes { mut r, step, tau, stretch, floor_times } = changes;
+        let Changes { mut r, step, tau, stretch } = changes;
         let step = step.where_positive(r);
         match &mut self.abreast {
             Some(abreast) => abreast.move_means::<A>(step),
@@ -238,20 +237,19 @@ impl FourComponents {
         let jump = tau * A::Lanes::load(&self.q);
         if !jump.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
             let mut left = r.to_quad();
-            let parts = [tau.to_quad(), stretch.to_quad(), floor_times.to_quad()];
-            raised = self.learn_alone(&mut left, &parts, floor);
+            raised = self.learn_alone(&mut left, tau.to_quad(), stretch.to_quad(), floor);
             r = A::Lanes::load(&left);
         }
-        let Numbers { growth, scale, gain, margin, updates_left, .. } = &mut self.numbers;
+        let Numbers { log_growth, scale, gain, margin, updates_left, .. } = &mut self.numbers;
         // Those that stay as they are get τ = 0, whatever their numbers.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
         let old_scale = A::Lanes::load(scale);
-        let grown = one + jump.where_positive(r);
-        (tau / (old_scale * grown)).store(gain);
+        let jump = jump.where_positive(r);
+        (tau / (old_scale * (one + jump))).store(gain);
         let t = tau / old_scale;
-        let new_growth = A::Lanes::load(growth) * grown;
-        new_growth.store(growth);
+        let new_growth = A::Lanes::load(log_growth) + ln_1p(jump);
+        new_growth.store(log_growth);
         let new_scale = old_scale * stretch;
         new_scale.store(scale);
         let new_margin = A::Lanes::load(margin) * stretch;
@@ -269,26 +267,25 @@ impl FourComponents {
             }
         }
         let due = left.if_below(one, one, zero);
-        let due = new_margin.if_below(floor_times, one, due);
-        let due = A::Lanes::splat(most_growth(floor.len())).if_below(new_growth, one, due);
+        let due = new_margin.if_below(one, one, due);
+        let due = A::Lanes::splat(most_log_growth(floor.len())).if_below(new_growth, one, due);
         let due = new_scale.if_below(A::Lanes::splat(LEAST_SCALE), one, due);
         let due = new_scale.if_below(A::Lanes::splat(1.0 / LEAST_SCALE), due, one);
         let due = due.where_positive(r);
         if !due.all_at_most(zero) {
-            raised += self.rebuild(due.to_quad(), floor_times.to_quad(), floor);
+            raised += self.rebuild(due.to_quad(), floor);
         }
         raised
     }
 
-    /// Has those learn whose form or row does not allow to do it four at a time, given `τ`, stretch and floor times; they
-    /// are then done with the row.
+    /// Has those learn whose form or row does not allow to do it four at a time; they are then done with the row.
     #[inline(never)]
-    fn learn_alone(&mut self, r: &mut Quad, [tau, stretch, times]: &[Quad; 3], floor: &[f64]) -> usize {
+    fn learn_alone(&mut self, r: &mut Quad, tau: Quad, stretch: Quad, floor: &[f64]) -> usize {
         let mut raised = 0;
         for i in 0..self.count() {
-            let (tau, stretch, times) = (tau.0[i], stretch.0[i], times.0[i]);
+            let (tau, stretch) = (tau.0[i], stretch.0[i]);
             if r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.numbers.largest_jump.0[i]) {
-                raised += self.alone(i, |component| component.update_factor(tau, stretch, times, floor));
+                raised += self.alone(i, |component| component.update_factor(tau, stretch, floor));
                 r.0[i] = 0.0;
             }
         }
@@ -298,11 +295,11 @@ impl FourComponents {
     /// Rebuilds the working copies that are due.
     #[cold]
     #[inline(never)]
-    fn rebuild(&mut self, due: Quad, floor_times: Quad, floor: &[f64]) -> usize {
+    fn rebuild(&mut self, due: Quad, floor: &[f64]) -> usize {
         let mut raised = 0;
         for i in 0..self.count() {
             if due.0[i] > 0.0 {
-                raised += self.alone(i, |component| component.rebuild(floor, floor_times.0[i]));
+                raised += self.alone(i, |component| component.rebuild(floor));
             }
         }
         raised
@@ -324,7 +321,6 @@ mod tests {
     struct Update {
         tau: f64,
         stretch: f64,
-        times: f64,
     }
 
     /// A lone component at the origin, where it stays.
@@ -339,11 +335,11 @@ mod tests {
         update: Update,
         floor: &[f64],
     ) -> f64 {
-        let Update { tau, stretch, times } = update;
-        let [r, step, tau, stretch, floor_times] =
-            [1.0, 0.0, tau, stretch, times].map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
+        let Update { tau, stretch } = update;
+        let [r, step, tau, stretch] =
+            [1.0, 0.0, tau, stretch].map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
         let q = four.look_at::<A>(v).to_array()[0];
-        four.learn::<A>(Changes { r, step, tau, stretch, floor_times }, floor);
+        four.learn::<A>(Changes { r, step, tau, stretch }, floor);
         q
     }
 
@@ -385,9 +381,9 @@ mod tests {
         let mut source = Rows::new(dim, condition);
         let floor = vec![1e-300; dim];
         let update = if forgetting > 0.0 {
-            Update { tau: forgetting, stretch: 1.0 - forgetting, times: 1.0 }
+            Update { tau: forgetting, stretch: 1.0 - forgetting }
         } else {
-            Update { tau: 1.0, stretch: 1.0, times: 1.0 }
+            Update { tau: 1.0, stretch: 1.0 }
         };
         let start = || {
             let mut units = Factor::identity(dim);
@@ -447,7 +443,7 @@ mod tests {
             let mut resumed = straight.clone();
             for row in 0..3000u32 {
                 let v = source.next();
-                let update = Update { tau: 0.5, stretch: 1.0 - forgetting, times: 1.0 };
+                let update = Update { tau: 0.5, stretch: 1.0 - forgetting };
                 let a = learn(&mut straight, &v, update, &floor);
                 let b = learn(&mut resumed, &v, update, &floor);
                 assert_eq!(a.to_bits(), b.to_bits(), "d {dim}, row {row}");
@@ -473,7 +469,7 @@ mod tests {
         let mut reference = matrix.clone();
         for _ in 0..5000 {
             let v = source.next();
-            let update = Update { tau: 0.01, stretch: 0.99, times: 1.0 };
+            let update = Update { tau: 0.01, stretch: 0.99 };
             learn(&mut matrix, &v, update, &floor);
             reference.components[0].course.updates_left = 2;
             learn(&mut reference, &v, update, &floor);
@@ -488,7 +484,7 @@ mod tests {
     fn a_row_far_out_is_learned_in_the_cholesky_form() {
         let mut source = Rows::new(3, 1.0);
         let floor = [1e-300; 3];
-        let update = Update { tau: 1.0, stretch: 1.0, times: 1.0 };
+        let update = Update { tau: 1.0, stretch: 1.0 };
         let mut matrix = lone(Factor::identity(3), None);
         for _ in 0..100 {
             learn(&mut matrix, &source.next(), update, &floor);
@@ -506,7 +502,7 @@ mod tests {
     fn a_broken_working_copy_is_refused() {
         let mut source = Rows::new(2, 1.0);
         let mut matrix = lone(Factor::identity(2), None);
-        let update = Update { tau: 1.0, stretch: 1.0, times: 1.0 };
+        let update = Update { tau: 1.0, stretch: 1.0 };
         learn(&mut matrix, &source.next(), update, &[1e-300; 2]);
         let good = serde_json::to_value(matrix.working_copy(0)).unwrap();
         assert!(serde_json::from_value::<WorkingCopy>(good.clone()).is_ok());
@@ -516,7 +512,7 @@ mod tests {
             serde_json::from_value::<WorkingCopy>(broken).unwrap_err().to_string()
         };
         for (path, value) in [
-            ("/precision/scale", serde_json::json!(-1.0)),
+            ("/scale", serde_json::json!(-1.0)),
             ("/precision/inverse/1", serde_json::json!([1.0])),
             ("/precision/matrix/1/1", serde_json::json!(0.0)),
             ("/precision/inverse", serde_json::json!([[1.0]])),

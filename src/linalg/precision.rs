@@ -35,8 +35,8 @@ pub(super) struct Precision {
     rows_waiting: usize,
     /// `ln |P|` at the last rebuild.
     pub log_det: f64,
-    /// `|P|` now against then.
-    pub growth: f64,
+    /// `ln |P|` now less that.
+    pub log_growth: f64,
 }
 
 /// What a rebuild found out about `P`.
@@ -80,7 +80,7 @@ impl Precision {
             waiting: zeros(WAITING * blocks),
             rows_waiting: 0,
             log_det: 0.0,
-            growth: 1.0,
+            log_growth: 0.0,
         };
         fill(&mut own.truth, dim, lower);
         own
@@ -149,7 +149,7 @@ impl Precision {
     pub fn rebuild(&mut self) -> Inspection {
         self.flush();
         self.gain = 0.0;
-        self.growth = 1.0;
+        self.log_growth = 0.0;
         self.fold_scale();
         let dim = self.dim;
         let mut lower: Vec<f64> =

@@ -11,6 +11,8 @@ use super::precision::Precision;
 pub struct WorkingCopy {
     #[serde(flatten)]
     course: Course,
+    /// What the matrix, in whichever form, is multiplied by.
+    scale: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<PrecisionRecord>,
 }
@@ -21,6 +23,7 @@ struct Record {
     updates_left: u32,
     patience: u32,
     margin: f64,
+    scale: f64,
     precision: Option<PrecisionRecord>,
 }
 
@@ -28,9 +31,8 @@ struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrecisionRecord {
-    scale: f64,
     log_det: f64,
-    growth: f64,
+    log_growth: f64,
     matrix: Vec<Vec<f64>>,
     inverse: Vec<Vec<f64>>,
 }
@@ -44,7 +46,7 @@ impl TryFrom<Record> for WorkingCopy {
     type Error = WorkingCopyError;
 
     fn try_from(record: Record) -> Result<Self, WorkingCopyError> {
-        let Record { updates_left, patience, margin, precision } = record;
+        let Record { updates_left, patience, margin, scale, precision } = record;
         if let Some(precision) = &precision {
             precision.check()?;
             if updates_left == 0 {
@@ -54,15 +56,21 @@ impl TryFrom<Record> for WorkingCopy {
         if !(margin >= 0.0 && margin.is_finite()) {
             return Err(WorkingCopyError("its margin is not a number from 0"));
         }
-        Ok(WorkingCopy { course: Course { updates_left, patience, margin }, precision })
+        if !positive(scale) {
+            return Err(WorkingCopyError("its scale is not a positive number"));
+        }
+        Ok(WorkingCopy { course: Course { updates_left, patience, margin }, scale, precision })
     }
+}
+
+fn positive(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
 }
 
 impl PrecisionRecord {
     fn check(&self) -> Result<(), WorkingCopyError> {
-        let positive = |value: f64| value > 0.0 && value.is_finite();
-        if !(positive(self.scale) && positive(self.growth) && self.log_det.is_finite()) {
-            return Err(WorkingCopyError("its scale, growth or log-determinant is out of range"));
+        if !(self.log_growth.is_finite() && self.log_det.is_finite()) {
+            return Err(WorkingCopyError("its log-determinant is not a number"));
         }
         for triangle in [&self.matrix, &self.inverse] {
             if triangle.len() != self.matrix.len() {
@@ -84,7 +92,7 @@ impl PrecisionRecord {
 }
 
 impl WorkingCopy {
-    pub(super) fn new(course: Course, precision: Option<&Precision>) -> Self {
+    pub(super) fn new(course: Course, factor_scale: f64, precision: Option<&Precision>) -> Self {
         let record = |precision: &Precision| {
             let mut settled = precision.clone();
             settled.settle();
@@ -92,35 +100,38 @@ impl WorkingCopy {
                 (0..settled.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
             };
             PrecisionRecord {
-                scale: settled.scale,
                 log_det: settled.log_det,
-                growth: settled.growth,
+                log_growth: settled.log_growth,
                 matrix: rows(&|i, j| settled.truth(i, j)),
                 inverse: rows(&|i, j| settled.inverse(i, j)),
             }
         };
-        WorkingCopy { course, precision: precision.map(record) }
+        let scale = precision.map_or(factor_scale, |precision| precision.scale);
+        WorkingCopy { course, scale, precision: precision.map(record) }
     }
 
     pub(super) fn course(&self) -> Course {
         self.course
     }
 
+    pub(super) fn scale(&self) -> f64 {
+        self.scale
+    }
+
     pub(super) fn precision(&self) -> Option<Box<Precision>> {
         let record = self.precision.as_ref()?;
-        let mut precision = Precision::new(record.matrix.len(), record.scale, |i, j| record.matrix[i][j]);
+        let mut precision = Precision::new(record.matrix.len(), self.scale, |i, j| record.matrix[i][j]);
         precision.set_inverse(|i, j| record.inverse[i][j]);
         precision.log_det = record.log_det;
-        precision.growth = record.growth;
+        precision.log_growth = record.log_growth;
         Some(Box::new(precision))
     }
 
     /// Whether this can be a working copy of that matrix: of its size, and with its diagonal.
     pub(crate) fn belongs_to(&self, factor: &Factor) -> bool {
-        let Some(record) = &self.precision else { return true };
-        let close = |(row, expected): (&Vec<f64>, f64)| {
-            (record.scale * row[row.len() - 1] / expected - 1.0).abs() < 1e-6
-        };
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
+        let Some(record) = &self.precision else { return near(self.scale, factor.scale()) };
+        let close = |(row, expected): (&Vec<f64>, f64)| near(self.scale * row[row.len() - 1], expected);
         record.matrix.len() == factor.dim() && record.matrix.iter().zip(factor.diagonal()).all(close)
     }
 }

@@ -22,8 +22,8 @@ use crate::learn::{
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Version 2 added the working copies of the components' matrices; a file of version 1 has none.
-pub const VERSION: u32 = 2;
+/// Versions differ in the working copies of the components' matrices: 1 has none, and those of 2 are left aside.
+pub const VERSION: u32 = 3;
 const FORMAT: &str = "gmm-bmm model";
 /// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
 const MOST_BYTES: u64 = 2 << 30;
@@ -342,7 +342,13 @@ impl Model {
             return Err(ModelError::LaterVersion(heading.version));
         }
         // The checks with the more telling words come first.
-        let mut model: Model = serde_json::from_slice(&text)?;
+        let mut model: Model = if heading.version < VERSION {
+            let mut value = serde_json::from_slice(&text)?;
+            remove_working_copies(&mut value);
+            serde_json::from_value(value)?
+        } else {
+            serde_json::from_slice(&text)?
+        };
         model.check()?;
         match model.checksum.take() {
             None => Ok((model, Seal::Missing)),
@@ -406,6 +412,17 @@ impl Model {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Takes the working copies out of a file of an earlier version; what they are copies of is enough to go on.
+fn remove_working_copies(value: &mut serde_json::Value) {
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|name, _| name != "working" && name != "common_working");
+        members.values_mut().for_each(remove_working_copies);
+    }
+    if let Some(elements) = value.as_array_mut() {
+        elements.iter_mut().for_each(remove_working_copies);
     }
 }
 
