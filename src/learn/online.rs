@@ -135,6 +135,9 @@ impl<R: Rule> Online<R> {
         for (i, four) in self.cells.fours.iter().enumerate() {
             self.rule.refresh::<A>(i, four);
         }
+        if evidence.is_some() {
+            self.rule.update_weights::<A>(&self.shares, &mut self.health);
+        }
         evidence
     }
 
@@ -158,7 +161,6 @@ impl<R: Rule> Online<R> {
             let changes = rule.update::<A>(i, four, r, health);
             health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
-        rule.update_weights::<A>(shares, health);
         Some((top, sum / total))
     }
 }
