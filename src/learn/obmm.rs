@@ -232,23 +232,39 @@ impl FourRules {
 
     /// The projection of every component that the row says something about.
     #[inline(always)]
-    fn update_whitened<A: Arithmetic>(&mut self, dim: usize, q: &Quad, r: A::Lanes) -> Changes<A::Lanes> {
+    fn update_whitened<A: Arithmetic>(
+        &mut self,
+        dim: usize,
+        q: &Quad,
+        r: A::Lanes,
+        kept: A::Lanes,
+    ) -> Changes<A::Lanes> {
         let nothing = A::Lanes::splat(0.0);
+        let q = A::Lanes::load(q);
         let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
         let inverse_nu = A::Lanes::load(&self.inverse_nu);
+        let (b, p) = (A::Lanes::load(&self.b), A::Lanes::load(&self.p));
         let before = Whitened {
             nu,
             r,
-            q: A::Lanes::load(q) * inverse_nu,
-            p: A::Lanes::load(&self.p),
+            q: q * inverse_nu,
+            p,
             next: A::Lanes::load(&self.next),
             inverse: A::Lanes::load(&self.inverse),
-            b: A::Lanes::load(&self.b),
+            b,
         };
         let new = before.project(dim);
-        nothing.if_below(r, new.kappa, kappa).store(&mut self.kappa);
-        nothing.if_below(r, new.nu, nu).store(&mut self.nu);
-        Changes { r, step: new.step, tau: new.tau * inverse_nu, stretch: nu * new.across }
+        // τ, times what it is divided by.
+        let pull = r * ((nu + A::Lanes::splat(1.0)) * b * p * inverse_nu);
+        nothing.if_below(kept, new.kappa, kappa).store(&mut self.kappa);
+        nothing.if_below(kept, new.nu, nu).store(&mut self.nu);
+        Changes {
+            r: kept,
+            step: new.step,
+            tau: new.tau * inverse_nu,
+            gain: pull / pull.mul_add(q, new.along),
+            stretch: nu * new.across,
+        }
     }
 
     /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
@@ -261,7 +277,7 @@ impl FourRules {
         health: &mut Health,
     ) -> Changes<Quad> {
         let none = Quad::default();
-        let mut changes = Changes { r, step: none, tau: none, stretch: none };
+        let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none };
         for j in 0..four.count() {
             let r = changes.r.0[j];
             if r == 0.0 {
@@ -276,6 +292,7 @@ impl FourRules {
             };
             (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
             (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
+            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * four.q.0[j]);
             changes.stretch.0[j] = new.stretch * nu / new.nu;
         }
         changes
@@ -298,10 +315,15 @@ impl Rule for ObmmRule {
 
     /// `ln t(x)`, the Student-t evidence of the component.
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes {
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
         let FourRules { nu, log, log_constant, .. } = &self.fours[i];
         let half = A::Lanes::splat(-0.5) * (A::Lanes::load(nu) + A::Lanes::splat(1.0));
-        half.mul_add(A::Lanes::load(log), A::Lanes::load(log_constant))
+        half.mul_add(A::Lanes::load(log), A::Lanes::load(log_constant) - less)
+    }
+
+    #[inline(always)]
+    fn log_peak(&self) -> f64 {
+        self.fours[0].log_constant.0[0]
     }
 
     #[inline(always)]
@@ -315,12 +337,13 @@ impl Rule for ObmmRule {
         i: usize,
         four: &FourComponents,
         r: A::Lanes,
+        kept: A::Lanes,
         health: &mut Health,
     ) -> Changes<A::Lanes> {
         let own = &mut self.fours[i];
         let mut changes = match self.settings.moments {
-            Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r),
-            Moments::Paper => own.update_literally(self.dim, four, r.to_quad(), health).load(),
+            Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r, kept),
+            Moments::Paper => own.update_literally(self.dim, four, kept.to_quad(), health).load(),
         };
         let least = least_nu(self.dim);
         if !A::Lanes::splat(least.next_up()).all_at_most(A::Lanes::load(&own.nu)) {

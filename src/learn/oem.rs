@@ -126,6 +126,12 @@ impl OemRule {
         self.rows < (2 * self.start.dim() as u64).max(20)
     }
 
+    /// Those that responsibilities are shared out by.
+    #[inline(always)]
+    fn log_constants(&self) -> &[Quad] {
+        if self.gathering() { &self.frozen_log_constant } else { &self.log_constant }
+    }
+
     /// `γ_n = (n+3)^−α` of the next row.
     #[inline(always)]
     fn step(&self) -> f64 {
@@ -172,9 +178,14 @@ impl Rule for OemRule {
     }
 
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes {
-        let constants = if self.gathering() { &self.frozen_log_constant } else { &self.log_constant };
-        A::Lanes::load(&self.q[i]).mul_add(A::Lanes::splat(-0.5), A::Lanes::load(&constants[i]))
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
+        let constant = A::Lanes::load(&self.log_constants()[i]);
+        A::Lanes::load(&self.q[i]).mul_add(A::Lanes::splat(-0.5), constant - less)
+    }
+
+    #[inline(always)]
+    fn log_peak(&self) -> f64 {
+        self.log_constants()[0].0[0]
     }
 
     #[inline(always)]
@@ -186,8 +197,9 @@ impl Rule for OemRule {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        _four: &FourComponents,
+        four: &FourComponents,
         r: A::Lanes,
+        kept: A::Lanes,
         _health: &mut Health,
     ) -> Changes<A::Lanes> {
         let step = A::Lanes::splat(self.step());
@@ -196,9 +208,10 @@ impl Rule for OemRule {
         let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
         let share = gained / weight;
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        let r = share.if_below(A::Lanes::splat(f64::INFINITY), r, zero);
+        let r = share.if_below(A::Lanes::splat(f64::INFINITY), kept, zero);
         let share = share.if_below(most, share, most);
-        Changes { r, step: share, tau: share, stretch: one - share }
+        let gain = share / share.mul_add(A::Lanes::load(&four.q), one);
+        Changes { r, step: share, tau: share, gain, stretch: one - share }
     }
 
     #[inline(always)]

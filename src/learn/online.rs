@@ -55,19 +55,23 @@ pub(super) trait Rule: Send {
     /// Looks at a row, given its quadratic forms.
     fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
 
-    /// `ln density` of the row that was last looked at.
-    fn log_densities<A: Arithmetic>(&self, i: usize) -> A::Lanes;
+    /// `ln density` of the row that was last looked at, less so much.
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes;
+
+    /// `ln density` of the first component where it is largest.
+    fn log_peak(&self) -> f64;
 
     /// What the density of all components is weighted by, and the sum of that.
     fn weights(&self) -> (&[Quad], f64);
 
-    /// Learns the row, given the responsibilities, and says what it does to the cells; components whose responsibility
-    /// is 0 are to stay as they are. Responsibilities may be set to 0.
+    /// Learns the row, given the responsibilities `r`, and says what it does to the cells. `kept` is `r` too, but 0 for
+    /// components that are to stay as they are.
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
         four: &FourComponents,
         r: A::Lanes,
+        kept: A::Lanes,
         health: &mut Health,
     ) -> Changes<A::Lanes>;
 
@@ -145,20 +149,26 @@ impl<R: Rule> Online<R> {
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
         let Online { cells, rule, floor, health, shares, .. } = self;
-        let (total, top, sum) = weigh::<A, R>(rule, shares);
+        let (mut top, mut sum) = weigh::<A, R>(rule, shares);
+        if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
+            (top, sum) = weigh_by_the_largest::<A, R>(rule, shares);
+        }
         if !(top.is_finite() && sum > 0.0) {
             // So far out that its squared distance is not a number any more: nothing can be learned from it.
             health.rows_out_of_range += 1;
             return None;
         }
-        let (all, negligible) = (A::Lanes::splat(sum), A::Lanes::splat(NEGLIGIBLE));
-        for (i, (four, share)) in cells.fours.iter_mut().zip(shares.iter_mut()).enumerate() {
+        let total = rule.weights().1;
+        let all = A::Lanes::splat(sum);
+        for share in shares.iter_mut() {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-            let r = A::Lanes::load(share) / all;
-            r.store(share);
+            (A::Lanes::load(share) / all).store(share);
+        }
+        for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
+            let r = A::Lanes::load(share);
             let moved = r.mul_add(A::Lanes::load(&four.q), r);
-            let r = moved.if_below(negligible, A::Lanes::splat(0.0), r);
-            let changes = rule.update::<A>(i, four, r, health);
+            let kept = moved.if_below(A::Lanes::splat(NEGLIGIBLE), A::Lanes::splat(0.0), r);
+            let changes = rule.update::<A>(i, four, r, kept, health);
             health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
         Some((top, sum / total))
@@ -183,28 +193,50 @@ fn pad_row(x: &[f64], row: &mut [Quad]) {
     }
 }
 
-/// `weight · density` of each component, in units of the largest density. Returns the sum of the weights, the logarithm
-/// of that largest density, and the sum of the shares.
+/// Shares that sum to less are computed anew in units of the largest density.
+const LEAST_SUM: f64 = 1e-250;
+
+/// `weight · density` of each component, in units of the first one's largest density, which nobody has to wait for.
+/// Returns the logarithm of that unit, and the sum of the shares, which may be out of range.
 #[inline(always)]
-fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64, f64) {
-    let zero = A::Lanes::splat(0.0);
-    let nothing = A::Lanes::splat(f64::NEG_INFINITY);
-    let (weights, total) = rule.weights();
+fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
+    let unit = rule.log_peak();
+    let mut sum = A::Lanes::splat(0.0);
+    for (i, (value, weight)) in shares.iter_mut().zip(rule.weights().0).enumerate() {
+        let share = share(rule.log_densities::<A>(i, A::Lanes::splat(unit)), weight);
+        share.store(value);
+        sum = sum + share;
+    }
+    (unit, sum.sum())
+}
+
+/// [`weigh`] in units of the largest density.
+#[cold]
+#[inline(never)]
+fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
+    let (zero, nothing) = (A::Lanes::splat(0.0), A::Lanes::splat(f64::NEG_INFINITY));
+    let weights = rule.weights().0;
     let mut top = nothing;
     for (i, (value, weight)) in shares.iter_mut().zip(weights).enumerate() {
-        let density = rule.log_densities::<A>(i);
+        let density = rule.log_densities::<A>(i, zero);
         density.store(value);
         top = zero.if_below(A::Lanes::load(weight), density, nothing).max(top);
     }
     let top = top.largest();
     let mut sum = zero;
     for (value, weight) in shares.iter_mut().zip(weights) {
-        let weight = A::Lanes::load(weight);
-        let share = (weight * exp(A::Lanes::load(value) - A::Lanes::splat(top))).where_positive(weight);
+        let share = share(A::Lanes::load(value) - A::Lanes::splat(top), weight);
         share.store(value);
         sum = sum + share;
     }
-    (total, top, sum.sum())
+    (top, sum.sum())
+}
+
+/// `weight · exp(log density)`; 0 without weight, whatever the density.
+#[inline(always)]
+fn share<L: Four>(log_density: L, weight: &Quad) -> L {
+    let weight = L::load(weight);
+    (weight * exp(log_density)).where_positive(weight)
 }
 
 #[inline(always)]

@@ -134,6 +134,8 @@ pub(super) struct NewScalars<L> {
     pub tau: L,
     /// `1/(ν + r)`, of which `ν'` times is the factor on `Ψ`.
     pub across: L,
+    /// `E[Λ]` along `v`, in the frame.
+    pub along: L,
 }
 
 impl<L: Lanes> Whitened<L> {
@@ -165,6 +167,7 @@ impl<L: Lanes> Whitened<L> {
             step: r * next,
             tau: new * b * along_new,
             across,
+            along,
         }
     }
 

@@ -115,9 +115,9 @@ impl Abreast {
             u[i] = A::Lanes::load(&product[i]);
         }
         for i in 0..D {
-            let minus = zero - gain * u[i];
+            let gain_u = gain * u[i];
             for j in 0..=i {
-                let m = updated::<A>(&mut inverse[row(i) + j], minus, u[j]);
+                let m = updated::<A>(&mut inverse[row(i) + j], gain_u, u[j]);
                 new[i] = m.mul_add(v[j], new[i]);
                 if j < i {
                     new[j] = m.mul_add(v[i], new[j]);
@@ -202,10 +202,10 @@ const fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
-/// An element of `M` after its update, `minus = −g u_i`.
+/// An element of `M` after its update, given `g u_i` and `u_j`.
 #[inline(always)]
-fn updated<A: Arithmetic>(place: &mut Quad, minus: A::Lanes, u: A::Lanes) -> A::Lanes {
-    let m = minus.mul_add(u, A::Lanes::load(place));
+fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Lanes, u: A::Lanes) -> A::Lanes {
+    let m = gain_u.neg_mul_add(u, A::Lanes::load(place));
     m.store(place);
     m
 }
@@ -223,19 +223,19 @@ fn two_rows<A: Arithmetic, const I: usize>(
     let zero = A::Lanes::splat(0.0);
     let (u_i, v_i) = (A::Lanes::load(&u[I]), A::Lanes::load(&v[I]));
     let (u_k, v_k) = (A::Lanes::load(&u[I + 1]), A::Lanes::load(&v[I + 1]));
-    let (minus_i, minus_k) = (zero - gain * u_i, zero - gain * u_k);
+    let (gain_i, gain_k) = (gain * u_i, gain * u_k);
     let (mut sum_i, mut sum_k) = (zero, zero);
     for j in 0..I {
         let (u, v) = (A::Lanes::load(&u[j]), A::Lanes::load(&v[j]));
-        let m_i = updated::<A>(&mut m[row(I) + j], minus_i, u);
-        let m_k = updated::<A>(&mut m[row(I + 1) + j], minus_k, u);
+        let m_i = updated::<A>(&mut m[row(I) + j], gain_i, u);
+        let m_k = updated::<A>(&mut m[row(I + 1) + j], gain_k, u);
         sum_i = m_i.mul_add(v, sum_i);
         sum_k = m_k.mul_add(v, sum_k);
         m_k.mul_add(v_k, m_i.mul_add(v_i, A::Lanes::load(&out[j]))).store(&mut out[j]);
     }
-    let m_i = updated::<A>(&mut m[row(I) + I], minus_i, u_i);
-    let across = updated::<A>(&mut m[row(I + 1) + I], minus_k, u_i);
-    let m_k = updated::<A>(&mut m[row(I + 1) + I + 1], minus_k, u_k);
+    let m_i = updated::<A>(&mut m[row(I) + I], gain_i, u_i);
+    let across = updated::<A>(&mut m[row(I + 1) + I], gain_k, u_i);
+    let m_k = updated::<A>(&mut m[row(I + 1) + I + 1], gain_k, u_k);
     let sum_k = across.mul_add(v_i, sum_k);
     across.mul_add(v_k, m_i.mul_add(v_i, sum_i)).store(&mut out[I]);
     m_k.mul_add(v_k, sum_k).store(&mut out[I + 1]);
@@ -253,14 +253,14 @@ fn one_row<A: Arithmetic, const I: usize>(
 ) -> A::Lanes {
     let zero = A::Lanes::splat(0.0);
     let (u_i, v_i) = (A::Lanes::load(&u[I]), A::Lanes::load(&v[I]));
-    let minus = zero - gain * u_i;
+    let gain_u = gain * u_i;
     let mut sum = zero;
     for j in 0..I {
-        let m = updated::<A>(&mut m[row(I) + j], minus, A::Lanes::load(&u[j]));
+        let m = updated::<A>(&mut m[row(I) + j], gain_u, A::Lanes::load(&u[j]));
         sum = m.mul_add(A::Lanes::load(&v[j]), sum);
         m.mul_add(v_i, A::Lanes::load(&out[j])).store(&mut out[j]);
     }
-    let m = updated::<A>(&mut m[row(I) + I], minus, u_i);
+    let m = updated::<A>(&mut m[row(I) + I], gain_u, u_i);
     m.mul_add(v_i, sum).store(&mut out[I]);
     v_i * m.mul_add(v_i, sum + sum)
 }
@@ -269,9 +269,9 @@ fn one_row<A: Arithmetic, const I: usize>(
 fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: &Quad, u: &[Quad]) {
     let gain = A::Lanes::load(gain);
     for (i, u_i) in u.iter().enumerate() {
-        let minus = A::Lanes::splat(0.0) - gain * A::Lanes::load(u_i);
+        let gain_u = gain * A::Lanes::load(u_i);
         for (place, u) in m[row(i)..row(i + 1)].iter_mut().zip(u) {
-            updated::<A>(place, minus, A::Lanes::load(u));
+            updated::<A>(place, gain_u, A::Lanes::load(u));
         }
     }
 }

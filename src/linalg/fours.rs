@@ -28,6 +28,7 @@ pub(crate) struct Numbers {
     pub log_det: Quad,
     pub log_growth: Quad,
     pub scale: Quad,
+    inverse_scale: Quad,
     /// See [`super::precision::Precision::gain`].
     gain: Quad,
     /// See [`super::component::Course`].
@@ -44,6 +45,8 @@ pub(crate) struct Changes<L> {
     pub r: L,
     pub step: L,
     pub tau: L,
+    /// `τ/(1 + τq)`.
+    pub gain: L,
     pub stretch: L,
 }
 
@@ -54,6 +57,7 @@ impl Changes<Quad> {
             r: L::load(&self.r),
             step: L::load(&self.step),
             tau: L::load(&self.tau),
+            gain: L::load(&self.gain),
             stretch: L::load(&self.stretch),
         }
     }
@@ -66,6 +70,7 @@ impl Numbers {
             log_det: all(0.0),
             log_growth: all(0.0),
             scale: all(1.0),
+            inverse_scale: all(1.0),
             gain: all(0.0),
             margin: all(f64::MAX),
             updates_left: all(f64::MAX),
@@ -85,7 +90,8 @@ impl Numbers {
             }
             None => [factor.log_det(), 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
         };
-        let Numbers { log_det, log_growth, scale, gain, margin, updates_left, largest_jump } = self;
+        self.inverse_scale.0[i] = 1.0 / values[2];
+        let Numbers { log_det, log_growth, scale, gain, margin, updates_left, largest_jump, .. } = self;
         let places = [log_det, log_growth, scale, gain, margin, updates_left, largest_jump];
         places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
     }
@@ -188,7 +194,7 @@ impl FourComponents {
         if self.abreast.is_some() && !zero.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
             self.look_by_factor();
         }
-        let q = A::Lanes::load(&self.form) / A::Lanes::load(&self.numbers.scale);
+        let q = A::Lanes::load(&self.form) * A::Lanes::load(&self.numbers.inverse_scale);
         q.store(&mut self.q);
         if zero.all_at_most(q) { q } else { self.look_again::<A>() }
     }
@@ -221,7 +227,7 @@ impl FourComponents {
     #[inline(always)]
     pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Lanes>, floor: &[f64]) -> usize {
         let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
-        let Changes { mut r, step, tau, stretch } = changes;
+        let Changes { mut r, step, tau, gain, stretch } = changes;
         let step = step.where_positive(r);
         match &mut self.abreast {
             Some(abreast) => abreast.move_means::<A>(step),
@@ -240,18 +246,19 @@ impl FourComponents {
             raised = self.learn_alone(&mut left, tau.to_quad(), stretch.to_quad(), floor);
             r = A::Lanes::load(&left);
         }
-        let Numbers { log_growth, scale, gain, margin, updates_left, .. } = &mut self.numbers;
+        let numbers = &mut self.numbers;
+        let old_inverse = A::Lanes::load(&numbers.inverse_scale);
+        (gain * old_inverse).where_positive(r).store(&mut numbers.gain);
+        let Numbers { log_growth, scale, inverse_scale, margin, updates_left, .. } = numbers;
         // Those that stay as they are get τ = 0, whatever their numbers.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
-        let old_scale = A::Lanes::load(scale);
-        let jump = jump.where_positive(r);
-        (tau / (old_scale * (one + jump))).store(gain);
-        let t = tau / old_scale;
-        let new_growth = A::Lanes::load(log_growth) + ln_1p(jump);
+        let t = tau * old_inverse;
+        let new_growth = A::Lanes::load(log_growth) + ln_1p(jump.where_positive(r));
         new_growth.store(log_growth);
-        let new_scale = old_scale * stretch;
+        let new_scale = A::Lanes::load(scale) * stretch;
         new_scale.store(scale);
+        (one / new_scale).store(inverse_scale);
         let new_margin = A::Lanes::load(margin) * stretch;
         new_margin.store(margin);
         let left = A::Lanes::load(updates_left) - one.where_positive(r);
@@ -336,10 +343,10 @@ mod tests {
         floor: &[f64],
     ) -> f64 {
         let Update { tau, stretch } = update;
-        let [r, step, tau, stretch] =
-            [1.0, 0.0, tau, stretch].map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
         let q = four.look_at::<A>(v).to_array()[0];
-        four.learn::<A>(Changes { r, step, tau, stretch }, floor);
+        let [r, step, tau, gain, stretch] = [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch]
+            .map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
+        four.learn::<A>(Changes { r, step, tau, gain, stretch }, floor);
         q
     }
 

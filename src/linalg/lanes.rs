@@ -49,6 +49,9 @@ pub(crate) trait Lanes:
     /// `self·b + c`.
     fn mul_add(self, b: Self, c: Self) -> Self;
 
+    /// `c − self·b`.
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
+
     /// The larger of the two; `other` where either is not a number.
     fn max(self, other: Self) -> Self;
 
@@ -131,6 +134,11 @@ impl Lanes for f64 {
     }
 
     #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
+    }
+
+    #[inline(always)]
     fn max(self, other: Self) -> Self {
         if self > other { self } else { other }
     }
@@ -186,6 +194,11 @@ impl Lanes for Portable {
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
         self * b + c
+    }
+
+    #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        c - self * b
     }
 
     #[inline(always)]
@@ -289,6 +302,12 @@ mod avx {
         fn mul_add(self, b: Self, c: Self) -> Self {
             // SAFETY: see the module.
             unsafe { Avx(_mm256_fmadd_pd(self.0, b.0, c.0)) }
+        }
+
+        #[inline(always)]
+        fn neg_mul_add(self, b: Self, c: Self) -> Self {
+            // SAFETY: see the module.
+            unsafe { Avx(_mm256_fnmadd_pd(self.0, b.0, c.0)) }
         }
 
         #[inline(always)]
@@ -424,6 +443,7 @@ mod tests {
             x * y,
             x / y,
             x.mul_add(A::Lanes::splat(0.0), y),
+            x.neg_mul_add(A::Lanes::splat(0.0), y),
             x.max(y),
             x.if_below(y, x, half),
             x.where_positive(y),
