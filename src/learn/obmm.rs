@@ -17,7 +17,7 @@ use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
-use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p_small, log_gamma_ratio};
+use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -190,6 +190,7 @@ impl ObmmRule {
         let new = all(0.0).if_below(changes.r, d + keep * (old - d), old);
         new.store(nu);
         changes.stretch = changes.stretch * (keep * old / new);
+        changes.log_stretch = ln(changes.stretch);
     }
 
     /// The least `κ` and `ν` that the series of the evidence serve.
@@ -208,7 +209,7 @@ impl ObmmRule {
             let nu = nu.0[j];
             if kappa.0[j] < least_kappa || nu < least_nu {
                 let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
-                let scale = (b.0[j] / (PI * nu * four.numbers.scale.0[j])).ln();
+                let scale = (b.0[j] / (PI * nu)).ln() - four.numbers.log_scale.0[j];
                 let log_det = four.numbers.log_det.0[j] + four.numbers.log_growth.0[j];
                 log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
             }
@@ -264,6 +265,7 @@ impl FourRules {
             tau: new.tau * inverse_nu,
             gain: pull / pull.mul_add(q, new.along),
             stretch: nu * new.across,
+            log_stretch: nothing - ln_1p(r * inverse_nu),
         }
     }
 
@@ -277,7 +279,7 @@ impl FourRules {
         health: &mut Health,
     ) -> Changes<Quad> {
         let none = Quad::default();
-        let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none };
+        let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none, log_stretch: none };
         for j in 0..four.count() {
             let r = changes.r.0[j];
             if r == 0.0 {
@@ -294,6 +296,7 @@ impl FourRules {
             (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
             changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * four.q.0[j]);
             changes.stretch.0[j] = new.stretch * nu / new.nu;
+            changes.log_stretch.0[j] = changes.stretch.0[j].ln();
         }
         changes
     }
@@ -368,7 +371,7 @@ impl Rule for ObmmRule {
         // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
         let middle = ln_1p_small(all(-h) * A::Lanes::load(inverse_nu));
         let b = ln_1p_small(A::Lanes::load(inverse));
-        let scale = ln(A::Lanes::load(&four.numbers.scale)) + all(LN_2PI);
+        let scale = A::Lanes::load(&four.numbers.log_scale) + all(LN_2PI);
         let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
         let log_det = A::Lanes::load(&four.numbers.log_det) + A::Lanes::load(&four.numbers.log_growth);
         all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);

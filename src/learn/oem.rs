@@ -11,7 +11,7 @@ use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::{Changes, FourComponents, WorkingCopy};
-use crate::special::{LN_2PI, exp, ln};
+use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -165,7 +165,7 @@ impl OemRule {
 #[inline(always)]
 fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
     let numbers = &four.numbers;
-    let scale = ln(A::Lanes::load(&numbers.scale)) + A::Lanes::splat(LN_2PI);
+    let scale = A::Lanes::load(&numbers.log_scale) + A::Lanes::splat(LN_2PI);
     let rest = A::Lanes::load(&numbers.log_det) + A::Lanes::load(&numbers.log_growth);
     (A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_quad()
 }
@@ -211,7 +211,10 @@ impl Rule for OemRule {
         let r = share.if_below(A::Lanes::splat(f64::INFINITY), kept, zero);
         let share = share.if_below(most, share, most);
         let gain = share / share.mul_add(A::Lanes::load(&four.q), one);
-        Changes { r, step: share, tau: share, gain, stretch: one - share }
+        let rest = one - share;
+        let log_stretch =
+            if share.all_at_most(A::Lanes::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
+        Changes { r, step: share, tau: share, gain, stretch: rest, log_stretch }
     }
 
     #[inline(always)]

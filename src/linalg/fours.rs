@@ -24,9 +24,10 @@ pub(crate) struct FourComponents {
 /// Numbers of each matrix that every row changes; those of the Cholesky form are such that they do not change.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbers {
-    /// `ln |Ψ| = log_det + log_growth + d·ln scale`.
+    /// `ln |Ψ| = log_det + log_growth + d·log_scale`.
     pub log_det: Quad,
     pub log_growth: Quad,
+    pub log_scale: Quad,
     pub scale: Quad,
     inverse_scale: Quad,
     /// See [`super::precision::Precision::gain`].
@@ -48,6 +49,7 @@ pub(crate) struct Changes<L> {
     /// `τ/(1 + τq)`.
     pub gain: L,
     pub stretch: L,
+    pub log_stretch: L,
 }
 
 impl Changes<Quad> {
@@ -59,6 +61,7 @@ impl Changes<Quad> {
             tau: L::load(&self.tau),
             gain: L::load(&self.gain),
             stretch: L::load(&self.stretch),
+            log_stretch: L::load(&self.log_stretch),
         }
     }
 }
@@ -69,6 +72,7 @@ impl Numbers {
         let mut numbers = Numbers {
             log_det: all(0.0),
             log_growth: all(0.0),
+            log_scale: all(0.0),
             scale: all(1.0),
             inverse_scale: all(1.0),
             gain: all(0.0),
@@ -86,13 +90,24 @@ impl Numbers {
         let values = match precision {
             Some(own) => {
                 let left = f64::from(course.updates_left);
-                [own.log_det, own.log_growth, own.scale, own.gain, course.margin, left, LARGEST_JUMP]
+                [
+                    own.log_det,
+                    own.log_growth,
+                    own.log_scale,
+                    own.scale,
+                    own.gain,
+                    course.margin,
+                    left,
+                    LARGEST_JUMP,
+                ]
             }
-            None => [factor.log_det(), 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
+            None => [factor.log_det(), 0.0, 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
         };
-        self.inverse_scale.0[i] = 1.0 / values[2];
-        let Numbers { log_det, log_growth, scale, gain, margin, updates_left, largest_jump, .. } = self;
-        let places = [log_det, log_growth, scale, gain, margin, updates_left, largest_jump];
+        self.inverse_scale.0[i] = 1.0 / values[3];
+        let Numbers {
+            log_det, log_growth, log_scale, scale, gain, margin, updates_left, largest_jump, ..
+        } = self;
+        let places = [log_det, log_growth, log_scale, scale, gain, margin, updates_left, largest_jump];
         places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
     }
 
@@ -100,6 +115,7 @@ impl Numbers {
     fn give(&self, i: usize, component: &mut Component) {
         if let Some(precision) = &mut component.precision {
             precision.log_growth = self.log_growth.0[i];
+            precision.log_scale = self.log_scale.0[i];
             precision.scale = self.scale.0[i];
             precision.gain = self.gain.0[i];
             component.course.margin = self.margin.0[i];
@@ -227,7 +243,7 @@ impl FourComponents {
     #[inline(always)]
     pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Lanes>, floor: &[f64]) -> usize {
         let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
-        let Changes { mut r, step, tau, gain, stretch } = changes;
+        let Changes { mut r, step, tau, gain, stretch, log_stretch } = changes;
         let step = step.where_positive(r);
         match &mut self.abreast {
             Some(abreast) => abreast.move_means::<A>(step),
@@ -249,13 +265,14 @@ impl FourComponents {
         let numbers = &mut self.numbers;
         let old_inverse = A::Lanes::load(&numbers.inverse_scale);
         (gain * old_inverse).where_positive(r).store(&mut numbers.gain);
-        let Numbers { log_growth, scale, inverse_scale, margin, updates_left, .. } = numbers;
+        let Numbers { log_growth, log_scale, scale, inverse_scale, margin, updates_left, .. } = numbers;
         // Those that stay as they are get τ = 0, whatever their numbers.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
         let t = tau * old_inverse;
         let new_growth = A::Lanes::load(log_growth) + ln_1p(jump.where_positive(r));
         new_growth.store(log_growth);
+        (A::Lanes::load(log_scale) + log_stretch.where_positive(r)).store(log_scale);
         let new_scale = A::Lanes::load(scale) * stretch;
         new_scale.store(scale);
         (one / new_scale).store(inverse_scale);
@@ -344,9 +361,10 @@ mod tests {
     ) -> f64 {
         let Update { tau, stretch } = update;
         let q = four.look_at::<A>(v).to_array()[0];
-        let [r, step, tau, gain, stretch] = [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch]
-            .map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
-        four.learn::<A>(Changes { r, step, tau, gain, stretch }, floor);
+        let [r, step, tau, gain, stretch, log_stretch] =
+            [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch, stretch.ln()]
+                .map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
+        four.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
         q
     }
 

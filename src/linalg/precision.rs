@@ -22,6 +22,8 @@ pub(super) struct Precision {
     blocks: usize,
     /// `c`.
     pub scale: f64,
+    /// `ln c`, followed from the last rebuild on.
+    pub log_scale: f64,
     truth: Vec<Quad>,
     inverse: Vec<Quad>,
     /// `u = Mv` of the last row.
@@ -72,6 +74,7 @@ impl Precision {
             dim,
             blocks,
             scale,
+            log_scale: scale.ln(),
             truth: zeros(triangle(blocks)),
             inverse: zeros(triangle(blocks)),
             product: zeros(blocks),
@@ -151,6 +154,7 @@ impl Precision {
         self.gain = 0.0;
         self.log_growth = 0.0;
         self.fold_scale();
+        self.log_scale = self.scale.ln();
         let dim = self.dim;
         let mut lower: Vec<f64> =
             (0..dim).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| self.truth(i, j)).collect();

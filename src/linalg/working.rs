@@ -31,6 +31,7 @@ struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrecisionRecord {
+    log_scale: f64,
     log_det: f64,
     log_growth: f64,
     matrix: Vec<Vec<f64>>,
@@ -69,8 +70,8 @@ fn positive(value: f64) -> bool {
 
 impl PrecisionRecord {
     fn check(&self) -> Result<(), WorkingCopyError> {
-        if !(self.log_growth.is_finite() && self.log_det.is_finite()) {
-            return Err(WorkingCopyError("its log-determinant is not a number"));
+        if ![self.log_scale, self.log_det, self.log_growth].iter().all(|value| value.is_finite()) {
+            return Err(WorkingCopyError("a logarithm is not a number"));
         }
         for triangle in [&self.matrix, &self.inverse] {
             if triangle.len() != self.matrix.len() {
@@ -100,6 +101,7 @@ impl WorkingCopy {
                 (0..settled.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
             };
             PrecisionRecord {
+                log_scale: settled.log_scale,
                 log_det: settled.log_det,
                 log_growth: settled.log_growth,
                 matrix: rows(&|i, j| settled.truth(i, j)),
@@ -122,6 +124,7 @@ impl WorkingCopy {
         let record = self.precision.as_ref()?;
         let mut precision = Precision::new(record.matrix.len(), self.scale, |i, j| record.matrix[i][j]);
         precision.set_inverse(|i, j| record.inverse[i][j]);
+        precision.log_scale = record.log_scale;
         precision.log_det = record.log_det;
         precision.log_growth = record.log_growth;
         Some(Box::new(precision))
