@@ -275,7 +275,7 @@ mod tests {
             assert!(ulps(inverse_and_ln_1p(small).1, small.ln_1p()) < 2.5, "ln_1p({small})");
             assert!(ulps(inverse_and_ln_1p(small).0, 1.0 / (1.0 + small)) < 2.0);
             let small = f64::from(i) / 3e6 * SMALL;
-            assert!(ulps(ln_1p_small(small), small.ln_1p()) < 2.0, "ln_1p({small})");
+            assert!(ulps(ln_1p_small(small), small.ln_1p()) < 3.0, "ln_1p({small})");
         }
         assert_eq!(ln(1.0), 0.0);
         assert_eq!(ln(f64::INFINITY), f64::INFINITY);

@@ -188,7 +188,7 @@ fn ctrl_c_ends_a_comparison_with_its_records() {
 fn a_second_ctrl_c_ends_at_once() {
     let place = with_rows(60_000);
     // A start of many rows and components takes long.
-    let line = "fit --data rows.csv --k 60 --init-rows 60000 --threads 1 --out model.json";
+    let line = "fit --data rows.csv --k 400 --init-rows 60000 --threads 1 --out model.json";
     let mut child = binary(&place, line).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     interrupt(&child);

@@ -82,12 +82,18 @@ fn assert_sound_factor(factor: &Factor, what: &str) {
 fn assert_sound_copies(copies: &[WorkingCopy], what: &str) {
     for copy in copies {
         let copy = serde_json::to_value(copy).unwrap();
+        let scale = number(&copy["scale"]);
+        assert!(scale > 0.0, "{what}: the scale of a working copy");
         let Some(precision) = copy.get("precision") else { continue };
-        for part in ["matrix", "inverse"] {
-            let factor = Factor::from_matrix(matrix_of_triangle(&precision[part]).view());
-            assert!(factor.is_ok(), "{what}: the {part} of a working copy: {factor:?}");
-        }
-        let log_det = number(&precision["log_det"]);
-        assert!(log_det.is_finite() && number(&precision["scale"]) > 0.0, "{what}: a working copy");
+        let [matrix, _inverse] = ["matrix", "inverse"].map(|part| {
+            Factor::from_matrix(matrix_of_triangle(&precision[part]).view())
+                .unwrap_or_else(|error| panic!("{what}: the {part} of a working copy: {error}"))
+        });
+        // Both are followed row by row, not computed anew.
+        let log_scale = number(&precision["log_scale"]);
+        assert!((log_scale - scale.ln()).abs() < 1e-9, "{what}: ln {scale} = {log_scale}");
+        let log_det = number(&precision["log_det"]) + number(&precision["log_growth"]);
+        let exact = matrix.log_det();
+        assert!((log_det - exact).abs() < 1e-7 * exact.abs().max(1.0), "{what}: ln det {log_det}, {exact}");
     }
 }
