@@ -27,7 +27,7 @@ fn a_later_input_without_a_chosen_column_is_an_error() {
 fn inputs_without_headers_need_the_same_number_of_fields() {
     let mut stream = CsvStream::open(inputs(&["M,1,2\n", "F 3 4\n"]), options()).unwrap();
     assert_eq!(drain(&mut stream, 9).unwrap(), [[1.0, 2.0], [3.0, 4.0]]);
-    assert_says(&errors(&["1,2\n", "1,2,3\n"], options()), &["'part2.csv'", "3 field(s)", "has 2"]);
+    assert_says(&errors(&["1,2\n", "1,2,3\n"], options()), &["'part2.csv'", "3 fields", "has 2"]);
     assert_says(&errors(&["1,2\n", "x,y\n1,2\n"], options()), &["'part2.csv'", "has a header"]);
 }
 

@@ -142,7 +142,7 @@ fn a_header_alone_is_an_error() {
 
 #[test]
 fn a_header_of_another_width_than_the_rows_is_an_error() {
-    assert_says(&error("x,y\n1,2,3\n4,5,6\n", options()), &["2 field(s)", "3"]);
+    assert_says(&error("x,y\n1,2,3\n4,5,6\n", options()), &["2 fields", "3"]);
     assert_says(&error("My table\nx,y\n1,2\n3,4\n", options()), &["remove any lines above"]);
 }
 
@@ -248,7 +248,7 @@ fn line_numbers_hold_over_quoted_line_breaks_and_lone_returns() {
 
 #[test]
 fn a_ragged_row_is_refused_or_skipped() {
-    assert_says(&error("x,y\n1,2\n3\n4,5\n", options()), &["line 3, row 2", "1 field(s) instead of 2"]);
+    assert_says(&error("x,y\n1,2\n3\n4,5\n", options()), &["line 3, row 2", "1 field instead of 2"]);
     assert_eq!(read("x,y\n1,2\n3\n4,5,6\n7,8\n", skipping()).1, [[1.0, 2.0], [7.0, 8.0]]);
 }
 
@@ -281,4 +281,23 @@ fn decimal_commas_are_recognised() {
         assert_says(&error(text, options()), &["part1.csv", "decimal comma", "decimal point"]);
     }
     assert_eq!(read("x;y\n1;2,71\n2;2,5\n", choosing(&["x"], &[])).1, [[1.0], [2.0]]);
+}
+
+#[test]
+fn thousands_separators_and_dates_are_called_by_their_name() {
+    let grouped = "x,pay\n1,\"1,234\"\n2,\"12,345,678.5\"\n";
+    assert_says(&error(grouped, options()), &["'pay'", "'1,234'", "thousands separators", "--drop 'pay'"]);
+    let stray = "x,pay\n1,10.5\n2,\"1,234.5\"\n3,11.5\n";
+    assert_says(&error(stray, options()), &["row 2", "'1,234.5'", "thousands separators"]);
+    let stream = open("day,x,name\n2024-01-31,1,a\n2024-02-01,2,b\n", options()).unwrap();
+    assert_eq!(stream.columns(), ["x"]);
+    let notices = stream.notices();
+    assert!(notices[0].contains("'name' left out: it holds words"), "{notices:?}");
+    assert!(notices[1].contains("'day' left out: it holds dates or times"), "{notices:?}");
+}
+
+#[test]
+fn a_model_file_is_no_data() {
+    let text = "{\n \"format\": \"gmm-bmm model\",\n \"version\": 2\n}\n";
+    assert_says(&error(text, options()), &["part1.csv", "model file", "--model"]);
 }

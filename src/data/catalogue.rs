@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::nearest::nearest;
+
 const TEXT: &str = include_str!("../../datasets/catalogue.json");
 /// Rows that cleaning leaves out; the notes of the set say why.
 const ROWS_LEFT_OUT: [(&str, u64); 1] = [("miniboone", 468)];
@@ -140,6 +142,11 @@ impl Catalogue {
     /// The set of that name, in upper or lower case.
     pub fn find(&self, name: &str) -> Option<&DataSet> {
         self.sets.iter().find(|set| set.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The set whose name is so near to this one that it may be meant.
+    pub fn nearest(&self, name: &str) -> Option<&DataSet> {
+        self.find(nearest(name, self.sets.iter().map(|set| set.name.as_str()))?)
     }
 
     /// All sets.

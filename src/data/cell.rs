@@ -19,6 +19,8 @@ pub(super) fn why_bad(cell: &[u8]) -> BadCell {
     match cell.trim_ascii() {
         b"" => BadCell::Empty,
         cell if is_not_finite(cell) => BadCell::NotFinite,
+        cell if has_thousands_commas(cell) => BadCell::Thousands,
+        cell if is_date(cell) => BadCell::Date,
         _ => BadCell::NotANumber,
     }
 }
@@ -35,9 +37,51 @@ pub(super) fn is_missing(cell: &[u8]) -> bool {
     WORDS.iter().any(|word| word.eq_ignore_ascii_case(cell)) || is_not_finite(cell)
 }
 
-/// Whether a cell is a number written with one comma, as in `3,14`.
-pub(super) fn is_decimal_comma(cell: &[u8]) -> bool {
+/// What the commas in a number are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comma {
+    /// One before the decimals, as in `3,14`.
+    Decimal,
+    /// One before every three digits, as in `1,234,567.5`; `1,234` counts as such too.
+    Thousands,
+}
+
+/// What the commas in a cell are, if it is a number written with commas.
+pub(super) fn comma(cell: &[u8]) -> Option<Comma> {
     let cell = cell.trim_ascii();
+    if has_thousands_commas(cell) {
+        Some(Comma::Thousands)
+    } else {
+        is_decimal_comma(cell).then_some(Comma::Decimal)
+    }
+}
+
+fn has_thousands_commas(cell: &[u8]) -> bool {
+    let digits = cell.strip_prefix(b"-").or(cell.strip_prefix(b"+")).unwrap_or(cell);
+    let whole = digits.split(|&byte| byte == b'.').next().unwrap_or_default();
+    let groups: Vec<&[u8]> = whole.split(|&byte| byte == b',').collect();
+    let in_threes = groups.len() > 1
+        && (1..=3).contains(&groups[0].len())
+        && groups[0] != b"0"
+        && groups[1..].iter().all(|group| group.len() == 3);
+    let without: Vec<u8> = cell.iter().copied().filter(|&byte| byte != b',').collect();
+    in_threes && parse_number(&without).is_some()
+}
+
+/// Whether a cell is a date or a time of day, such as `2024-01-31`, `31.1.2024`, `1/31/24 10:15` or `10:15:00`.
+pub(super) fn is_date(cell: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(cell.trim_ascii()) else { return false };
+    let day_or_time = text.split(['T', ' ']).next().unwrap_or_default();
+    ['-', '/', '.', ':'].iter().any(|&separator| {
+        let parts: Vec<&str> = day_or_time.split(separator).collect();
+        let is_part =
+            |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        let enough = parts.len() == 3 || separator == ':' && parts.len() == 2;
+        enough && parts.iter().all(is_part)
+    })
+}
+
+fn is_decimal_comma(cell: &[u8]) -> bool {
     let Some(comma) = cell.iter().position(|&byte| byte == b',') else { return false };
     let digit_at = |i: usize| cell.get(i).is_some_and(u8::is_ascii_digit);
     if comma == 0 || !digit_at(comma - 1) || !digit_at(comma + 1) || cell.contains(&b'.') {
@@ -110,6 +154,8 @@ mod tests {
     fn a_refused_cell_has_its_reason() {
         assert_eq!(why_bad(b"  "), BadCell::Empty);
         assert_eq!(why_bad(b"NA"), BadCell::NotANumber);
+        assert_eq!(why_bad(b"1,234"), BadCell::Thousands);
+        assert_eq!(why_bad(b"2024-01-31"), BadCell::Date);
         assert_eq!(why_bad(b"\xff"), BadCell::NotANumber);
         assert_eq!(why_bad(b"1e999"), BadCell::NotFinite);
         assert_eq!(why_bad(b"-inf"), BadCell::NotFinite);
@@ -124,12 +170,27 @@ mod tests {
     }
 
     #[test]
-    fn decimal_commas_are_known() {
-        for cell in ["3,14", "-0,5", " 1,5e3 "] {
-            assert!(is_decimal_comma(cell.as_bytes()), "{cell}");
+    fn numbers_with_commas_are_known() {
+        for cell in ["3,14", "-0,5", " 1,5e3 ", "0,125", "1234,567"] {
+            assert_eq!(comma(cell.as_bytes()), Some(Comma::Decimal), "{cell}");
         }
-        for cell in ["3.14", "1,234.5", "a,b", ",5", "5,", "1,2,3", ""] {
-            assert!(!is_decimal_comma(cell.as_bytes()), "{cell}");
+        for cell in ["1,234", "1,234.5", "-12,345,678", " 999,000 "] {
+            assert_eq!(comma(cell.as_bytes()), Some(Comma::Thousands), "{cell}");
+        }
+        for cell in ["3.14", "a,b", ",5", "5,", "1,2,3", "", "1,234,56", "1.234,5"] {
+            assert_eq!(comma(cell.as_bytes()), None, "{cell}");
+        }
+    }
+
+    #[test]
+    fn dates_and_times_are_known() {
+        for cell in
+            ["2024-01-31", "31.1.2024", "1/31/24 10:15", "2024-01-31T10:15:00Z", "10:15", " 10:15:00.5"]
+        {
+            assert!(is_date(cell.as_bytes()), "{cell}");
+        }
+        for cell in ["3.14", "a-b-c", "1-2", "12345-1-1", "192.168.0.1", "", "M"] {
+            assert!(!is_date(cell.as_bytes()), "{cell}");
         }
     }
 

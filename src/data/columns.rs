@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use csv::ByteRecord;
 
-use super::detect::ColumnSample;
+use super::cell::Comma;
+use super::detect::{ColumnSample, Content};
 use super::error::DataError;
+use super::nearest::nearest;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -88,12 +90,8 @@ impl Names {
 
     fn hint(&self, wanted: &str) -> String {
         const MOST: usize = 20;
-        let close = (wanted.chars().count() / 3).max(1);
-        let nearest = (self.unique.iter())
-            .map(|name| (edit_distance(&wanted.to_lowercase(), &name.to_lowercase()), name))
-            .filter(|(distance, _)| *distance <= close)
-            .min_by_key(|(distance, _)| *distance);
-        let mut hint = nearest.map_or(String::new(), |(_, name)| format!(": did you mean '{name}'?"));
+        let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
+        let mut hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
         let separator = if hint.is_empty() { ": the" } else { " The" };
         let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
         hint += &format!("{separator} columns are {}", shown.join(", "));
@@ -144,22 +142,6 @@ fn number_range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// How many letters must be added, dropped or changed to get from one word to the other.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &b) in to.iter().enumerate() {
-            let change = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
-}
-
 /// The columns to read, and what the user should know about them.
 #[derive(Debug)]
 pub(super) struct Choice {
@@ -186,30 +168,26 @@ pub(super) fn choose(
     }
     // Left to itself the reader would take such columns for words and quietly leave them out.
     for &i in &kept {
-        if let Some(cell) = samples[i].decimal_comma() {
-            let (column, cell) = (names.name(i).to_string(), cell.to_string());
-            return Err(DataError::DecimalComma { file: file.to_string(), column, cell });
+        if let Some((cell, comma)) = samples[i].commas() {
+            let (file, column, cell) = (file.to_string(), names.name(i).to_string(), cell.to_string());
+            return Err(match comma {
+                Comma::Decimal => DataError::DecimalComma { file, column, cell },
+                Comma::Thousands => DataError::ThousandsComma { file, column, cell },
+            });
         }
     }
     let (positions, left_out): (Vec<usize>, Vec<usize>) =
-        kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].is_numeric());
+        kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
     if positions.is_empty() {
         return Err(no_columns("none holds numbers in the first rows; check --delimiter and --columns"));
     }
-    let (words, empty): (Vec<usize>, Vec<usize>) =
-        left_out.into_iter().partition(|&i| samples[i].has_words());
     let mut notices = Vec::new();
     let named = |positions: &[usize]| positions.iter().map(|&i| names.name(i)).collect::<Vec<_>>();
-    if let Some(sentence) = about(
-        &named(&words),
-        "left out: it holds words, not numbers",
-        "left out: they hold words, not numbers",
-    ) {
-        notices.push(sentence);
+    for (content, it_holds, they_hold) in LEFT_OUT {
+        let alike: Vec<usize> =
+            left_out.iter().copied().filter(|&i| samples[i].content() == content).collect();
+        notices.extend(about(&named(&alike), it_holds, they_hold));
     }
-    let (one, many) =
-        ("left out: it is empty in the first rows", "left out: they are empty in the first rows");
-    notices.extend(about(&named(&empty), one, many));
     let (one, many) = (
         "so called because an earlier one has the same name",
         "so called because earlier ones have the same name",
@@ -217,6 +195,21 @@ pub(super) fn choose(
     notices.extend(about(&names.renamed(&positions), one, many));
     Ok(Choice { positions, notices })
 }
+
+/// What is said of columns without numbers, by what they hold instead.
+const LEFT_OUT: [(Content, &str, &str); 3] = [
+    (Content::Words, "left out: it holds words, not numbers", "left out: they hold words, not numbers"),
+    (
+        Content::Dates,
+        "left out: it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
+        "left out: they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
+    ),
+    (
+        Content::Nothing,
+        "left out: it is empty in the first rows",
+        "left out: they are empty in the first rows",
+    ),
+];
 
 /// A sentence about some columns, or none about none.
 fn about(names: &[&str], one: &str, many: &str) -> Option<String> {
@@ -287,15 +280,6 @@ mod tests {
         assert_eq!(unique, ["x", "x.2", "x.3", "c4", "x.4"]);
         assert!(select(&names, &["x"]).unwrap_err().contains("columns 1, 3, 5"));
         assert_eq!(select(&names, &["x.3", "c4", "1"]), Ok(vec![2, 3, 0]));
-    }
-
-    #[test]
-    fn edit_distances_are_right() {
-        for (from, to, distance) in
-            [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("same", "same", 0)]
-        {
-            assert_eq!(edit_distance(from, to), distance, "{from} {to}");
-        }
     }
 
     #[test]

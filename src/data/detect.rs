@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use csv::ByteRecord;
 
-use super::cell::{is_decimal_comma, is_missing, parse_number, shown};
+use super::cell::{Comma, comma, is_date, is_missing, parse_number, shown};
 use super::error::DataError;
 use super::records::{RecordError, sample_records};
 use super::text::{SAMPLE_LINES, Sampled};
@@ -69,7 +69,7 @@ fn split_quality(records: &[ByteRecord]) -> f64 {
     for cell in below.iter().filter(|record| record.len() == width).flat_map(|record| record.iter()) {
         // Empty cells do not count, or runs of blanks would win over tabs wherever a tab-separated cell is empty.
         filled += usize::from(!cell.trim_ascii().is_empty());
-        numbers += usize::from(parse_number(cell).is_some() || is_decimal_comma(cell));
+        numbers += usize::from(parse_number(cell).is_some() || comma(cell).is_some());
     }
     // A sample without any number is still split by the delimiter that fits.
     share * (0.05 + numbers as f64 / filled.max(1) as f64)
@@ -167,7 +167,7 @@ impl Layout {
 /// Whether the first record names the columns.
 fn looks_like_header(records: &[ByteRecord]) -> bool {
     let Some((first, below)) = records.split_first() else { return false };
-    let is_word = |cell: &[u8]| !is_missing(cell) && parse_number(cell).is_none() && !is_decimal_comma(cell);
+    let is_word = |cell: &[u8]| !is_missing(cell) && parse_number(cell).is_none() && comma(cell).is_none();
     let holds_numbers =
         |i: usize| below.iter().any(|row| row.get(i).is_some_and(|cell| parse_number(cell).is_some()));
     let words: Vec<(usize, &[u8])> = first.iter().enumerate().filter(|(_, cell)| is_word(cell)).collect();
@@ -198,8 +198,22 @@ pub(super) struct ColumnSample {
     numbers: usize,
     with_point: usize,
     with_comma: usize,
+    dates: usize,
     words: usize,
-    comma_example: Option<String>,
+    comma_example: Option<(String, Comma)>,
+}
+
+/// What the cells of a column are, most of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Some are numbers.
+    Numbers,
+    /// Dates and times.
+    Dates,
+    /// Words.
+    Words,
+    /// None has anything in it.
+    Nothing,
 }
 
 impl ColumnSample {
@@ -207,30 +221,36 @@ impl ColumnSample {
         if parse_number(cell).is_some() {
             self.numbers += 1;
             self.with_point += usize::from(cell.contains(&b'.'));
-        } else if is_decimal_comma(cell) {
+        } else if let Some(comma) = comma(cell) {
             self.with_comma += 1;
-            self.comma_example.get_or_insert_with(|| shown(cell));
+            // '1,234' among '1,5' is a decimal comma too.
+            if self.comma_example.as_ref().is_none_or(|(_, known)| *known != comma && comma == Comma::Decimal)
+            {
+                self.comma_example = Some((shown(cell), comma));
+            }
+        } else if is_date(cell) {
+            self.dates += 1;
         } else if !is_missing(cell) {
             self.words += 1;
         }
     }
 
-    /// Whether some cell is a number.
-    pub(super) fn is_numeric(&self) -> bool {
-        self.numbers > 0
+    /// What it holds; a number makes it a column of numbers.
+    pub(super) fn content(&self) -> Content {
+        match self {
+            _ if self.numbers > 0 => Content::Numbers,
+            _ if self.dates > self.words => Content::Dates,
+            _ if self.words > 0 || self.with_comma > 0 => Content::Words,
+            _ => Content::Nothing,
+        }
     }
 
-    /// Whether some cell is a word.
-    pub(super) fn has_words(&self) -> bool {
-        self.words > 0
-    }
-
-    /// An example, if the column's numbers are written with decimal commas.
-    pub(super) fn decimal_comma(&self) -> Option<&str> {
-        // A stray '1,5' among numbers with points is a bad cell like any other.
-        self.comma_example
-            .as_deref()
-            .filter(|_| self.with_comma > self.with_point && self.with_comma > self.words)
+    /// An example, if the column's numbers are written with commas, and what these are.
+    pub(super) fn commas(&self) -> Option<(&str, Comma)> {
+        // A stray '1,5' or '1,234' among numbers with points is a bad cell like any other.
+        let (example, comma) = self.comma_example.as_ref()?;
+        let usual = self.with_comma > self.with_point && self.with_comma > self.words;
+        usual.then_some((example.as_str(), *comma))
     }
 }
 

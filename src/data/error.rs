@@ -21,8 +21,9 @@ pub enum DataError {
     },
     /// A compressed file cannot be read from the middle.
     #[error(
-        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shares of {files} file(s): unpack it, \
-         give more files, or use at most {files}"
+        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shares of {}: unpack it, \
+         give more files, or use at most {files}",
+        counted(*files, "file")
     )]
     CannotCut {
         /// The file.
@@ -87,7 +88,15 @@ pub enum DataError {
         /// The file.
         file: String,
     },
-    /// Numbers are written with commas.
+    /// The file is a model, not data.
+    #[error(
+        "'{file}' is a model file, not rows of data: 'gmm-bmm show' prints it, and 'gmm-bmm eval' takes it as --model"
+    )]
+    Model {
+        /// The file.
+        file: String,
+    },
+    /// Numbers are written with decimal commas.
     #[error(
         "'{file}': column '{column}' holds '{cell}', a number with a decimal comma: write a decimal point \
          instead (if the file has no other commas: tr ',' '.'), or leave the column out with --drop '{column}'"
@@ -100,13 +109,27 @@ pub enum DataError {
         /// A cell of it.
         cell: String,
     },
+    /// Numbers are written with commas between their digits.
+    #[error(
+        "'{file}': column '{column}' holds '{cell}', a number with thousands separators: write it without them \
+         (or, if that is a decimal comma, with a point), or leave the column out with --drop '{column}'"
+    )]
+    ThousandsComma {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// A cell of it.
+        cell: String,
+    },
     /// The delimiter asked for cannot delimit numbers.
     #[error("{0:?} cannot be the delimiter: use a comma, semicolon, tab, '|' or blank")]
     BadDelimiter(char),
     /// The header and the rows differ in width.
     #[error(
-        "'{file}': the first line has {header} field(s) but most rows have {rows}: make the header name \
-         every column, and remove any lines above it"
+        "'{file}': the first line has {} but most rows have {rows}: make the header name \
+         every column, and remove any lines above it",
+        counted(*header, "field")
     )]
     HeaderWidth {
         /// The file.
@@ -171,8 +194,9 @@ pub enum DataError {
     },
     /// The data have another number of columns than a model was learned from.
     #[error(
-        "'{file}' gives {found} column(s) of numbers where the model was learned from {expected}: choose them \
-         with --columns or --drop"
+        "'{file}' gives {} of numbers where the model was learned from {expected}: choose them \
+         with --columns or --drop",
+        counted(*found, "column")
     )]
     ColumnCount {
         /// The file.
@@ -196,7 +220,8 @@ pub enum DataError {
     },
     /// A later file has another number of fields.
     #[error(
-        "'{file}' has {found} field(s) in a row, but the first input has {expected}: give every input the same columns"
+        "'{file}' has {} in a row, but the first input has {expected}: give every input the same columns",
+        counted(*found, "field")
     )]
     FieldCount {
         /// The later file.
@@ -288,6 +313,15 @@ pub enum BadCell {
     NotANumber,
     /// It is NaN, infinite, or too large for a double.
     NotFinite,
+    /// It is a number with commas between its digits.
+    Thousands,
+    /// It is a date or a time.
+    Date,
+}
+
+/// `1 field`, `2 fields`.
+fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 impl BadRow {
@@ -314,8 +348,14 @@ impl fmt::Display for BadRow {
             RowProblem::Cell { column, cell, why: BadCell::NotFinite } => {
                 write!(f, "'{cell}' in column '{column}' is not a finite number")
             }
+            RowProblem::Cell { column, cell, why: BadCell::Thousands } => {
+                write!(f, "'{cell}' in column '{column}' has thousands separators")
+            }
+            RowProblem::Cell { column, cell, why: BadCell::Date } => {
+                write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
+            }
             RowProblem::Fields { found, expected } => {
-                write!(f, "the row has {found} field(s) instead of {expected}")
+                write!(f, "the row has {} instead of {expected}", counted(*found, "field"))
             }
         }
     }

@@ -12,6 +12,7 @@ mod detect;
 mod error;
 mod feed;
 mod input;
+mod nearest;
 mod number;
 mod plain;
 mod records;

@@ -264,6 +264,9 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
         return Err(DataError::Binary { file: file(), looks: "it holds NUL bytes" });
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if is_model(bytes) {
+        return Err(DataError::Model { file: file() });
+    }
     let mut lines =
         bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     // ARFF files may open with comments.
@@ -271,6 +274,13 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
         return Err(DataError::Arff { file: file() });
     }
     Ok(())
+}
+
+/// Whether a text begins as a model file does.
+fn is_model(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(200)];
+    let format = crate::model::FORMAT.as_bytes();
+    start.trim_ascii_start().starts_with(b"{") && start.windows(format.len()).any(|part| part == format)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::learn::{
 ///
 /// Versions differ in the working copies of the components' matrices: 1 has none, and those of 2 are left aside.
 pub const VERSION: u32 = 3;
-const FORMAT: &str = "gmm-bmm model";
+pub(crate) const FORMAT: &str = "gmm-bmm model";
 /// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
 const MOST_BYTES: u64 = 2 << 30;
 
@@ -34,6 +34,12 @@ pub enum ModelError {
     /// The file could not be read at all.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
+    /// Not even the beginning of one.
+    #[error("it is not a model file{looks}: a model file is made by 'gmm-bmm fit'")]
+    NotAModel {
+        /// What it looks like instead, if that can be told, in words that follow it.
+        looks: &'static str,
+    },
     /// Not JSON of the right shape, or a value out of range.
     #[error("it is damaged or not a model file: {0}")]
     Damaged(#[from] serde_json::Error),
@@ -430,9 +436,19 @@ fn remove_working_copies(value: &mut serde_json::Value) {
 fn read_object(mut from: impl Read) -> Result<Vec<u8>, ModelError> {
     let mut text = Vec::new();
     from.by_ref().take(4096).read_to_end(&mut text)?;
-    // What is no object at all is left to the parser's words, unread.
-    if text.trim_ascii_start().first() == Some(&b'{') {
-        from.take(MOST_BYTES).read_to_end(&mut text)?;
+    if text.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ModelError::NotAModel { looks: looks_like(&text) });
     }
+    from.take(MOST_BYTES).read_to_end(&mut text)?;
     if text.len() as u64 >= MOST_BYTES { Err(ModelError::TooLarge) } else { Ok(text) }
+}
+
+/// What the beginning of a file that is no model looks like.
+fn looks_like(text: &[u8]) -> &'static str {
+    let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    match std::str::from_utf8(first_line) {
+        _ if text.is_empty() => ", it is empty",
+        Ok(line) if line.contains([',', ';', '\t']) => ", it looks like a CSV",
+        _ => "",
+    }
 }

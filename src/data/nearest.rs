@@ -1,0 +1,48 @@
+//! The name that a misspelt one was meant to be.
+
+/// The name nearest to `wanted`, if one is so near that it may be meant; case does not matter.
+pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let close = (wanted.chars().count() / 3).max(1);
+    names
+        .map(|name| (edit_distance(&wanted.to_lowercase(), &name.to_lowercase()), name))
+        .filter(|(distance, _)| *distance <= close)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// How many letters must be added, dropped or changed to get from one word to the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let change = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_near_name_is_meant() {
+        let names = || ["abalone", "airfoil"].into_iter();
+        assert_eq!(nearest("Abalon", names()), Some("abalone"));
+        assert_eq!(nearest("iris", names()), None);
+    }
+
+    #[test]
+    fn edit_distances_are_right() {
+        for (from, to, distance) in
+            [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("same", "same", 0)]
+        {
+            assert_eq!(edit_distance(from, to), distance, "{from} {to}");
+        }
+    }
+}
