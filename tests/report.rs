@@ -315,8 +315,33 @@ fn arrows_say_better_and_worse_and_the_best_is_marked() {
     assert!(plain.contains("*−1.19↑") && plain.contains('↓') && !plain.contains('\u{1b}'), "{plain}");
     let coloured = summary.terminal(true);
     assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
+    let widest = plain.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 120, "{widest} columns:\n{plain}");
     let markdown = read(folder, "summary.md");
+    assert!(
+        plain.contains("\nEM: batch EM with restarts") && markdown.contains("\n- EM: batch EM with restarts")
+    );
     assert!(markdown.contains("** |") && markdown.contains("paper oEM"));
+}
+
+/// Most rows are a little worse than the reference's, one is far better.
+#[test]
+fn an_arrow_against_the_means_is_marked() {
+    let scores = |shift: f32, last: f32| (0..40).map(|i| if i < 39 { -1.0 - shift } else { last }).collect();
+    let mut records = vec![Record::Data(data("odd", "Odd", 2, Units::Raw))];
+    for (contender, test) in [(Contender::Obmm, scores(0.0, -1.0)), (Contender::Oem, scores(0.01, 9.0))] {
+        records.push(Record::Cell(Box::new(cell("odd", contender, 2, 0, test))));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    assert!(summary.terminal(false).contains("−0.76↓†"), "{}", summary.terminal(false));
+    for text in
+        [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
+    {
+        assert!(text.contains("†: the means say the opposite"), "{text}");
+    }
+    let (without, _) = shared();
+    assert!(!without.terminal(false).contains('†'));
 }
 
 #[test]

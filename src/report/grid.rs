@@ -1,7 +1,8 @@
 //! The tables, laid out once for every format.
 
 use super::names::{self, NONE, fixed, p_value, significant, thousands, title};
-use super::summary::{PaperColumns, SetSummary, Summary};
+use super::paired::Arrow;
+use super::summary::{Entry, PaperColumns, SetSummary, Summary};
 use crate::data::Units;
 use crate::experiment::{Contender, SIGNIFICANCE};
 
@@ -16,9 +17,9 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Whether a column has arrows: then every cell of it needs room for one, to keep the digits in line.
-    pub fn has_arrows(&self, column: usize) -> bool {
-        self.rows.iter().any(|row| !row[column].arrow.is_empty())
+    /// Letters of the longest marks in a column: every cell of it needs room for them, to keep the digits in line.
+    pub fn width_of_marks(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].marks().chars().count()).max().unwrap_or(0)
     }
 }
 
@@ -26,8 +27,12 @@ impl Grid {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Cell {
     pub text: String,
+    /// A second figure, in brackets where there is one line only.
+    pub aside: Option<String>,
     pub best: bool,
     pub arrow: &'static str,
+    /// Whether the arrow points the other way than the difference of the means.
+    pub against_mean: bool,
 }
 
 impl Cell {
@@ -39,11 +44,22 @@ impl Cell {
         Cell::new(value.map_or_else(|| NONE.to_string(), write))
     }
 
-    /// Text and arrow.
-    pub fn whole(&self) -> String {
-        if self.arrow.is_empty() { self.text.clone() } else { format!("{}{}", self.text, self.arrow) }
+    /// The figures in one line.
+    pub fn figures(&self) -> String {
+        match &self.aside {
+            Some(aside) => format!("{} ({aside})", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The arrow, marked where it points the other way than the means.
+    pub fn marks(&self) -> String {
+        format!("{}{}", self.arrow, if self.against_mean { AGAINST_MEAN } else { "" })
     }
 }
+
+/// Marks an arrow that points the other way than the means.
+const AGAINST_MEAN: &str = "†";
 
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
 pub(super) fn scores(summary: &Summary) -> Grid {
@@ -61,6 +77,7 @@ pub(super) fn scores(summary: &Summary) -> Grid {
             if let Some(entry) = entry {
                 cell.best = entry.best;
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
+                cell.against_mean = is_against_mean(summary, set, entry);
             }
             row.push(cell);
         }
@@ -75,7 +92,17 @@ pub(super) fn scores(summary: &Summary) -> Grid {
     }
 }
 
-/// Seconds of learning at the K chosen for the reference, and how often the reference's.
+/// Whether the test and the means disagree on who is better.
+fn is_against_mean(summary: &Summary, set: &SetSummary, entry: &Entry) -> bool {
+    let reference = summary.reference.and_then(|contender| set.entry(contender)?.score());
+    match (entry.arrow, entry.score(), reference) {
+        (Some(Arrow::Up), Some(own), Some(reference)) => own.mean < reference.mean,
+        (Some(Arrow::Down), Some(own), Some(reference)) => own.mean > reference.mean,
+        _ => false,
+    }
+}
+
+/// Seconds of learning at the K chosen for the reference, and as a multiple of the reference's.
 pub(super) fn times(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
@@ -87,15 +114,13 @@ pub(super) fn times(summary: &Summary) -> Grid {
         for contender in &summary.contenders {
             let seconds = k.and_then(|k| median_seconds(set, *contender, k));
             let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
-            row.push(Cell::of(seconds, |seconds| match ratio {
-                Some(ratio) => format!("{} ({}×)", significant(seconds), names::ratio(ratio)),
-                None => significant(seconds),
-            }));
+            let aside = ratio.map(|ratio| format!("{}×", names::ratio(ratio)));
+            row.push(Cell { aside, ..Cell::of(seconds, significant) });
         }
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         row
     };
-    let base = summary.reference.map(|contender| format!(", and how often that of {}", contender.name()));
+    let base = summary.reference.map(|contender| format!(", and as a multiple of {}'s", contender.name()));
     Grid {
         caption: format!(
             "Learning time in seconds, start included, median over folds, at the same K for all{}",
@@ -153,10 +178,14 @@ pub(super) fn legend(summary: &Summary) -> Vec<String> {
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
-            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}), paired on {}. \
-             The test weighs ranks, so a few extreme rows can move the mean the other way.",
+            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}), paired on {}.",
             SIGNIFICANCE,
             names::pairs(summary.options.pairs)
+        ));
+    }
+    if summary.sets.iter().any(|set| set.entries.iter().any(|entry| is_against_mean(summary, set, entry))) {
+        legend.push(format!(
+            "{AGAINST_MEAN}: the means say the opposite. The test weighs ranks, while a few extreme rows can move a mean."
         ));
     }
     legend.push(format!("K is chosen for each learner {}.", names::select_rule(summary.options.select)));
@@ -173,6 +202,13 @@ pub(super) fn legend(summary: &Summary) -> Vec<String> {
         );
     }
     legend
+}
+
+/// Who took part, a sentence each.
+pub(super) fn learners(summary: &Summary) -> Vec<String> {
+    let learner =
+        |contender: &Contender| format!("{}: {}.", contender.name(), contender.profile().description);
+    summary.contenders.iter().map(learner).collect()
 }
 
 /// What is special about single data sets, a sentence each.

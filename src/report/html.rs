@@ -128,16 +128,18 @@ fn table(page: &mut String, grid: &Grid) {
     for row in &grid.rows {
         page.push_str("<tr>");
         for (index, cell) in row.iter().enumerate() {
-            let mut text = escape(&cell.text);
+            let mut text = escape(&cell.figures());
             if cell.best {
                 text = format!("<strong class=\"best\">{text}</strong>");
             }
-            text.push_str(match cell.arrow {
-                "↑" => "<span class=\"arrow\" role=\"img\" aria-label=\"significantly better\">↑</span>",
-                "↓" => "<span class=\"arrow\" role=\"img\" aria-label=\"significantly worse\">↓</span>",
-                _ if grid.has_arrows(index) => "<span class=\"arrow\"></span>",
+            let meaning = match cell.arrow {
+                "↑" => " role=\"img\" aria-label=\"significantly better\"",
+                "↓" => " role=\"img\" aria-label=\"significantly worse\"",
                 _ => "",
-            });
+            };
+            if grid.width_of_marks(index) > 0 {
+                let _ = write!(text, "<span class=\"arrow\"{meaning}>{}</span>", cell.marks());
+            }
             let _ = match index {
                 0 => write!(page, "<th scope=\"row\" class=\"word\">{text}</th>"),
                 _ => write!(page, "<td{}>{text}</td>", class(index)),

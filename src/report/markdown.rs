@@ -13,6 +13,10 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     for line in grid::legend(summary) {
         let _ = writeln!(text, "- {}", escape(&line));
     }
+    text.push_str("\n## Learners\n\n");
+    for line in grid::learners(summary) {
+        let _ = writeln!(text, "- {}", escape(&line));
+    }
     let notes = grid::notes(summary);
     if !notes.is_empty() {
         text.push_str("\n## Notes\n\n");
@@ -58,7 +62,7 @@ fn section(text: &mut String, grid: &Grid) {
     for row in &grid.rows {
         text.push('|');
         for cell in row {
-            let whole = escape(&cell.whole());
+            let whole = escape(&format!("{}{}", cell.figures(), cell.marks()));
             let _ = if cell.best { write!(text, " **{whole}** |") } else { write!(text, " {whole} |") };
         }
         text.push('\n');

@@ -5,6 +5,10 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, presets};
 use super::grid::{self, Grid};
 use super::summary::Summary;
 
+/// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 110 columns.
+const LINE: usize = 100;
+const NAME: usize = 18;
+
 impl Summary {
     /// The table of scores and that of times, for a terminal: the best online learner in bold with `colour`,
     /// marked with a star without.
@@ -18,12 +22,12 @@ impl Summary {
         add(&scores.caption);
         add(&table(&scores, colour));
         add(if colour { "Bold: the best online learner." } else { "*: the best online learner." });
-        for line in grid::legend(self).iter().chain(&grid::notes(self)) {
-            add(line);
+        for line in grid::legend(self).iter().chain(&grid::notes(self)).chain(&grid::learners(self)) {
+            add(&wrapped(line, LINE, "  "));
         }
         let times = grid::times(self);
         add("");
-        add(&times.caption);
+        add(&wrapped(&times.caption, LINE, ""));
         add(&table(&times, colour));
         text
     }
@@ -41,7 +45,10 @@ fn table(grid: &Grid, colour: bool) -> String {
     table.set_header(grid.head.iter().map(|head| head.replace(' ', "\n")));
     for row in &grid.rows {
         table.add_row(row.iter().enumerate().map(|(index, cell)| {
-            let shown = Cell::new(text(cell, grid.has_arrows(index), colour));
+            let shown = match index {
+                0 => Cell::new(wrapped(&cell.text, NAME, " ")),
+                _ => Cell::new(text(cell, grid.width_of_marks(index), colour)),
+            };
             if cell.best && colour { shown.add_attribute(Attribute::Bold) } else { shown }
         }));
     }
@@ -54,9 +61,39 @@ fn table(grid: &Grid, colour: bool) -> String {
     table.trim_fmt()
 }
 
-/// In a column with arrows every cell has room for one, so that the digits stay in line.
-fn text(cell: &grid::Cell, with_arrows: bool, colour: bool) -> String {
+/// In a column with marks every cell has room for them, so that the digits stay in line.
+fn text(cell: &grid::Cell, width_of_marks: usize, colour: bool) -> String {
     let star = if cell.best && !colour { "*" } else { "" };
-    let arrow = if with_arrows && cell.arrow.is_empty() { " " } else { cell.arrow };
-    format!("{star}{}{arrow}", cell.text)
+    let below = cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}"));
+    format!("{star}{}{:<width_of_marks$}{below}", cell.text, cell.marks())
+}
+
+/// Text in lines of so many letters, those after the first indented; a word is never cut.
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        assert_eq!(wrapped("Combined Cycle Power Plant", 18, " "), "Combined Cycle\n Power Plant");
+        assert_eq!(wrapped("Abalone", 18, " "), "Abalone");
+        assert_eq!(wrapped("a_name_without_end or two", 5, " "), "a_name_without_end\n or\n two");
+        assert_eq!(wrapped("", 5, " "), "");
+    }
 }
