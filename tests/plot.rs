@@ -66,6 +66,8 @@ fn show_draws_a_model_with_rows_and_without() {
     place.run("show model.json --plot pc.svg --plot-axes principal --data rows.csv").success();
     assert!(place.read("pc.svg").contains("PC 3 ("));
     assert!(place.json("show model.json").get("plot").is_none());
+    place.run("show model.json --plot quiet.svg --quiet").success().stdout("");
+    assert_eq!(place.read("quiet.svg"), bare);
 }
 
 #[test]

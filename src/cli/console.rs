@@ -31,12 +31,28 @@ pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
+/// An error and its causes in one line, those left out whose words the one before has already.
+fn chain(error: &anyhow::Error) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if said.last().is_none_or(|before| !before.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    said.join(": ")
+}
+
 /// Shards beyond these are not shown one by one.
 const MOST_COUNTERS: usize = 16;
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Self {
         Console { json, quiet }
+    }
+
+    /// Whether a result that went into a file is to be told as well.
+    pub fn tells_of_files(&self) -> bool {
+        self.json || !self.quiet
     }
 
     /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
@@ -70,7 +86,7 @@ impl Console {
     }
 
     pub fn error(&self, error: &anyhow::Error) {
-        let _ = writeln!(io::stderr(), "error: {error:#}");
+        let _ = writeln!(io::stderr(), "error: {}", chain(error));
     }
 
     /// A progress bar over `total` bytes or rows, or a counter where the total is not known; hidden unless a

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::console::Console;
+use super::console::{Console, count};
 use super::data_args::{ModelOutput, read_model};
 use crate::model::{Merged, Model, merge_models};
 
@@ -158,13 +158,13 @@ fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &C
 fn describe(result: &MergeResult) -> String {
     let most = result.disagreement.iter().copied().fold(0.0, f64::max);
     format!(
-        "{} shards merged: {} components from {} rows and a common prior of {} rows\n\
+        "{} merged: {} from {} and a common prior of {}\n\
          shards differ from the whole by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
          model written to {}\n",
-        result.shards,
-        result.k,
-        result.rows,
-        result.prior_rows,
+        count(result.shards as u64, "shard"),
+        count(result.k as u64, "component"),
+        count(result.rows, "row"),
+        count(result.prior_rows, "row"),
         result.out.display()
     )
 }

@@ -12,6 +12,8 @@ use crate::learn::{Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
+///
+/// With --plot and --quiet there is only the picture.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
@@ -81,6 +83,9 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if let Some(plot) = plot {
         args.plot.write(plot, &model, sample(args, &model, console)?.as_ref())?;
     }
+    if args.plot.plot.is_some() && !console.tells_of_files() {
+        return Ok(());
+    }
     console.result(&Shown { plot: args.plot.plot.clone(), ..shown(&model) }, describe)?;
     Ok(())
 }
@@ -141,7 +146,7 @@ fn shown(model: &Model) -> Shown {
 
 fn describe(shown: &Shown) -> String {
     let mut text = format!(
-        "{} over {}, learned from {} by {} (seed {}, gmm-bmm {})\n",
+        "{} over {}, learned from {} by {}, seed {}, gmm-bmm {}\n",
         count(shown.k as u64, "component"),
         count(shown.columns.len() as u64, "column"),
         count(shown.rows, "row"),
@@ -169,7 +174,8 @@ fn describe(shown: &Shown) -> String {
             1 => "one shard".to_string(),
             several => format!("{several} shards merged"),
         };
-        text += &format!("{shards}, from common prior {} of {} rows\n", lineage.prior, lineage.prior_rows);
+        let rows = count(lineage.prior_rows, "row");
+        text += &format!("{shards}, from common prior {} of {rows}\n", lineage.prior);
     }
     if let Some(report) = &shown.merged {
         let most = report.disagreement.iter().copied().fold(0.0, f64::max);
@@ -207,12 +213,10 @@ fn component_table(shown: &Shown) -> String {
         }
         for (j, name) in shown.columns.iter().enumerate() {
             let short: String = name.chars().take(30).collect();
-            let cell = |c: &ShownComponent| {
-                format!("{} ± {}", short_number(c.mean[j]), short_number(c.standard_deviation[j]))
-            };
+            let cell = |c: &ShownComponent| mean_and_spread(c.mean[j], c.standard_deviation[j]);
             text += &line(&short, group.iter().map(cell).collect());
         }
-        text += &line("condition", group.iter().map(|c| format!("{:.1e}", c.condition)).collect());
+        text += &line("condition", group.iter().map(|c| condition(c.condition)).collect());
     }
     text + "\n"
 }
@@ -237,20 +241,36 @@ fn describe_health(health: &Health) -> String {
     }
 }
 
-/// Four significant digits, in exponent form where that is shorter to read.
-fn short_number(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-3..1e6).contains(&size) {
-        return format!("{value:.3e}");
+/// A mean to the decimals at which three digits of its standard deviation end; both with exponents where the digits
+/// would fill the cell.
+fn mean_and_spread(mean: f64, deviation: f64) -> String {
+    if mean.abs() >= 1e6 || !(1e-4..1e6).contains(&deviation) {
+        return format!("{mean:.3e} ± {deviation:.2e}");
     }
-    let decimals = if size >= 1000.0 {
-        0
-    } else if size >= 100.0 {
-        1
-    } else if size >= 10.0 {
-        2
-    } else {
-        4
-    };
-    format!("{value:.decimals$}")
+    let decimals = (2 - deviation.log10().floor() as i32).max(0) as usize;
+    format!("{mean:.decimals$} ± {deviation:.decimals$}")
+}
+
+fn condition(value: f64) -> String {
+    if value < 1e5 { format!("{value:.1}") } else { format!("{value:.1e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_has_the_decimals_of_its_spread() {
+        for (mean, deviation, text) in [
+            (1013.259, 4.3803, "1013.26 ± 4.38"),
+            (70.25, 14.79, "70.2 ± 14.8"),
+            (0.5, 250.0, "0 ± 250"),
+            (0.0123456, 0.00123, "0.01235 ± 0.00123"),
+            (2.5e7, 3.0, "2.500e7 ± 3.00e0"),
+            (1.0, 1e-9, "1.000e0 ± 1.00e-9"),
+        ] {
+            assert_eq!(mean_and_spread(mean, deviation), text);
+        }
+        assert_eq!([condition(4.43), condition(2.3e7)], ["4.4", "2.3e7"]);
+    }
 }
