@@ -77,6 +77,32 @@ fn scores_have_the_row_numbers_of_the_file() {
 }
 
 #[test]
+fn predict_is_another_name_for_eval() {
+    let place = with_model();
+    let scored = |command: &str| {
+        let line = format!("{command} --model model.json --data test.csv --scores {command}.csv");
+        (place.json(&line), place.read(&format!("{command}.csv")))
+    };
+    assert_eq!(scored("predict"), scored("eval"));
+    place.run("--help").success().stdout(predicates::str::contains("predict"));
+}
+
+#[test]
+fn a_file_of_another_kind_is_told_once_and_by_its_kind() {
+    let place = with_model();
+    let said = |line: &str| String::from_utf8(place.run(line).code(1).get_output().stderr.clone()).unwrap();
+    let table = said("show test.csv");
+    assert!(table.contains("looks like a CSV") && table.contains("gmm-bmm fit"), "{table}");
+    place.write("cut.json", "{\"format\": ");
+    assert_eq!(said("show cut.json").matches("EOF").count(), 1);
+    assert_eq!(
+        said("show nope.json"),
+        "error: there is no file 'nope.json': a model file is made by 'gmm-bmm fit'\n"
+    );
+    assert!(said("eval --model model.json --data model.json").contains("'model.json' is a model file"));
+}
+
+#[test]
 fn zscored_units_differ_by_the_columns_spreads() {
     let place = with_model();
     let model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
@@ -131,8 +157,8 @@ fn damaged_models_are_refused() {
         ("nan.json", with("\"nu\": ", "\"nu\": NaN, \"x\": "), "damaged"),
         ("low.json", with("\"nu\": ", "\"nu\": -"), "nu must be above d − 1"),
         ("kappa.json", with("\"kappa\": ", "\"kappa\": -"), "kappa must be positive"),
-        ("empty.json", String::new(), "damaged"),
-        ("list.json", "[1, 2, 3]".into(), "damaged"),
+        ("empty.json", String::new(), "is empty"),
+        ("list.json", "[1, 2, 3]".into(), "not a model file"),
     ];
     for (name, text, words) in &broken {
         place.write(name, text);
@@ -188,7 +214,9 @@ fn hopeless_rows_are_named_not_scored_as_nothing() {
 fn show_prints_a_model_for_a_person_and_for_a_program() {
     let place = with_model();
     let text = String::from_utf8(place.run("show model.json").success().get_output().stdout.clone()).unwrap();
-    for words in ["3 components over 3 columns", "2000 rows", "weight", "health: nothing", "±"] {
+    for words in
+        ["3 components over 3 columns", "2000 rows", "weight", "health: nothing", "±", "moments), seed 1"]
+    {
         assert!(text.contains(words), "{words} not in\n{text}");
     }
     let shown = place.json("show model.json");

@@ -16,11 +16,11 @@ use crate::model::Model;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. Columns are matched by name where both the model and the data have names, by position otherwise.
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
-  gmm-bmm eval --model model.json --data test.csv --scores scores.csv
+  gmm-bmm predict --model model.json --data test.csv --scores labels.csv
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)

@@ -21,7 +21,8 @@ mod trace;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::model::is_output_failure;
 use console::Console;
@@ -55,6 +56,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Fit(Box<fit::Args>),
+    #[command(visible_alias = "predict")]
     Eval(eval::Args),
     Compare(Box<compare::Args>),
     Figure1(figure1::Args),
@@ -94,7 +96,7 @@ pub fn main() -> ExitCode {
         if error.use_stderr() && launch::is_another_first() {
             std::process::exit(2);
         }
-        error.exit()
+        with_tip(error).exit()
     });
     let console = Console::new(cli.json, cli.quiet);
     match run(cli, &console) {
@@ -108,6 +110,23 @@ pub fn main() -> ExitCode {
             ExitCode::from(exit_code(&error))
         }
     }
+}
+
+/// A file given without its option: the tip names the option.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
+    if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
+        return error;
+    }
+    let cli = Cli::command();
+    let called = std::env::args_os().find_map(|word| cli.find_subcommand(word));
+    let takes = |option: &str| called.is_some_and(|sub| sub.get_opts().any(|arg| arg.get_id() == option));
+    let option = if word.ends_with(".json") && takes("model") { "model" } else { "data" };
+    if takes(option) {
+        let tip = format!("a file is named by its option: '--{option} {word}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Whether these words, without the name of the program, are a command as far as parsing can tell; for the tests, which
