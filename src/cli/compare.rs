@@ -17,7 +17,7 @@ use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequan
 use super::Interrupted;
 use super::advice::warn_of_columns;
 use super::console::Console;
-use super::data_args::{KRange, ReadingArgs, parse_k, usage};
+use super::data_args::{Ks, ReadingArgs, parse_k, usage};
 use super::pass::watch_for_interrupt;
 use crate::data::{
     Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
@@ -62,9 +62,9 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, help_heading = "Data")]
     keep_missing: bool,
 
-    /// Number of components, or a range such as 2..10 (both ends included)
-    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", default_value = "2..10")]
-    k: KRange,
+    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", default_value = "2..10")]
+    k: Ks,
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
           help = format!("Learners, a list of {}; 'oem' and 'obmm' are two forms each", words()),

@@ -1,6 +1,7 @@
 //! The options by which every command that reads rows is told where they are and what to make of them.
 
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -275,10 +276,13 @@ impl ReadingArgs {
         let name = path.to_str().unwrap_or_default();
         let Some(set) = Catalogue::built_in().find(name).filter(|_| !path.exists()) else {
             let looks_like_a_name = !name.contains(['.', '/', '\\']) && name != "-";
-            anyhow::ensure!(
-                path.exists() || !looks_like_a_name,
-                "'{name}' is neither a file nor a set of the catalogue: 'gmm-bmm datasets' lists those"
-            );
+            if looks_like_a_name && !path.exists() {
+                let nearest = Catalogue::built_in().nearest(name);
+                let hint = nearest.map_or(String::new(), |set| format!("did you mean '{}'? ", set.name));
+                anyhow::bail!(
+                    "'{name}' is neither a file nor a set of the catalogue: {hint}'gmm-bmm datasets' lists those"
+                );
+            }
             return Ok(Input::from_argument(path));
         };
         let file = set.path_in(&self.datasets);
@@ -369,28 +373,34 @@ impl From<ColumnNames> for ExpectedColumns {
     }
 }
 
-/// One K or a range of them.
+/// The numbers of components to learn, ascending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KRange(pub Vec<usize>);
+pub(super) struct Ks(pub Vec<usize>);
 
-/// Parses `5` or `2..10`, which is 2 to 10 inclusive, as in the paper.
-pub(super) fn parse_k(text: &str) -> Result<KRange, String> {
+/// Parses `5`, `2..10`, which is 2 to 10 inclusive, as in the paper, or a list of such: `2,3,5..8`.
+pub(super) fn parse_k(text: &str) -> Result<Ks, String> {
+    let mut ks = Vec::new();
+    for part in text.split(',') {
+        ks.extend(parse_k_range(part)?);
+    }
+    ks.sort_unstable();
+    ks.dedup();
+    Ok(Ks(ks))
+}
+
+fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| match text.trim().parse::<usize>() {
         Ok(0) => Err("K must be at least 1".to_string()),
         Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
         Ok(k) => Ok(k),
-        Err(_) => Err("give a number, or a range such as 2..10".to_string()),
+        Err(_) => Err("give a number, a range such as 2..10, or a list such as 2,3,5".to_string()),
     };
-    match text.split_once("..") {
-        None => Ok(KRange(vec![number(text)?])),
-        Some((low, high)) => {
-            let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
-            if low > high {
-                return Err(format!("the range ends before it begins: write {high}..{low}"));
-            }
-            Ok(KRange((low..=high).collect()))
-        }
+    let Some((low, high)) = text.split_once("..") else { return number(text).map(|k| k..=k) };
+    let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
+    if low > high {
+        return Err(format!("the range ends before it begins: write {high}..{low}"));
     }
+    Ok(low..=high)
 }
 
 const MOST_COMPONENTS: usize = 10_000;
@@ -406,7 +416,12 @@ pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
     if path == Path::new("-") {
         return Model::read_sealed(std::io::stdin().lock()).context("model from standard input");
     }
-    let file = std::fs::File::open(path).with_context(describe)?;
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            anyhow::bail!("there is no file '{}': a model file is made by 'gmm-bmm fit'", path.display())
+        }
+        opened => opened.with_context(describe)?,
+    };
     Model::read_sealed(std::io::BufReader::new(file)).with_context(describe)
 }
 

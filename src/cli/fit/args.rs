@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::cli::console::Console;
-use crate::cli::data_args::{DataArgs, KRange, create_output, parse_k, usage};
+use crate::cli::data_args::{DataArgs, Ks, create_output, parse_k, usage};
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::Trace;
 use crate::learn::{Algorithm, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
@@ -30,9 +30,9 @@ use crate::model::ColumnNames;
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
-    /// Number of components, or a range such as 2..10 (both ends included)
-    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI", required_unless_present_any = ["resume", "prior"])]
-    pub(super) k: Option<KRange>,
+    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
+    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", required_unless_present_any = ["resume", "prior"])]
+    pub(super) k: Option<Ks>,
 
     /// Where to write the model ('-' is standard output)
     #[arg(long, short, value_name = "FILE")]
