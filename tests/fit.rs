@@ -77,6 +77,68 @@ fn a_range_of_k_keeps_the_best_prequential_score() {
 }
 
 #[test]
+fn a_list_of_k_is_learned_as_a_range_is() {
+    let place = with_clusters(2000);
+    let candidates =
+        |k: &str| place.json(&format!("fit --data rows.csv --k {k} --out model.json"))["candidates"].clone();
+    let (listed, range) = (candidates("4,1..2,2"), candidates("1..4"));
+    let ks: Vec<u64> = listed.as_array().unwrap().iter().map(|c| c["k"].as_u64().unwrap()).collect();
+    assert_eq!(ks, [1, 2, 4]);
+    assert_eq!(listed[2]["score"], range[3]["score"]);
+}
+
+/// Few rows are scored by halves, more after the start; batch EM is scored on all.
+#[test]
+fn every_k_has_its_difference_to_the_best_with_a_standard_error() {
+    for (rows, options) in [(3000, ""), (8000, ""), (3000, "--algo em")] {
+        let place = with_clusters(rows);
+        let result = place.json(&format!("fit --data rows.csv --k 1..4 --out model.json {options}"));
+        let candidates = result["candidates"].as_array().unwrap();
+        let best = candidates.iter().find(|c| c["k"] == result["k"]).unwrap();
+        assert!(best["difference"].is_null() && best["standard_error"].is_null());
+        for other in candidates.iter().filter(|c| c["k"] != result["k"]) {
+            let difference = number(&other["difference"]);
+            assert_close(difference, number(&other["score"]) - number(&best["score"]), 1e-12, "difference");
+            assert!(difference <= 0.0 && number(&other["standard_error"]) > 0.0, "{other}");
+        }
+        let single = &candidates[0];
+        assert!(-number(&single["difference"]) > 3.0 * number(&single["standard_error"]), "{single}");
+    }
+    let place = with_clusters(8000);
+    place.run("fit --data rows.csv --k 2..3 --out model.json --limit 6000").success();
+    let resumed = place.json("fit --data rows.csv --resume model.json --skip 6000 --out model.json");
+    let errors = resumed["candidates"].as_array().unwrap().iter().map(|c| &c["standard_error"]);
+    assert!(errors.into_iter().all(Value::is_null), "rows scored in an earlier run are not at hand");
+}
+
+#[test]
+fn rows_that_were_learned_before_are_noted() {
+    let place = with_clusters(1500);
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    place.run("fit --data rows.csv --k 2 --out model.json --limit 700").success();
+    assert!(
+        said("fit --data rows.csv --resume model.json --limit 700 --out twice.json").contains("count twice")
+    );
+    assert!(
+        !said("fit --data rows.csv --resume model.json --skip 700 --limit 700 --out on.json")
+            .contains("twice")
+    );
+}
+
+#[test]
+fn a_column_that_numbers_the_rows_is_noted() {
+    let place = Workplace::new();
+    let mut rows = clusters(300, 3, 3);
+    rows.column_mut(1).iter_mut().enumerate().for_each(|(i, value)| *value = i as f64 + 7.0);
+    place.write("rows.csv", &as_csv(&rows, &["a", "id", "c"]));
+    for options in ["", "--algo em"] {
+        let line = format!("fit --data rows.csv --k 2 --out m.json {options}");
+        let note = predicates::str::contains("column 'id' goes up by one");
+        place.run(&line).success().stderr(note).stderr(predicates::str::contains("--drop 'id'"));
+    }
+}
+
+#[test]
 fn resuming_gives_the_bytes_of_one_run() {
     for (algorithm, cut) in [("obmm", 1700), ("obmm", 400), ("oem", 1700), ("obmm --moments paper", 1200)] {
         let place = with_clusters(0);
@@ -214,6 +276,21 @@ fn degenerate_columns_are_named() {
 }
 
 #[test]
+fn a_column_that_only_some_component_holds_at_the_floor_is_named() {
+    let place = Workplace::new();
+    let mut rows = clusters(2000, 3, 3);
+    for (i, mut row) in rows.outer_iter_mut().enumerate() {
+        row[0] += 30.0 * (i % 2) as f64;
+        row[1] = if i % 2 == 0 { row[1] } else { 2.0 * row[0] + 1e-5 * row[1] };
+    }
+    place.write("rows.csv", &as_csv(&rows, &["a", "b", "c"]));
+    place
+        .run("fit --data rows.csv --k 2 --out m.json")
+        .success()
+        .stderr(predicates::str::contains("the spread of 'b', given the columns before, is held at a floor"));
+}
+
+#[test]
 fn word_columns_are_left_out_with_a_notice_and_catalogue_names_use_the_papers_columns() {
     let place = Workplace::new();
     let file = repository("datasets/abalone.csv");
@@ -258,7 +335,16 @@ fn bad_input_is_refused_with_file_row_and_column_and_leaves_nothing() {
     place.refuses("fit --data rows.csv --out out.json", 2, &["--k"]);
     place.refuses("fit --data rows.csv --k 2 --out rows.csv", 2, &["rows.csv", "replace"]);
     place.refuses("fit --data rows.csv --k 2 --out a.json --trace ./a.json", 2, &["replace"]);
-    place.refuses("fit --data abalon --k 2 --out out.json", 1, &["abalon", "gmm-bmm datasets"]);
+    place.refuses(
+        "fit --data abalon --k 2 --out out.json",
+        1,
+        &["did you mean 'abalone'?", "gmm-bmm datasets"],
+    );
+    place.refuses("fit rows.csv --k 2 --out out.json", 2, &["tip:", "'--data rows.csv'"]);
+    place.refuses("eval model.json --data rows.csv", 2, &["tip:", "'--model model.json'"]);
+    place.refuses("fit --data rows.csv --k 2,x --out out.json", 2, &["2,3,5"]);
+    place.write("one.csv", "a,b\n1,2\n");
+    place.refuses("fit --data one.csv --k 2 --out out.json", 1, &["2 components", "from 1 row:"]);
     let skipped = place.json(&format!("fit --data word.csv --bad-rows skip {k}"));
     assert_eq!(skipped["rows_skipped"], 1);
 }

@@ -1,11 +1,11 @@
 //! Words of warning: before work that will take long, and after a pass over rows that were not what they seemed.
 
-use ndarray::s;
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::console::{Console, count};
 use super::data_args::usage;
 use crate::data::{Block, find_discrete};
-use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
+use crate::learn::{ColumnFault, ColumnShift, ColumnSummary, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
@@ -92,26 +92,95 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
     }
 }
 
+/// Some columns in a sentence: the first of them by name.
+fn some_of(names: &[&str]) -> String {
+    const MOST: usize = 5;
+    let mut shown: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
+    if names.len() > MOST {
+        shown.push(format!("{} more", names.len() - MOST));
+    }
+    shown.join(", ")
+}
+
+/// Names the columns that were held at the floor although no fault was found in the first rows: those that are nearly
+/// functions of others.
+pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Console) {
+    if model.health.pivots_raised == 0 {
+        return;
+    }
+    let is_known = |j: usize| {
+        faults.iter().any(|fault| match fault {
+            ColumnFault::Constant { column } | ColumnFault::Collinear { column, .. } => *column == j,
+        })
+    };
+    let mixture = model.estimate();
+    let lower: Vec<_> = mixture.components().iter().map(|c| c.covariance().lower_matrix()).collect();
+    let is_held = |j: usize| lower.iter().any(|l| l[(j, j)].powi(2) < AT_FLOOR * model.columns[j].floor);
+    let held = (0..model.columns.len()).filter(|&j| !is_known(j) && is_held(j));
+    let held: Vec<&str> = held.map(|j| model.columns[j].name.as_str()).collect();
+    if !held.is_empty() {
+        console.note(&format!(
+            "in some components the spread of {}, given the columns before, is held at a floor: there it is nearly constant or a \
+             function of them, and the log-likelihood tells of the floor; consider --drop",
+            some_of(&held)
+        ));
+    }
+}
+
+/// So many times the floor is still the floor: a point estimate is a little wider than what was held.
+const AT_FLOOR: f64 = 2.0;
+
+/// A column that numbers the rows has nothing to say about them.
+pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], console: &Console) {
+    const ENOUGH: usize = 10;
+    let counts_up = |values: ArrayView1<f64>| {
+        values[0].fract() == 0.0 && values.windows(2).into_iter().all(|pair| pair[1] - pair[0] == 1.0)
+    };
+    for (values, name) in first.columns().into_iter().zip(names) {
+        if values.len() >= ENOUGH && counts_up(values) {
+            console.note(&format!(
+                "column '{name}' goes up by one from row to row, as a row's number does, and is learned like any other: if \
+                 it is no measurement, leave it out with --drop '{name}'"
+            ));
+        }
+    }
+}
+
+/// Says so where a resumed run was given the rows that the model had learned before. Models do not name their data, but
+/// the columns' summaries stay what they were when the same rows come again.
+pub(super) fn tell_of_repeated_rows(before: &[ColumnSummary], after: &[ColumnSummary], console: &Console) {
+    const ROUNDING: f64 = 1e-9;
+    let is_same = |(before, after): (&ColumnSummary, &ColumnSummary)| {
+        let (spread, moved) = (before.standard_deviation(), (after.mean - before.mean).abs());
+        moved <= ROUNDING * before.unit() && (after.standard_deviation() - spread).abs() <= ROUNDING * spread
+    };
+    let varies = before.iter().any(|column| !column.is_constant());
+    let (old, all) = (before.first().map_or(0, |c| c.count), after.first().map_or(0, |c| c.count));
+    let repeats = all > old && old.is_multiple_of(all - old);
+    if varies && repeats && before.iter().zip(after).all(is_same) {
+        console.note(&format!(
+            "the {} just learned seem to be those that the model had learned already, so they now count twice: to go on, give \
+             rows that are new",
+            count(all - old, "row")
+        ));
+    }
+}
+
 /// Counts and codes have no density, and a user should know it before reading a log-likelihood.
 pub(super) fn tell_of_discrete(first: &Block, names: &[String], console: &Console) {
     const ENOUGH: usize = 100;
     const MOST: usize = 1000;
-    const MOST_NAMES: usize = 5;
     if first.rows() < ENOUGH {
         return;
     }
     let rows = first.view();
     let found = find_discrete(rows.slice(s![..first.rows().min(MOST), ..]));
-    let mut shown: Vec<String> =
-        found.iter().take(MOST_NAMES).map(|discrete| format!("'{}'", names[discrete.column])).collect();
-    if found.len() > MOST_NAMES {
-        shown.push(format!("{} more", found.len() - MOST_NAMES));
-    }
+    let columns: Vec<&str> = found.iter().map(|discrete| names[discrete.column].as_str()).collect();
     if !found.is_empty() {
         console.note(&format!(
             "of {} many rows share few values, where no density is bounded: log-likelihoods then say how narrow a \
              component may become; 'compare --dequantize' shows what is left of them",
-            shown.join(", ")
+            some_of(&columns)
         ));
     }
 }
@@ -133,31 +202,36 @@ pub(super) fn warn_of_choice(state: &FitState, console: &Console) {
 pub(super) fn tell_of_kept_rows(model: &Model, console: &Console) {
     if model.pending.is_some() {
         console.note(&format!(
-            "there are fewer rows than the start wants, so the model file keeps all {} of them, to begin anew when more come; \
+            "there are fewer rows than the start wants, so the model file keeps {}, to begin anew when more come; \
              for a file without rows, start from fewer with --init-rows",
-            model.rows
+            if model.rows == 1 { "it".to_string() } else { format!("all {} of them", model.rows) }
         ));
     }
+}
+
+/// `1 row was`, `2 rows were`.
+fn were(number: u64, thing: &str) -> String {
+    format!("{} {}", count(number, thing), if number == 1 { "was" } else { "were" })
 }
 
 pub(super) fn warn_of_health(health: &Health, console: &Console) {
     if health.rows_out_of_range > 0 {
         console.warn(&format!(
-            "{} rows were so far out that nothing could be learned from them; look for values beyond 1e150",
-            health.rows_out_of_range
+            "{} so far out that nothing could be learned; look for values beyond 1e150",
+            were(health.rows_out_of_range, "row")
         ));
     }
     if health.components_damped > 0 {
         console.warn(&format!(
-            "the shards disagree so much on {} components that their product was improper and had to be damped: \
+            "the shards disagree so much on {} that their product was improper and had to be damped: \
              use fewer shards, or a longer --warmup",
-            health.components_damped
+            count(health.components_damped, "component")
         ));
     }
     if health.literal_steps_kept > 0 {
         console.note(&format!(
-            "the paper's equations had no solution {} times; the old value was kept",
-            health.literal_steps_kept
+            "the paper's equations had no solution {}; the old value was kept",
+            count(health.literal_steps_kept, "time")
         ));
     }
 }

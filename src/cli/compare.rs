@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, words};
 use super::Interrupted;
-use super::advice::warn_of_columns;
+use super::advice::{tell_of_numbering, warn_of_columns};
 use super::console::Console;
 use super::data_args::{Ks, ReadingArgs, parse_k, usage};
 use super::pass::watch_for_interrupt;
@@ -346,6 +346,7 @@ impl Args {
         let values = as_matrix(rows.read_all()?);
         rows.tell_end(console);
         warn_of_columns(&find_column_faults(values.view()), &columns, console);
+        tell_of_numbering(values.view(), &columns, console);
         let test = match &self.test {
             None => None,
             Some(test) => {

@@ -21,8 +21,9 @@ use super::data_args::{ModelOutput, refuse_overwriting, usage};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::plot::PlotOutput;
+use super::rivals::{PairedSums, ScoreTally};
 use crate::data::Reservoir;
-use crate::learn::{Health, LearnError, OnlineFit};
+use crate::learn::{CandidateState, FitState, Health, OnlineFit};
 use crate::model::{ColumnNames, Model};
 
 /// What a fit came to.
@@ -55,6 +56,36 @@ struct CandidateResult {
     k: usize,
     /// Mean prequential log-likelihood, or −BIC/(2n) for batch EM.
     score: Option<f64>,
+    /// What it lacks to the best score, and the paired standard error of that.
+    difference: Option<f64>,
+    standard_error: Option<f64>,
+}
+
+impl CandidateResult {
+    /// The K of a pass.
+    fn of_pass(state: &FitState, sums: Option<&PairedSums>) -> Vec<Self> {
+        let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
+        Self::beside_the_best(&state.candidates.iter().map(score).collect::<Vec<_>>(), state.best(), sums)
+    }
+
+    /// Several K with their scores, beside the best, which is given by its place.
+    fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, sums: Option<&PairedSums>) -> Vec<Self> {
+        let beside = |(place, &(k, score)): (usize, &(usize, Option<f64>))| {
+            let another = place != best;
+            CandidateResult {
+                k,
+                score,
+                difference: score.zip(scores[best].1).map(|(own, top)| own - top).filter(|_| another),
+                standard_error: sums.and_then(|sums| sums.standard_error(place, best)).filter(|_| another),
+            }
+        };
+        scores.iter().enumerate().map(beside).collect()
+    }
+
+    /// Whether it may well predict as well as the best.
+    fn is_near(&self) -> bool {
+        self.difference.zip(self.standard_error).is_some_and(|(difference, error)| -difference <= error)
+    }
 }
 
 impl FitResult {
@@ -168,7 +199,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    let Beginning { from, learned_before } = beginning(args, console)?;
+    let Beginning { from, learned_before, resumed } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -188,53 +219,72 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
-    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
-    let PassEnd { fit, state, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    let tally = ScoreTally::of(&provenance.settings, &fit);
+    let pass = Pass { fit, provenance: &provenance, stops, trace, tally, learned_before, sample, console };
+    let PassEnd { fit, state, tally, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
-    advice::warn_of_columns(&fit.column_faults(), &provenance.columns.names, console);
+    let faults = fit.column_faults();
+    advice::warn_of_columns(&faults, &provenance.columns.names, console);
+    if let Some(before) = &resumed {
+        advice::tell_of_repeated_rows(before, &state.columns, console);
+    }
     advice::warn_of_order(
         &fit.start_shifts(),
         &provenance.columns.names,
         args.data.reading.shuffles(),
         console,
     );
-    let candidates = state
-        .candidates
-        .iter()
-        .map(|c| CandidateResult { k: c.learned.k(), score: c.prequential.mean() })
-        .collect();
+    let sums = tally.map(|tally| tally.finish(&provenance.settings, &state)).transpose()?.flatten();
+    let candidates = CandidateResult::of_pass(&state, sums.as_ref());
     advice::warn_of_choice(&state, console);
     let model = provenance.model(state);
+    advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample })
 }
 
-pub(super) fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
-    match ks.iter().copied().max() {
-        Some(k) if (k as u64) > rows => Err(LearnError::TooFewRows { k, rows }),
-        _ => Ok(()),
+pub(super) fn check_enough_rows(ks: &[usize], rows: u64) -> anyhow::Result<()> {
+    let most = ks.iter().copied().max().unwrap_or(0) as u64;
+    anyhow::ensure!(
+        most <= rows,
+        "{} cannot be learned from {}: give more rows or a smaller K",
+        count(most, "component"),
+        count(rows, "row")
+    );
+    Ok(())
+}
+
+/// The scores of several K, and what a person should know before taking the best.
+fn describe_choice(result: &FitResult) -> String {
+    let heading = if result.algorithm == "em" { "log-lik. − BIC's price" } else { "prequential" };
+    let width = heading.chars().count();
+    let mut text = format!("   K   {heading}   difference to the best\n");
+    for candidate in &result.candidates {
+        let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
+        let error =
+            candidate.standard_error.map_or(String::new(), |error| format!(" ± {}", decimal(error, 4)));
+        let beside = match candidate.difference {
+            _ if candidate.k == result.k => "← kept".into(),
+            Some(difference) => decimal(difference, 4) + &error,
+            None => "–".into(),
+        };
+        text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
     }
+    if let Some(near) = result.candidates.iter().find(|c| c.k < result.k && c.is_near()) {
+        text += &format!("K = {} is smaller and within one standard error of the best\n", near.k);
+    }
+    if result.candidates.iter().all(|candidate| candidate.k <= result.k) {
+        text += &format!(
+            "the largest K is the best: try larger ones, such as --k {}..{}\n",
+            result.k,
+            2 * result.k
+        );
+    }
+    text
 }
 
 fn describe(result: &FitResult) -> String {
-    let mut text = String::new();
-    if result.candidates.len() > 1 {
-        let what =
-            if result.algorithm == "em" { "mean log-likelihood less BIC's price" } else { "prequential" };
-        text += &format!("   K   {what}\n");
-        for candidate in &result.candidates {
-            let mark = if candidate.k == result.k { "  ← kept" } else { "" };
-            let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
-            text += &format!("{:>4}   {score}{mark}\n", candidate.k);
-        }
-        if result.candidates.iter().all(|candidate| candidate.k <= result.k) {
-            text += &format!(
-                "the largest K is the best: try larger ones, such as --k {}..{}\n",
-                result.k,
-                2 * result.k
-            );
-        }
-    }
+    let mut text = if result.candidates.len() > 1 { describe_choice(result) } else { String::new() };
     text += &format!(
         "{}: {} learned from {} of {} in {:.2} s (reading {:.2} s)\n",
         result.algorithm,

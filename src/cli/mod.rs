@@ -14,6 +14,7 @@ mod manuals;
 mod merge;
 mod pass;
 mod plot;
+mod rivals;
 mod show;
 mod synth;
 mod trace;

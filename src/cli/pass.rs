@@ -10,11 +10,12 @@ use anyhow::Context;
 use ndarray::s;
 
 use super::Interrupted;
-use super::advice::tell_of_discrete;
+use super::advice::{tell_of_discrete, tell_of_numbering};
 use super::ahead::{Ahead, Next};
-use super::console::Console;
+use super::console::{Console, count};
 use super::data_args::{Rows, create_output, usage};
 use super::fit::check_enough_rows;
+use super::rivals::ScoreTally;
 use super::trace::Trace;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
@@ -47,6 +48,8 @@ pub(super) struct Pass<'a> {
     pub provenance: &'a Provenance,
     pub stops: Stops,
     pub trace: Option<Trace>,
+    /// How the scores of several K compare.
+    pub tally: Option<ScoreTally>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
     /// Some of the rows, for a picture.
@@ -57,6 +60,7 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    pub tally: Option<ScoreTally>,
     pub sample: Option<Reservoir>,
     /// What was read from, for what there is to tell about it.
     pub rows: Rows,
@@ -90,6 +94,7 @@ impl Pass<'_> {
             };
             if position == 0 && self.fit.rows() == 0 {
                 tell_of_discrete(&block, &self.provenance.columns.names, self.console);
+                tell_of_numbering(block.view(), &self.provenance.columns.names, self.console);
             }
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
@@ -122,6 +127,7 @@ impl Pass<'_> {
         Ok(PassEnd {
             fit: self.fit,
             state,
+            tally: self.tally,
             sample: self.sample,
             rows,
             read_seconds: reading.as_secs_f64(),
@@ -140,7 +146,7 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
-            let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
+            let most = if *position < skip { skip - *position } else { self.rows_until_look(*position) };
             let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             *position += (to - from) as u64;
             if let Some(seen) = seen {
@@ -153,11 +159,20 @@ impl Pass<'_> {
                 let started = Instant::now();
                 self.fit.observe(block.view().slice(s![from..to, ..]))?;
                 learning += started.elapsed();
+                if let Some(tally) = &mut self.tally {
+                    tally.look_at(&self.fit)?;
+                }
                 self.stop_if_due(*position, *seen)?;
             }
             from = to;
         }
         Ok(learning)
+    }
+
+    /// Rows until something else is due, be it only a look at the scores.
+    fn rows_until_look(&self, position: u64) -> u64 {
+        let look = self.tally.as_ref().map_or(u64::MAX, |tally| tally.rows_until_look(&self.fit));
+        look.min(self.rows_until_stop(position))
     }
 
     fn rows_until_stop(&self, position: u64) -> u64 {
@@ -188,7 +203,8 @@ impl Pass<'_> {
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.stops.checkpoint else {
             return Interrupted(format!(
-                " after {position} rows: nothing was written (with --checkpoint FILE the rows learned so far are kept)"
+                " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
+                count(position, "row")
             ))
             .into();
         };
@@ -197,7 +213,8 @@ impl Pass<'_> {
         }
         match self.save(path, seen) {
             Ok(()) => Interrupted(format!(
-                " after {position} rows: saved to '{}'; the same command goes on from there",
+                " after {}: saved to '{}'; the same command goes on from there",
+                count(position, "row"),
                 path.display()
             ))
             .into(),

@@ -3,9 +3,12 @@
 use std::time::Instant;
 
 use super::{Args, CandidateResult, FitResult, Fitted, check_enough_rows};
-use crate::cli::advice::warn_of_columns;
+use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::data_args::usage;
+use crate::cli::rivals::PairedSums;
+use crate::data::Block;
+use crate::dist::GaussianMixture;
 use crate::learn::{ColumnSummary, EmSettings, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
 
@@ -23,30 +26,41 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     rows.tell_end(console);
     check_enough_rows(&args.ks(), block.rows() as u64)?;
     warn_of_columns(&find_column_faults(block.view()), &columns.names, console);
+    tell_of_numbering(block.view(), &columns.names, console);
     let begun = Instant::now();
     let settings = EmSettings::default();
-    let mut best = None;
-    let mut candidates = Vec::new();
+    let mut fits = Vec::new();
     for k in args.ks() {
         let fit = fit_em(block.view(), k, args.seed, &settings)?;
         let score = fit.mean_log_likelihood - bic_penalty(k, columns.names.len(), block.rows());
-        candidates.push(CandidateResult { k, score: Some(score) });
-        if best.as_ref().is_none_or(|(_, top)| score > *top) {
-            best = Some((fit, score));
-        }
+        fits.push((fit.mixture, score));
     }
-    let (fit, _) = best.expect("the range of K is not empty");
+    let best = (0..fits.len()).fold(0, |best, i| if fits[i].1 > fits[best].1 { i } else { best });
+    let sums = (fits.len() > 1).then(|| paired_sums(&fits, &block));
+    let scores: Vec<_> = fits.iter().map(|(mixture, score)| (mixture.k(), Some(*score))).collect();
+    let candidates = CandidateResult::beside_the_best(&scores, best, sums.as_ref());
+    let mixture = fits.swap_remove(best).0;
     let mut summaries = vec![ColumnSummary::default(); columns.names.len()];
     for row in block.iter() {
         summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
     }
-    let model = Model::from_mixture(fit.mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
+    let model = Model::from_mixture(mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
     let result =
         FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }
     Ok(Fitted { model, result, sample })
+}
+
+/// What every row gives to each mixture.
+fn paired_sums(fits: &[(GaussianMixture, f64)], block: &Block) -> PairedSums {
+    let by_mixture: Vec<_> = fits.iter().map(|(mixture, _)| mixture.score_samples(block.view())).collect();
+    let mut sums = PairedSums::new(fits.len());
+    for row in 0..block.rows() {
+        sums.add(1.0, &by_mixture.iter().map(|scores| scores[row]).collect::<Vec<_>>());
+    }
+    sums
 }
 
 /// `p ln n / 2n`, the price of a mixture's free numbers per row.

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Args;
-use crate::cli::console::Console;
+use crate::cli::console::{Console, count};
 use crate::cli::data_args::{read_model, usage};
 use crate::cli::pass::Provenance;
-use crate::learn::{Fingerprint, OnlineFit};
+use crate::learn::{ColumnSummary, Fingerprint, OnlineFit};
 use crate::model::{Lineage, Numbered};
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
@@ -17,16 +17,23 @@ pub(super) struct Beginning {
     pub(super) from: Option<(Provenance, OnlineFit)>,
     /// Rows of the present data that are learned already, and what they were.
     pub(super) learned_before: Option<(u64, Fingerprint)>,
+    /// The columns of the rows that a model to resume had learned.
+    pub(super) resumed: Option<Vec<ColumnSummary>>,
 }
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
+    let mut resumed = None;
     let from = match (&args.resume, &args.prior) {
-        (Some(model), _) => Some(read_resumable(model)?),
+        (Some(model), _) => {
+            let (begun, fit, columns) = read_resumable(model)?;
+            resumed = Some(columns);
+            Some((begun, fit))
+        }
         (None, Some(prior)) => Some(read_prior(prior, args.shard)?),
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
-    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None }) };
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed }) };
     let (saved, fit, seen) = read_checkpoint(path)?;
     let name = path.display();
     let same = match &from {
@@ -46,8 +53,8 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
         )));
     }
     let skip = fit.rows() - learned_before;
-    console.note(&format!("going on from checkpoint '{name}' after {skip} rows"));
-    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)) })
+    console.note(&format!("going on from checkpoint '{name}' after {}", count(skip, "row")));
+    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)), resumed })
 }
 
 fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
@@ -55,7 +62,7 @@ fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
     of(a) == of(b)
 }
 
-fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
+fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>)> {
     let model = read_model(path)?;
     let Some((settings, state)) = model.to_fit() else {
         return Err(usage(format!(
@@ -64,8 +71,9 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit)> {
             model.algorithm.name()
         )));
     };
+    let columns = state.columns.clone();
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit))
+    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit, columns))
 }
 
 /// A checkpoint goes on with the very shard that it is in the middle of.
