@@ -5,9 +5,9 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, presets};
 use super::grid::{self, Grid};
 use super::summary::Summary;
 
-/// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 110 columns.
+/// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 115 columns.
 const LINE: usize = 100;
-const NAME: usize = 18;
+const NAME: usize = 15;
 
 impl Summary {
     /// The table of scores and that of times, for a terminal: the best online learner in bold with `colour`,
@@ -68,16 +68,20 @@ fn text(cell: &grid::Cell, width_of_marks: usize, colour: bool) -> String {
     format!("{star}{}{:<width_of_marks$}{below}", cell.text, cell.marks())
 }
 
-/// Text in lines of so many letters, those after the first indented; a word is never cut.
+/// Text in lines of so many letters, those after the first indented; only a word longer than that is cut.
 fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    let pieces = text.split_whitespace().flat_map(|word| {
+        let letters: Vec<char> = word.chars().collect();
+        letters.chunks(width).map(String::from_iter).collect::<Vec<_>>()
+    });
+    for word in pieces {
         let line = lines.last_mut().expect("there is a line");
         if line.is_empty() {
-            line.push_str(word);
+            line.push_str(&word);
         } else if line.chars().count() + 1 + word.chars().count() <= width {
             line.push(' ');
-            line.push_str(word);
+            line.push_str(&word);
         } else {
             lines.push(format!("{indent}{word}"));
         }
@@ -93,7 +97,7 @@ mod tests {
     fn long_text_is_wrapped_between_words() {
         assert_eq!(wrapped("Combined Cycle Power Plant", 18, " "), "Combined Cycle\n Power Plant");
         assert_eq!(wrapped("Abalone", 18, " "), "Abalone");
-        assert_eq!(wrapped("a_name_without_end or two", 5, " "), "a_name_without_end\n or\n two");
+        assert_eq!(wrapped("a_long_name or two", 5, " "), "a_lon\n g_nam\n e or\n two");
         assert_eq!(wrapped("", 5, " "), "");
     }
 }
