@@ -61,6 +61,7 @@ fn has_thousands_commas(cell: &[u8]) -> bool {
     let whole = digits.split(|&byte| byte == b'.').next().unwrap_or_default();
     let groups: Vec<&[u8]> = whole.split(|&byte| byte == b',').collect();
     let in_threes = groups.len() > 1
+        && groups.concat().iter().all(u8::is_ascii_digit)
         && (1..=3).contains(&groups[0].len())
         && groups[0] != b"0"
         && groups[1..].iter().all(|group| group.len() == 3);
@@ -73,7 +74,9 @@ pub(super) fn is_date(cell: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(cell.trim_ascii()) else { return false };
     let day_or_time = text.split(['T', ' ']).next().unwrap_or_default();
     ['-', '/', '.', ':'].iter().any(|&separator| {
-        let parts: Vec<&str> = day_or_time.split(separator).collect();
+        // Seconds may have decimals.
+        let whole = if separator == ':' { day_or_time.split('.').next() } else { Some(day_or_time) };
+        let parts: Vec<&str> = whole.unwrap_or_default().split(separator).collect();
         let is_part =
             |part: &&str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
         let enough = parts.len() == 3 || separator == ':' && parts.len() == 2;
