@@ -204,10 +204,6 @@ impl ReadingArgs {
     }
 
     /// Whether rows are shuffled as they come.
-    pub fn skips_bad_rows(&self) -> bool {
-        matches!(self.bad_rows, BadRowsArg::Skip)
-    }
-
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
     }

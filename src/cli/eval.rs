@@ -13,6 +13,7 @@ use super::data_args::{
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
+use crate::stats::ColumnSummary;
 
 /// Score data under a model
 ///
@@ -102,15 +103,17 @@ fn score<C: Density>(
     // Components have the numbers that `show` gives them, and rows those of the file.
     let mut number = vec![0; mixture.k()];
     mixture.heaviest_first().into_iter().enumerate().for_each(|(place, j)| number[j] = place + 1);
-    let numbered = scores.is_some() && args.data.reading.skips_bad_rows();
-    let at_a_time = if numbered { 1 } else { ROWS_AT_A_TIME };
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
-    let mut summary = crate::learn::ColumnSummary::default();
+    let mut summary = ColumnSummary::default();
     let bar = console.progress(rows.total_bytes());
     let mut block = Block::new(mixture.dim());
-    while rows.read_block(&mut block, at_a_time)? {
+    loop {
+        let before = args.data.reading.skip + summary.count + rows.rows_skipped();
+        if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+            break;
+        }
         let (log_densities, shares) = mixture.responsibilities(block.view());
-        for (log_density, shares) in log_densities.iter().zip(shares.outer_iter()) {
+        for (i, (log_density, shares)) in log_densities.iter().zip(shares.outer_iter()).enumerate() {
             anyhow::ensure!(
                 log_density.is_finite(),
                 "row {} (of those read) is so far from every component that its density is zero in double precision: \
@@ -120,7 +123,7 @@ fn score<C: Density>(
             summary.push(log_density + shift);
             if let Some(file) = &mut scores {
                 let (best, share) = most_probable(shares.iter().copied());
-                let row = args.data.reading.skip + summary.count + rows.rows_skipped() * u64::from(numbered);
+                let row = before + block.place(i);
                 writeln!(file, "{row},{},{},{share}", log_density + shift, number[best])?;
             }
         }
@@ -133,14 +136,13 @@ fn score<C: Density>(
     if let Some(file) = scores {
         file.commit()?;
     }
-    let n = summary.count as f64;
     Ok(EvalResult {
         rows: summary.count,
         rows_skipped: rows.rows_skipped(),
         columns: names.names,
         k: mixture.k(),
         mean_log_likelihood: summary.mean,
-        standard_error: (summary.count > 1).then(|| (summary.squares / (n - 1.0) / n).sqrt()),
+        standard_error: summary.standard_error(),
         predictive: args.predictive,
         units: args.units,
     })

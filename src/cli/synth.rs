@@ -14,8 +14,8 @@ use super::console::{Console, count};
 use super::data_args::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
-use crate::learn::ColumnSummary;
 use crate::model::{ColumnNames, Model, Recipe};
+use crate::stats::ColumnSummary;
 use output::{Sink, is_stdout, write_rows};
 
 /// Draw data from a known mixture

@@ -5,6 +5,8 @@ use ndarray::ArrayView2;
 pub struct Block {
     columns: usize,
     values: Vec<f64>,
+    /// Where bad rows were skipped: the row before which, and how many so far.
+    skipped: Vec<(usize, u64)>,
 }
 
 impl Block {
@@ -13,8 +15,7 @@ impl Block {
     /// # Panics
     /// If `columns` is zero.
     pub fn new(columns: usize) -> Self {
-        assert!(columns > 0, "a block needs at least one column");
-        Block { columns, values: Vec::new() }
+        Block::from_values(columns, Vec::new())
     }
 
     /// An empty block with room for `rows` rows of `columns` numbers.
@@ -30,10 +31,11 @@ impl Block {
     /// A block that owns `values`, row after row.
     ///
     /// # Panics
-    /// If `values` does not hold a whole number of rows.
+    /// If `columns` is zero, or `values` does not hold a whole number of rows.
     pub fn from_values(columns: usize, values: Vec<f64>) -> Self {
-        assert!(columns > 0 && values.len().is_multiple_of(columns), "values must be whole rows");
-        Block { columns, values }
+        assert!(columns > 0, "a block needs at least one column");
+        assert!(values.len().is_multiple_of(columns), "values must be whole rows");
+        Block { columns, values, skipped: Vec::new() }
     }
 
     /// How many numbers a row has.
@@ -56,6 +58,24 @@ impl Block {
         &self.values[i * self.columns..(i + 1) * self.columns]
     }
 
+    /// Which of the rows that were read for the block is row `i`, counted from 1. Bad rows that were skipped count too.
+    pub fn place(&self, i: usize) -> u64 {
+        let before = self.skipped.partition_point(|&(row, _)| row <= i).checked_sub(1);
+        i as u64 + 1 + before.map_or(0, |last| self.skipped[last].1)
+    }
+
+    /// Notes that a bad row was skipped.
+    pub(super) fn skip_one(&mut self) {
+        let next = self.rows();
+        match self.skipped.last_mut() {
+            Some((row, count)) if *row == next => *count += 1,
+            last => {
+                let count = last.map_or(0, |(_, count)| *count) + 1;
+                self.skipped.push((next, count));
+            }
+        }
+    }
+
     /// The rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.values.chunks_exact(self.columns)
@@ -69,6 +89,7 @@ impl Block {
     /// Forgets the rows, keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();
+        self.skipped.clear();
     }
 
     /// Appends one row.

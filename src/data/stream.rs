@@ -229,6 +229,7 @@ impl CsvStream {
                 }
                 Step::Bad(flaw) => {
                     self.rows_skipped += 1;
+                    block.skip_one();
                     let columns = &self.shape.columns;
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns).to_string());
                 }
@@ -286,6 +287,23 @@ mod tests {
         assert!(stream.read_block(&mut block, 100).is_err());
         assert_eq!(block.values(), [1.0, 2.0]);
         assert!(!stream.read_block(&mut block, 100).unwrap());
+    }
+
+    #[test]
+    fn rows_know_their_place_among_those_that_were_skipped() {
+        let text = "x\nx\n1\n2\nx\n3\nx\nx\n4\n5\nx\n";
+        let mut stream =
+            stream(&format!("a\n{text}"), CsvOptions { bad_rows: BadRows::Skip, ..CsvOptions::default() });
+        let mut block = Block::new(1);
+        let mut places = Vec::new();
+        loop {
+            let before = stream.rows_read() + stream.rows_skipped();
+            if !stream.read_block(&mut block, 3).unwrap() {
+                break;
+            }
+            places.extend((0..block.rows()).map(|i| before + block.place(i)));
+        }
+        assert_eq!(places, [3, 4, 6, 9, 10]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Which rows are learned and which are scored.
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::plan::{Plan, PlannedSet};
-use crate::learn::ColumnSummary;
+use crate::stats::ColumnSummary;
 
 /// One part in so many of the training rows is for validation.
 const VALIDATION: usize = 10;
@@ -44,22 +44,15 @@ impl Split {
 
     /// `Σ ln sd` of the training rows' columns.
     pub fn log_jacobian(&self) -> f64 {
-        log_jacobian(self.train.view())
+        let log_unit =
+            |column: ArrayView1<f64>| column.iter().copied().collect::<ColumnSummary>().unit().ln();
+        self.train.columns().into_iter().map(log_unit).sum()
     }
 }
 
 /// How many of so many training rows are not for validation.
 pub(super) fn fitting_rows(train: usize) -> usize {
     train - train / VALIDATION
-}
-
-fn log_jacobian(rows: ArrayView2<f64>) -> f64 {
-    let summary = |column: ndarray::ArrayView1<f64>| {
-        let mut summary = ColumnSummary::default();
-        column.iter().for_each(|&value| summary.push(value));
-        summary.unit().ln()
-    };
-    rows.columns().into_iter().map(summary).sum()
 }
 
 /// Training rows in the order of learning, and test rows in file order.
@@ -106,7 +99,7 @@ mod tests {
     fn noise_does_not_change_who_is_tested() {
         let mut plan = plan_of(50, 5);
         let before = indices(&plan, &plan.sets[0], 2);
-        plan.sets[0].record.data += super::super::plan::DEQUANTIZED;
+        plan.sets[0].record.data += super::super::record::DEQUANTIZED;
         assert_eq!(indices(&plan, &plan.sets[0], 2), before);
         plan.seed += 1;
         assert_ne!(indices(&plan, &plan.sets[0], 2), before);

@@ -69,8 +69,6 @@ impl<'a> Trial<'a> {
             Way::Start => self.learn_start()?,
             Way::Online { tuned, algorithm } => self.learn_online(tuned, algorithm)?,
         };
-        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
-            learned.health;
         Ok(CellRecord {
             data: self.set.record.data.clone(),
             fold: self.fold,
@@ -84,7 +82,7 @@ impl<'a> Trial<'a> {
             log_jacobian: self.log_jacobian,
             start_seconds: learned.start_seconds,
             learn_seconds: learned.learn_seconds,
-            guarded: rows_out_of_range + pivots_raised + nu_floored + literal_steps_kept + components_damped,
+            guarded: learned.health.total(),
             marginals: self.marginals(&learned.mixture),
         })
     }

@@ -10,11 +10,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::LearnError;
+use super::columns::tame_summaries;
 use super::kmeans::kmeans;
-use super::summary::ColumnSummary;
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
+use crate::stats::ColumnSummary;
 
 /// Settings of batch EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,16 @@ pub struct EmFit {
     pub converged: bool,
 }
 
+impl EmFit {
+    /// The mean log-likelihood less the price per row that BIC puts on the mixture's free numbers, `p ln n / 2n`: by this
+    /// fits with several K to the same `rows` can be compared.
+    pub fn less_bic_price(&self, rows: usize) -> f64 {
+        let (k, dim) = (self.mixture.k(), self.mixture.dim());
+        let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+        self.mean_log_likelihood - free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+    }
+}
+
 /// EM from `settings.restarts` k-means++ starts, the best by likelihood. Columns are scaled first, so units do
 /// not matter, and values are held within ±1e100 standard deviations, so that no square overflows.
 pub fn fit_em(
@@ -83,8 +94,8 @@ impl ScaledRows {
         if k == 0 || rows.is_empty() {
             return Err(LearnError::TooFewRows { k, rows: rows.nrows() as u64 });
         }
-        let columns = ColumnSummary::of_rows(rows);
-        let scales: Vec<(f64, f64)> = columns.iter().map(|column| (column.centre(), column.unit())).collect();
+        let columns = tame_summaries(rows);
+        let scales: Vec<(f64, f64)> = columns.iter().map(|column| (column.mean, column.unit())).collect();
         let scaled = |i, j| {
             let (centre, unit): (f64, f64) = scales[j];
             ((rows[(i, j)] - centre) / unit).clamp(-1e100, 1e100)
@@ -132,7 +143,7 @@ impl ScaledRows {
             let mut covariance = gaussian.covariance().clone();
             covariance.change_units(&units);
             let mean =
-                gaussian.mean().iter().zip(&self.columns).map(|(m, c)| c.centre() + c.unit() * m).collect();
+                gaussian.mean().iter().zip(&self.columns).map(|(m, c)| c.mean + c.unit() * m).collect();
             Gaussian::new(mean, covariance).expect("means are within 1e100 units of the centre")
         };
         let components = fit.mixture.components().iter().map(unscaled).collect();

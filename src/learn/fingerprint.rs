@@ -12,15 +12,16 @@ pub struct Fingerprint(u64);
 impl Fingerprint {
     /// Adds a row. The order of rows does not matter, so a shard that is read again in another order is recognised.
     pub fn add_row(&mut self, row: &[f64]) {
-        let hash = row.iter().fold(SEED, |hash, value| mix(hash ^ value.to_bits()));
+        let hash = row.iter().fold(SEED, |hash, value| mix_bits(hash ^ value.to_bits()));
         self.0 = self.0.wrapping_add(hash);
     }
 
     /// Of some text.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let word = |chunk: &[u8]| chunk.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
-        let hash =
-            bytes.chunks(8).fold(mix(SEED ^ bytes.len() as u64), |hash, chunk| mix(hash ^ word(chunk)));
+        let hash = bytes
+            .chunks(8)
+            .fold(mix_bits(SEED ^ bytes.len() as u64), |hash, chunk| mix_bits(hash ^ word(chunk)));
         Fingerprint(hash)
     }
 }
@@ -28,7 +29,7 @@ impl Fingerprint {
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of splitmix64: every input bit reaches every output bit.
-fn mix(value: u64) -> u64 {
+pub(crate) fn mix_bits(value: u64) -> u64 {
     let value = value.wrapping_add(SEED);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

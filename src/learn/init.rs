@@ -5,13 +5,19 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::LearnError;
+use super::columns::tame_summaries;
 use super::em::{EmFit, EmSettings, ScaledRows};
-use super::summary::ColumnSummary;
 use crate::dist::GaussianMixture;
+use crate::stats::ColumnSummary;
 
 /// Least variance of a column given the columns before it, in units of the column's variance: every learner's
 /// guard against columns that are discrete, constant or functions of others.
 pub const RELATIVE_FLOOR: f64 = 1e-6;
+
+/// [`RELATIVE_FLOOR`] of a column in its own units.
+pub(crate) fn variance_floor(column: &ColumnSummary) -> f64 {
+    (RELATIVE_FLOOR * column.unit() * column.unit()).clamp(1e-300, 1e300)
+}
 
 /// A mixture fitted to the first rows, from which every online learner begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +44,7 @@ pub struct StartRows {
 impl StartRows {
     /// Takes the first rows.
     pub fn new(rows: ArrayView2<f64>) -> Result<Self, LearnError> {
-        let floor = ColumnSummary::of_rows(rows).iter().map(ColumnSummary::floor).collect();
+        let floor = tame_summaries(rows).iter().map(variance_floor).collect();
         Ok(StartRows { rows: ScaledRows::new(rows, 1)?, floor })
     }
 

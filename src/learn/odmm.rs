@@ -1,5 +1,6 @@
 //! oDMM: shards learned apart from a shared warm-up posterior, and merged by the product of posteriors over it.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
@@ -146,6 +147,7 @@ impl Method for OdmmSettings {
             warmup: state.warmup,
             rows: state.rows,
             shards,
+            merged: OnceCell::new(),
         }))
     }
 
@@ -171,6 +173,8 @@ struct Odmm {
     warmup: u64,
     rows: u64,
     shards: Vec<Box<dyn OnlineLearner>>,
+    /// The shards merged, from when somebody asks for it until more rows come.
+    merged: OnceCell<(Posterior, MergeReport)>,
 }
 
 /// One shard's part of a block, while workers take turns at it.
@@ -210,18 +214,25 @@ impl Odmm {
         }
     }
 
-    fn posteriors(&self) -> Vec<Posterior> {
-        self.shards.iter().map(|shard| posterior_of(shard.as_ref())).collect()
+    fn merged(&self) -> &(Posterior, MergeReport) {
+        self.merged.get_or_init(|| {
+            let common = posterior_of(self.warming.as_ref());
+            if self.shards.is_empty() {
+                return (common, MergeReport::default());
+            }
+            let posteriors: Vec<_> = self.shards.iter().map(|shard| posterior_of(shard.as_ref())).collect();
+            merge(&common, &posteriors.iter().collect::<Vec<_>>())
+        })
     }
+}
 
-    fn merged(&self) -> (Posterior, MergeReport) {
-        let common = posterior_of(self.warming.as_ref());
-        if self.shards.is_empty() {
-            return (common, MergeReport::default());
-        }
-        let posteriors = self.posteriors();
-        merge(&common, &posteriors.iter().collect::<Vec<_>>())
-    }
+/// What had to be guarded in the warm-up and in the shards, and when they were merged.
+pub(super) fn health_of_all(
+    common: Health,
+    shards: impl Iterator<Item = Health>,
+    merged: &MergeReport,
+) -> Health {
+    Health { components_damped: merged.damped(), ..shards.fold(common, |sum, health| sum + health) }
 }
 
 /// Workers take a shard from the queue, learn a piece of its rows, and put it back at the end. Each shard's rows are
@@ -256,13 +267,8 @@ fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
 }
 
 impl OnlineLearner for Odmm {
-    fn observe(&mut self, row: &[f64]) -> Option<f64> {
-        let mut score = Prequential::default();
-        self.observe_block(row, &mut score);
-        score.mean()
-    }
-
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+        self.merged.take();
         let warm = (self.warmup.saturating_sub(self.rows) as usize).saturating_mul(self.dim).min(rows.len());
         let (shared, apart) = rows.split_at(warm);
         self.warming.observe_block(shared, score);
@@ -293,7 +299,7 @@ impl OnlineLearner for Odmm {
         else {
             unreachable!("the warm-up is oBMM")
         };
-        let (posterior, merged) = self.merged();
+        let (posterior, merged) = self.merged().clone();
         let state_of = |shard: &dyn OnlineLearner| {
             let LearnerState::Bayes { posterior, working, .. } = shard.state() else {
                 unreachable!("the shards are oBMM")
@@ -314,9 +320,7 @@ impl OnlineLearner for Odmm {
     }
 
     fn health(&self) -> Health {
-        let all = self.shards.iter().map(|shard| shard.health());
-        let mut health = all.fold(self.warming.health(), |sum, health| sum + health);
-        health.components_damped = self.merged().1.damped();
-        health
+        let shards = self.shards.iter().map(|shard| shard.health());
+        health_of_all(self.warming.health(), shards, &self.merged().1)
     }
 }

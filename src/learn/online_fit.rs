@@ -5,13 +5,14 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
-use super::summary::{ColumnFault, ColumnSummary, find_column_faults};
 use super::{
-    Algorithm, Fingerprint, Health, LearnError, LearnerState, ObmmSettings, OnlineLearner, StartRows,
-    default_init_rows,
+    Algorithm, CandidateState, Fingerprint, FitState, Health, LearnError, ObmmSettings, OnlineLearner,
+    Prequential, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
+use crate::stats::ColumnSummary;
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,73 +91,6 @@ pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixtu
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
     pass.mixture()
-}
-
-/// Sum of the log-densities that rows got just before they were learned: an online estimate of the log marginal
-/// likelihood. Rows that the start was fitted to do not count.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prequential {
-    /// Rows in the sum.
-    pub rows: u64,
-    /// The sum.
-    pub log_likelihood: f64,
-}
-
-impl Prequential {
-    /// Mean over the rows, `None` if there were none.
-    pub fn mean(&self) -> Option<f64> {
-        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
-    }
-
-    pub(super) fn add(&mut self, evidence: Option<f64>) {
-        if let Some(evidence) = evidence {
-            self.rows += 1;
-            self.log_likelihood += evidence;
-        }
-    }
-}
-
-/// One K of a pass, as it can be saved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CandidateState {
-    /// What it has learned.
-    pub learned: LearnerState,
-    /// Its prequential score.
-    pub prequential: Prequential,
-    /// What had to be guarded.
-    pub health: Health,
-}
-
-/// A pass, as it can be saved and gone on with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FitState {
-    /// Rows seen.
-    pub rows: u64,
-    /// A summary of each column.
-    pub columns: Vec<ColumnSummary>,
-    /// Least variance of each column given the columns before it.
-    pub floor: Vec<f64>,
-    /// The rows themselves while there are too few for the start; then the candidates are provisional.
-    pub pending: Option<Vec<f64>>,
-    /// One for each K.
-    pub candidates: Vec<CandidateState>,
-    /// Of the rows seen, where they are a shard's.
-    pub fingerprint: Option<Fingerprint>,
-}
-
-impl FitState {
-    /// The index of the K with the best prequential score (the smallest K where there is none).
-    pub fn best(&self) -> usize {
-        let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
-        (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
-    }
-
-    /// The mixture of that K.
-    pub fn mixture(&self) -> GaussianMixture {
-        self.candidates[self.best()].learned.estimate()
-    }
 }
 
 /// One pass under way.
@@ -303,7 +237,7 @@ impl OnlineFit {
                 return Ok(());
             }
             self.faults = find_column_faults(as_rows(buffer, self.dim));
-            self.start_columns = ColumnSummary::of_rows(as_rows(buffer, self.dim));
+            self.start_columns = tame_summaries(as_rows(buffer, self.dim));
             let learning = self.settings.start(buffer, self.dim)?;
             self.stage = Stage::Learning(learning);
             values = rest;

@@ -1,6 +1,6 @@
 //! Whether the rows that the start was made from are like those that came after them.
 
-use super::ColumnSummary;
+use crate::stats::ColumnSummary;
 
 /// A column whose mean over the first rows lies far from its mean over the later ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,22 +41,16 @@ pub(super) fn find_shifts(start: &[ColumnSummary], all: &[ColumnSummary]) -> Vec
 mod tests {
     use super::*;
 
-    fn summary(values: impl Iterator<Item = f64>) -> ColumnSummary {
-        let mut summary = ColumnSummary::default();
-        values.for_each(|value| summary.push(value));
-        summary
-    }
-
     #[test]
     fn sorted_rows_are_noticed_and_mixed_ones_are_not() {
         let mixed = |i: u32| f64::from(i.wrapping_mul(2654435761) >> 16);
         let sorted = |i: u32| f64::from(i / 10) + 1e-3 * mixed(i);
         let shifts = |value: &dyn Fn(u32) -> f64| {
-            find_shifts(&[summary((0..500).map(value))], &[summary((0..5000).map(value))])
+            find_shifts(&[(0..500).map(value).collect()], &[(0..5000).map(value).collect()])
         };
         assert_eq!(shifts(&mixed), []);
         assert!(shifts(&sorted)[0].deviations > 1.0);
         assert_eq!(shifts(&|_| 3.0), []);
-        assert_eq!(find_shifts(&[summary((0..500).map(sorted))], &[summary((0..510).map(sorted))]), []);
+        assert_eq!(find_shifts(&[(0..500).map(sorted).collect()], &[(0..510).map(sorted).collect()]), []);
     }
 }

@@ -8,12 +8,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::merge::merge;
-use super::odmm::{OdmmSettings, ShardState, ShardedState};
+use super::method::foreign_state;
+use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
 use super::{
-    Algorithm, CandidateState, ColumnSummary, FitSettings, FitState, Health, LearnError, LearnerState,
-    OnlineFit, Prequential,
+    Algorithm, CandidateState, FitSettings, FitState, Health, LearnError, LearnerState, OnlineFit,
+    Prequential,
 };
 use crate::dist::Posterior;
+use crate::stats::ColumnSummary;
 
 /// The warm-up of oDMM over shares: a pass over the first rows of the first share.
 pub struct WarmUp {
@@ -115,7 +117,7 @@ impl CommonGround {
     fn odmm(&self) -> Result<OdmmSettings, LearnError> {
         match self.settings.algorithm {
             Algorithm::Odmm(odmm) => Ok(odmm),
-            _ => Err(LearnError::State("it was made by another algorithm".into())),
+            _ => Err(foreign_state()),
         }
     }
 
@@ -128,43 +130,22 @@ impl CommonGround {
         &self.settings
     }
 
+    fn new_shard(&self) -> FitState {
+        let common = self.candidates.iter().map(|candidate| candidate.common.clone());
+        FitState::of_new_shard(self.floor.clone(), common)
+    }
+
     /// The pass of a further shard over its share.
     pub fn shard(&self) -> Result<OnlineFit, LearnError> {
-        let begin = |CommonPrior { common, .. }: &CommonPrior| CandidateState {
-            learned: LearnerState::Bayes {
-                prior: common.clone(),
-                posterior: common.clone(),
-                working: Vec::new(),
-            },
-            prequential: Prequential::default(),
-            health: Health::default(),
-        };
-        let state = FitState {
-            rows: 0,
-            columns: vec![ColumnSummary::default(); self.floor.len()],
-            floor: self.floor.clone(),
-            pending: None,
-            candidates: self.candidates.iter().map(begin).collect(),
-            fingerprint: None,
-        };
-        OnlineFit::restore(self.shard_settings(self.odmm()?), state)
+        OnlineFit::restore(self.shard_settings(self.odmm()?), self.new_shard())
     }
 
     /// What a shard has found, once its share is learned.
     pub fn findings(&self, pass: &OnlineFit) -> Result<ShardFindings, LearnError> {
         // A share may be empty; then the shard has found what it began from.
-        let (rows, columns, candidates) = if pass.rows() == 0 {
-            let begun = self.candidates.iter().map(|candidate| ShardCandidate {
-                shard: shard_state(candidate.common.clone(), Health::default()),
-                prequential: Prequential::default(),
-            });
-            (0, vec![ColumnSummary::default(); self.floor.len()], begun.collect())
-        } else {
-            let state = pass.state()?;
-            let found = state.candidates.into_iter().map(shard_candidate);
-            (state.rows, state.columns, found.collect::<Result<_, _>>()?)
-        };
-        Ok(ShardFindings { rows, columns, candidates })
+        let state = if pass.rows() == 0 { self.new_shard() } else { pass.state()? };
+        let candidates = state.candidates.into_iter().map(shard_candidate).collect::<Result<_, _>>()?;
+        Ok(ShardFindings { rows: state.rows, columns: state.columns, candidates })
     }
 
     /// The state of the whole run: the shards' posteriors merged in their order.
@@ -196,13 +177,9 @@ impl CommonGround {
         let found: Vec<&ShardCandidate> = findings.iter().map(|found| &found.candidates[nth]).collect();
         let posteriors: Vec<&Posterior> = found.iter().map(|own| &own.shard.posterior).collect();
         let (posterior, merged) = merge(common, &posteriors);
-        let mut health = found.iter().fold(*common_health, |sum, own| sum + own.shard.health);
-        health.components_damped = merged.damped();
-        let mut prequential = Prequential::default();
-        for own in &found {
-            prequential.rows += own.prequential.rows;
-            prequential.log_likelihood += own.prequential.log_likelihood;
-        }
+        let health = health_of_all(*common_health, found.iter().map(|own| own.shard.health), &merged);
+        let scores = found.iter().map(|own| own.prequential);
+        let prequential = scores.fold(Prequential::default(), Prequential::joined);
         let learned = LearnerState::Sharded(Box::new(ShardedState {
             prior: prior.clone(),
             common: common.clone(),

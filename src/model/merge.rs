@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, ColumnSummary, Fingerprint, FitSettings, FitState, LearnerState, MergeReport, Prequential,
-    align, merge, permute,
+    Algorithm, Fingerprint, FitSettings, FitState, Health, LearnerState, MergeReport, Prequential, align,
+    merge, permute,
 };
+use crate::stats::ColumnSummary;
 
 /// Where a shard comes from: which prior it grew from, and which rows it has learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,18 +165,15 @@ impl Model {
             numbered: None,
             merged: None,
         };
-        let mut begun = self.clone();
-        begun.learned = LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() };
-        begun.prequential = Prequential::default();
-        begun.health = Default::default();
-        begun.rivals.clear();
-        begun.pending = None;
-        begun.rows = 0;
-        for column in &mut begun.columns {
-            column.summary = ColumnSummary::default();
-        }
-        begun.lineage = Some(lineage.clone());
-        let (settings, state) = begun.to_fit().expect("a model of obmm can go on");
+        let settings = FitSettings {
+            algorithm: self.algorithm.online().expect("a common prior is a model of obmm"),
+            ks: vec![prior.k()],
+            seed: self.seed,
+            init_rows: self.init_rows,
+        };
+        let floor = self.columns.iter().map(|column| column.floor).collect();
+        let mut state = FitState::of_new_shard(floor, [prior]);
+        state.fingerprint = Some(Fingerprint::default());
         Ok((settings, state, lineage))
     }
 }
@@ -192,11 +191,11 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     });
     let shards = shards.as_slice();
     let common = prior.common_prior()?;
+    let own = shards.iter().map(|(_, shard)| shard.common_prior()).collect::<Result<Vec<_>, _>>()?;
+    let orders: Vec<Vec<usize>> = own.par_iter().map(|own| align(common, own)).collect();
     let mut permuted = Vec::new();
     let mut posteriors = Vec::with_capacity(shards.len());
-    for (name, shard) in shards {
-        let own = shard.common_prior()?;
-        let order = align(common, own);
+    for (((name, _), own), order) in shards.iter().zip(own).zip(orders) {
         let in_order = order.iter().copied().eq(0..order.len());
         posteriors.push(if in_order || !realign { own.clone() } else { permute(own, &order) });
         if !in_order {
@@ -210,13 +209,9 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));
     model.columns = merged_columns(prior, shards);
-    model.prequential = Prequential::default();
-    model.health = Default::default();
-    for (_, shard) in shards {
-        model.prequential.rows = model.prequential.rows.saturating_add(shard.prequential.rows);
-        model.prequential.log_likelihood += shard.prequential.log_likelihood;
-        model.health = model.health + shard.health;
-    }
+    let scores = shards.iter().map(|(_, shard)| shard.prequential);
+    model.prequential = scores.fold(Prequential::default(), Prequential::joined);
+    model.health = shards.iter().fold(Health::default(), |sum, (_, shard)| sum + shard.health);
     model.health.components_damped = report.damped();
     let parts =
         shards.iter().flat_map(|(_, shard)| shard.lineage.iter().flat_map(|l| l.shards.iter().copied()));

@@ -9,8 +9,9 @@ use crate::cli::data_args::usage;
 use crate::cli::rivals::PairedSums;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
-use crate::learn::{ColumnSummary, EmSettings, find_column_faults, fit_em};
+use crate::learn::{EmSettings, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
+use crate::stats::ColumnSummary;
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
@@ -32,7 +33,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let mut fits = Vec::new();
     for k in args.ks() {
         let fit = fit_em(block.view(), k, args.seed, &settings)?;
-        let score = fit.mean_log_likelihood - bic_penalty(k, columns.names.len(), block.rows());
+        let score = fit.less_bic_price(block.rows());
         fits.push((fit.mixture, score));
     }
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].1 > fits[best].1 { i } else { best });
@@ -40,10 +41,8 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let scores: Vec<_> = fits.iter().map(|(mixture, score)| (mixture.k(), Some(*score))).collect();
     let candidates = CandidateResult::beside_the_best(&scores, best, sums.as_ref());
     let mixture = fits.swap_remove(best).0;
-    let mut summaries = vec![ColumnSummary::default(); columns.names.len()];
-    for row in block.iter() {
-        summaries.iter_mut().zip(row).for_each(|(summary, &value)| summary.push(value));
-    }
+    let summaries: Vec<ColumnSummary> =
+        block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
     let model = Model::from_mixture(mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
     let result =
         FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
@@ -61,10 +60,4 @@ fn paired_sums(fits: &[(GaussianMixture, f64)], block: &Block) -> PairedSums {
         sums.add(1.0, &by_mixture.iter().map(|scores| scores[row]).collect::<Vec<_>>());
     }
     sums
-}
-
-/// `p ln n / 2n`, the price of a mixture's free numbers per row.
-fn bic_penalty(k: usize, dim: usize, rows: usize) -> f64 {
-    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
-    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
 }

@@ -3,13 +3,12 @@ use rayon::prelude::*;
 
 use super::Synth;
 use crate::data::Block;
+use crate::stats::ColumnSummary;
 
 /// How well the true mixture does on rows drawn from it: no model can be expected to do better.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TrueLevel {
-    rows: u64,
-    mean: f64,
-    squares: f64,
+    scores: ColumnSummary,
     errors: f64,
 }
 
@@ -27,33 +26,29 @@ impl TrueLevel {
         let rows = scored.iter().flat_map(|(scores, shares)| scores.iter().zip(shares.outer_iter()));
         for (score, shares) in rows {
             let of_clusters = shares.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
-            let error = 1.0 - of_clusters.fold(0.0, f64::max);
-            self.rows += 1;
-            let deviation = score - self.mean;
-            self.mean += deviation / self.rows as f64;
-            self.squares += deviation * (score - self.mean);
-            self.errors += error;
+            self.errors += 1.0 - of_clusters.fold(0.0, f64::max);
+            self.scores.push(*score);
         }
     }
 
     /// Rows added.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.scores.count
     }
 
     /// Mean log-likelihood of a row.
     pub fn mean_log_likelihood(&self) -> f64 {
-        self.mean
+        self.scores.mean
     }
 
     /// Standard error of that mean.
     pub fn standard_error(&self) -> f64 {
-        (self.squares / self.rows.saturating_sub(1).max(1) as f64 / self.rows.max(1) as f64).sqrt()
+        self.scores.standard_error().unwrap_or(0.0)
     }
 
     /// How often the best guess of a row's cluster is wrong: the overlap of the clusters.
     pub fn bayes_error(&self) -> f64 {
-        (self.errors / self.rows.max(1) as f64).max(0.0)
+        (self.errors / self.rows().max(1) as f64).max(0.0)
     }
 }
 

@@ -1,85 +1,14 @@
-//! What is known of each column before any mixture: location, unit, and whether a density can be bounded there.
+//! What is known of each column before any mixture: where it is, its unit, and whether a density can be bounded there.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
-use serde::{Deserialize, Serialize};
 
-use super::RELATIVE_FLOOR;
 use crate::linalg::lower_inverse;
+use crate::stats::ColumnSummary;
 
-/// Count, mean and spread of one column, gathered row by row (Welford).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ColumnSummary {
-    /// Rows seen.
-    pub count: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Sum of squared deviations from the mean.
-    pub squares: f64,
-}
-
-impl ColumnSummary {
-    /// Adds one value. Squares that would overflow stay at the largest number there is.
-    pub fn push(&mut self, value: f64) {
-        self.count += 1;
-        let deviation = (value - self.mean).clamp(-f64::MAX, f64::MAX);
-        self.mean += deviation / self.count as f64;
-        self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
-    }
-
-    /// The summary of two sets of rows together.
-    pub fn joined(self, other: ColumnSummary) -> ColumnSummary {
-        if self.count == 0 || other.count == 0 {
-            return if self.count == 0 { other } else { self };
-        }
-        let count = self.count + other.count;
-        let share = other.count as f64 / count as f64;
-        let apart = other.mean - self.mean;
-        let between = apart * apart * self.count as f64 * share;
-        ColumnSummary {
-            count,
-            mean: self.mean + apart * share,
-            squares: (self.squares + other.squares + between).min(f64::MAX),
-        }
-    }
-
-    /// Standard deviation (by `n`, as scikit-learn's scaler has it).
-    pub fn standard_deviation(&self) -> f64 {
-        (self.squares / self.count.max(1) as f64).sqrt()
-    }
-
-    /// Where the column sits.
-    pub fn centre(&self) -> f64 {
-        self.mean
-    }
-
-    /// A positive length to measure the column by: its standard deviation, or its size where it is constant.
-    pub fn unit(&self) -> f64 {
-        let deviation = self.standard_deviation();
-        if !self.is_constant() {
-            deviation
-        } else if self.mean == 0.0 {
-            1.0
-        } else {
-            self.mean.abs()
-        }
-    }
-
-    /// The least variance that a column may have given the columns before it.
-    pub(crate) fn floor(&self) -> f64 {
-        (RELATIVE_FLOOR * self.unit() * self.unit()).clamp(1e-300, 1e300)
-    }
-
-    /// Whether the column does not vary beyond rounding.
-    pub fn is_constant(&self) -> bool {
-        !(self.standard_deviation() > 1e-13 * self.mean.abs())
-    }
-
-    /// Summaries of the columns of `rows`, without values so far out (a thousand times the middle half's width
-    /// from the median) that they alone would set the unit.
-    pub fn of_rows(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
-        rows.columns().into_iter().map(summary_without_wild_values).collect()
-    }
+/// Summaries of the columns of `rows`, without values so far out (a thousand times the middle half's width from the
+/// median) that they alone would set the unit.
+pub(super) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
+    rows.columns().into_iter().map(summary_without_wild_values).collect()
 }
 
 fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
@@ -89,9 +18,7 @@ fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
     let (low, middle, high) = (quantile(0.25), quantile(0.5), quantile(0.75));
     let reach = 1000.0 * (high - low);
     let tame = |value: &&f64| !(reach > 0.0) || (**value - middle).abs() <= reach;
-    let mut summary = ColumnSummary::default();
-    column.iter().filter(tame).for_each(|&value| summary.push(value));
-    summary
+    column.iter().filter(tame).copied().collect()
 }
 
 /// A column that leaves any density unbounded.
@@ -116,7 +43,7 @@ pub enum ColumnFault {
 /// The correlation matrix is factored column by column; a column whose variance, given those before it, is
 /// nothing but rounding depends on them, and its regression coefficients say on which.
 pub fn find_column_faults(rows: ArrayView2<f64>) -> Vec<ColumnFault> {
-    let columns = ColumnSummary::of_rows(rows);
+    let columns = tame_summaries(rows);
     let correlations = correlations(rows, &columns);
     let mut faults = Vec::new();
     let mut kept: Vec<usize> = Vec::new();
@@ -153,7 +80,7 @@ const COLLINEAR: f64 = 1e-9;
 fn correlations(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {
     let mut scaled = rows.to_owned();
     for (mut values, column) in scaled.columns_mut().into_iter().zip(columns) {
-        values.mapv_inplace(|value| ((value - column.centre()) / column.unit()).clamp(-1e3, 1e3));
+        values.mapv_inplace(|value| ((value - column.mean) / column.unit()).clamp(-1e3, 1e3));
     }
     scaled.t().dot(&scaled) / rows.nrows() as f64
 }
@@ -183,6 +110,6 @@ mod tests {
     #[test]
     fn one_wild_value_does_not_set_the_unit() {
         let rows = Array2::from_shape_fn((100, 1), |(i, _)| if i == 50 { 1e150 } else { (i % 7) as f64 });
-        assert!(ColumnSummary::of_rows(rows.view())[0].unit() < 3.0);
+        assert!(tame_summaries(rows.view())[0].unit() < 3.0);
     }
 }

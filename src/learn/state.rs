@@ -1,0 +1,256 @@
+//! What learners and passes know, as it can be saved and gone on from.
+
+use serde::{Deserialize, Serialize};
+
+use super::obmm::mean_matrix;
+use super::{Fingerprint, ShardedState};
+use crate::dist::{GaussianMixture, Posterior};
+use crate::linalg::{Factor, WorkingCopy};
+use crate::stats::ColumnSummary;
+
+/// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnerState {
+    /// A posterior, and the prior it grew from.
+    Bayes {
+        /// Before the first row.
+        prior: Posterior,
+        /// Now.
+        posterior: Posterior,
+        /// The working copies of the components' matrices; without them, new ones are made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        working: Vec<WorkingCopy>,
+    },
+    /// A point estimate, and the start it grew from.
+    Point {
+        /// Before the first row.
+        start: GaussianMixture,
+        /// Rows that the start was fitted to.
+        start_rows: u64,
+        /// Now.
+        mixture: GaussianMixture,
+        /// Rows learned since the start.
+        rows: u64,
+        /// See [`LearnerState::Bayes::working`](LearnerState::Bayes).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        working: Vec<WorkingCopy>,
+    },
+    /// Shards learned apart, and merged.
+    Sharded(Box<ShardedState>),
+}
+
+impl LearnerState {
+    /// The mixture as estimated.
+    pub fn estimate(&self) -> GaussianMixture {
+        match self {
+            LearnerState::Point { mixture, .. } => mixture.clone(),
+            LearnerState::Bayes { posterior, .. } => posterior.point_estimate(),
+            LearnerState::Sharded(state) => state.posterior.point_estimate(),
+        }
+    }
+
+    /// The posterior, where the learner has one.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self {
+            LearnerState::Bayes { posterior, .. } => Some(posterior),
+            LearnerState::Sharded(state) => Some(&state.posterior),
+            LearnerState::Point { .. } => None,
+        }
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.shape().0
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.shape().1
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            LearnerState::Point { mixture, .. } => (mixture.k(), mixture.dim()),
+            LearnerState::Bayes { posterior, .. } => (posterior.k(), posterior.dim()),
+            LearnerState::Sharded(state) => (state.posterior.k(), state.posterior.dim()),
+        }
+    }
+
+    /// Whether all its parts have one shape.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let shape = self.shape();
+        let fits = |posterior: &Posterior| (posterior.k(), posterior.dim()) == shape;
+        match self {
+            LearnerState::Point { start, .. } => (start.k(), start.dim()) == shape,
+            LearnerState::Bayes { prior, .. } => fits(prior),
+            LearnerState::Sharded(state) => {
+                fits(&state.prior)
+                    && fits(&state.common)
+                    && state.shards.iter().all(|shard| fits(&shard.posterior))
+            }
+        }
+    }
+
+    /// Whether its working copies, where it has any, are those of its matrices.
+    pub(crate) fn owns_its_working_copies(&self) -> bool {
+        match self {
+            LearnerState::Point { mixture, working, .. } => working_belongs(
+                working,
+                mixture.components().iter().map(|component| component.covariance().clone()),
+            ),
+            LearnerState::Bayes { posterior, working, .. } => {
+                working_belongs(working, mean_matrices(posterior))
+            }
+            LearnerState::Sharded(state) => {
+                working_belongs(&state.common_working, mean_matrices(&state.common))
+                    && state
+                        .shards
+                        .iter()
+                        .all(|shard| working_belongs(&shard.working, mean_matrices(&shard.posterior)))
+            }
+        }
+    }
+}
+
+fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor> {
+    posterior.components().iter().map(mean_matrix)
+}
+
+/// Whether these are working copies of those matrices, one each, or none at all.
+fn working_belongs(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
+    working.is_empty()
+        || working.len() == matrices.len()
+            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(&matrix))
+}
+
+/// What had to be guarded while learning. All zeros is the healthy case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Health {
+    /// Rows so far from every component that their squared distance overflowed: not learned.
+    pub rows_out_of_range: u64,
+    /// Times a column's variance given the columns before it was held at the floor.
+    pub pivots_raised: u64,
+    /// Times the projection asked for fewer degrees of freedom than a Wishart has.
+    pub nu_floored: u64,
+    /// Times the paper's literal equations had no solution and the old value was kept.
+    pub literal_steps_kept: u64,
+    /// Components whose product over the shards was improper and had to be damped.
+    pub components_damped: u64,
+}
+
+impl Health {
+    /// All of it, added up.
+    pub fn total(&self) -> u64 {
+        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
+            self;
+        rows_out_of_range + pivots_raised + nu_floored + literal_steps_kept + components_damped
+    }
+}
+
+impl std::ops::Add for Health {
+    type Output = Health;
+
+    fn add(self, other: Health) -> Health {
+        Health {
+            rows_out_of_range: self.rows_out_of_range.saturating_add(other.rows_out_of_range),
+            pivots_raised: self.pivots_raised.saturating_add(other.pivots_raised),
+            nu_floored: self.nu_floored.saturating_add(other.nu_floored),
+            literal_steps_kept: self.literal_steps_kept.saturating_add(other.literal_steps_kept),
+            components_damped: self.components_damped.saturating_add(other.components_damped),
+        }
+    }
+}
+
+/// Sum of the log-densities that rows got just before they were learned: an online estimate of the log marginal
+/// likelihood. Rows that the start was fitted to do not count.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prequential {
+    /// Rows in the sum.
+    pub rows: u64,
+    /// The sum.
+    pub log_likelihood: f64,
+}
+
+impl Prequential {
+    /// Mean over the rows, `None` if there were none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
+    }
+
+    /// The score of two sets of rows together.
+    pub fn joined(self, other: Prequential) -> Prequential {
+        Prequential {
+            rows: self.rows.saturating_add(other.rows),
+            log_likelihood: self.log_likelihood + other.log_likelihood,
+        }
+    }
+
+    pub(super) fn add(&mut self, evidence: Option<f64>) {
+        if let Some(evidence) = evidence {
+            self.rows += 1;
+            self.log_likelihood += evidence;
+        }
+    }
+}
+
+/// One K of a pass, as it can be saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateState {
+    /// What it has learned.
+    pub learned: LearnerState,
+    /// Its prequential score.
+    pub prequential: Prequential,
+    /// What had to be guarded.
+    pub health: Health,
+}
+
+/// A pass, as it can be saved and gone on with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitState {
+    /// Rows seen.
+    pub rows: u64,
+    /// A summary of each column.
+    pub columns: Vec<ColumnSummary>,
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    /// The rows themselves while there are too few for the start; then the candidates are provisional.
+    pub pending: Option<Vec<f64>>,
+    /// One for each K.
+    pub candidates: Vec<CandidateState>,
+    /// Of the rows seen, where they are a shard's.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl FitState {
+    /// A shard before its first row: what it begins from, one posterior for each K.
+    pub(crate) fn of_new_shard(floor: Vec<f64>, common: impl IntoIterator<Item = Posterior>) -> Self {
+        let begin = |prior: Posterior| CandidateState {
+            learned: LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() },
+            prequential: Prequential::default(),
+            health: Health::default(),
+        };
+        FitState {
+            rows: 0,
+            columns: vec![ColumnSummary::default(); floor.len()],
+            floor,
+            pending: None,
+            candidates: common.into_iter().map(begin).collect(),
+            fingerprint: None,
+        }
+    }
+
+    /// The index of the K with the best prequential score (the smallest K where there is none).
+    pub fn best(&self) -> usize {
+        let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
+        (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
+    }
+
+    /// The mixture of that K.
+    pub fn mixture(&self) -> GaussianMixture {
+        self.candidates[self.best()].learned.estimate()
+    }
+}

@@ -1,0 +1,192 @@
+//! Writing a model file, and reading one with all the checks that it needs.
+
+use std::cell::Cell;
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::format::ModelFormatter;
+use super::seal::{Seal, Sum, Summing, expected_digits};
+use super::{Column, Model, Recipe};
+use crate::learn::LearnerState;
+
+/// The version of the format that this library writes, and the highest that it reads.
+///
+/// Versions differ in the working copies of the components' matrices: 1 has none, and those of 2 are left aside.
+pub const VERSION: u32 = 3;
+/// What the file says that it is.
+pub(crate) const FORMAT: &str = "gmm-bmm model";
+/// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// Why a file is not a usable model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The file could not be read at all.
+    #[error("it cannot be read: {0}")]
+    Read(#[from] io::Error),
+    /// Not even the beginning of one.
+    #[error("it is not a model file{looks}: a model file is made by 'gmm-bmm fit'")]
+    NotAModel {
+        /// What it looks like instead, if that can be told, in words that follow it.
+        looks: &'static str,
+    },
+    /// Not JSON of the right shape, or a value out of range.
+    #[error("it is damaged or not a model file: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// Some other JSON.
+    #[error("it is not a gmm-bmm model file: its format says '{0}'")]
+    OtherFormat(String),
+    /// Written by a later version of the tool.
+    #[error(
+        "it has version {0} of the format and this tool reads up to {VERSION}: use the gmm-bmm that wrote it, or a later one"
+    )]
+    LaterVersion(u32),
+    /// Parts that do not fit together.
+    #[error("it is damaged: {0}")]
+    Inconsistent(String),
+    /// Well formed, but not what was written.
+    #[error(
+        "its content does not have its checksum, so it was damaged or edited since it was written: use an intact copy, or, if \
+         the change is meant, remove the last member, \"checksum\" (and the comma before it)"
+    )]
+    Checksum,
+    /// A file without end, or one that no mixture fills.
+    #[error("it is larger than 2 GiB, or not a model file")]
+    TooLarge,
+}
+
+impl Model {
+    /// Writes the model as JSON, with a checksum at its end.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        self.check().map_err(io::Error::other)?;
+        let sum = Cell::new(Sum::new());
+        let summing = Summing { to: &mut to, sum: &sum };
+        let mut serializer = serde_json::Serializer::with_formatter(summing, ModelFormatter::new(&sum));
+        self.serialize(&mut serializer).map_err(io::Error::from)?;
+        to.write_all(b"\n")
+    }
+
+    /// Reads a model and checks all of it.
+    pub fn read(from: impl Read) -> Result<Self, ModelError> {
+        Model::read_sealed(from).map(|(model, _)| model)
+    }
+
+    /// Reads a model and checks all of it; says too whether there was a checksum to check it by.
+    pub fn read_sealed(from: impl Read) -> Result<(Self, Seal), ModelError> {
+        let text = read_object(from)?;
+        #[derive(Deserialize)]
+        struct Heading {
+            format: String,
+            version: u32,
+        }
+        let heading: Heading = serde_json::from_slice(&text)?;
+        if heading.format != FORMAT {
+            return Err(ModelError::OtherFormat(heading.format));
+        }
+        if heading.version > VERSION {
+            return Err(ModelError::LaterVersion(heading.version));
+        }
+        // The checks with the more telling words come first.
+        let mut model: Model = if heading.version < VERSION {
+            let mut value = serde_json::from_slice(&text)?;
+            remove_working_copies(&mut value);
+            serde_json::from_value(value)?
+        } else {
+            serde_json::from_slice(&text)?
+        };
+        model.check()?;
+        match model.checksum.take() {
+            None => Ok((model, Seal::Missing)),
+            Some(digits) if expected_digits(&text).as_ref() == Some(&digits) => Ok((model, Seal::Intact)),
+            Some(_) => Err(ModelError::Checksum),
+        }
+    }
+
+    /// What the parts' own checks cannot see: that they fit together.
+    fn check(&self) -> Result<(), ModelError> {
+        let inconsistent = |what: String| Err(ModelError::Inconsistent(what));
+        let dim = self.columns.len();
+        for learned in std::iter::once(&self.learned).chain(self.rivals.iter().map(|rival| &rival.learned)) {
+            if learned.dim() != dim || !learned.is_consistent() {
+                return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
+            }
+            if !learned.owns_its_working_copies() {
+                return inconsistent(
+                    "a working copy is not that of its component's matrix: where matrices were changed, \
+                     leave out 'working'"
+                        .into(),
+                );
+            }
+            let belongs = match self.algorithm {
+                Recipe::Online(algorithm) => algorithm.makes(learned),
+                Recipe::Em(_) | Recipe::Truth => matches!(learned, LearnerState::Point { .. }),
+            };
+            if !belongs {
+                return inconsistent(format!(
+                    "algorithm {} does not make such a state",
+                    self.algorithm.name()
+                ));
+            }
+        }
+        if let Some(algorithm) = self.algorithm.online() {
+            algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
+        }
+        for Column { name, summary, floor } in &self.columns {
+            if !(1e-300..=1e300).contains(floor) {
+                return inconsistent(format!("the floor of column '{name}' is {floor}"));
+            }
+            let sound = summary.mean.is_finite() && summary.squares.is_finite() && summary.squares >= 0.0;
+            if !sound || summary.count > self.rows {
+                return inconsistent(format!(
+                    "the summary of column '{name}' is not that of {} rows",
+                    self.rows
+                ));
+            }
+        }
+        if !self.prequential.log_likelihood.is_finite() {
+            return inconsistent("its prequential score is not a number".into());
+        }
+        match &self.pending {
+            Some(values) if Some(values.len() as u64) != self.rows.checked_mul(dim as u64) => {
+                inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
+            }
+            Some(values) if values.iter().any(|value| !value.is_finite()) => {
+                inconsistent("a row that it holds is not of numbers".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes the working copies out of a file of an earlier version; what they are copies of is enough to go on.
+fn remove_working_copies(value: &mut serde_json::Value) {
+    if let Some(members) = value.as_object_mut() {
+        members.retain(|name, _| name != "working" && name != "common_working");
+        members.values_mut().for_each(remove_working_copies);
+    }
+    if let Some(elements) = value.as_array_mut() {
+        elements.iter_mut().for_each(remove_working_copies);
+    }
+}
+
+/// All of a text that begins like a JSON object, and no more than a model can have.
+fn read_object(mut from: impl Read) -> Result<Vec<u8>, ModelError> {
+    let mut text = Vec::new();
+    from.by_ref().take(4096).read_to_end(&mut text)?;
+    if text.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ModelError::NotAModel { looks: looks_like(&text) });
+    }
+    from.take(MOST_BYTES).read_to_end(&mut text)?;
+    if text.len() as u64 >= MOST_BYTES { Err(ModelError::TooLarge) } else { Ok(text) }
+}
+
+/// What the beginning of a file that is no model looks like.
+fn looks_like(text: &[u8]) -> &'static str {
+    let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    match std::str::from_utf8(first_line) {
+        _ if text.is_empty() => ", it is empty",
+        Ok(line) if line.contains([',', ';', '\t']) => ", it looks like a CSV",
+        _ => "",
+    }
+}

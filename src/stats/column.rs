@@ -1,0 +1,83 @@
+use serde::{Deserialize, Serialize};
+
+/// Count, mean and spread of the values of one column, gathered one by one (Welford).
+///
+/// ```
+/// use gmm_bmm::stats::ColumnSummary;
+///
+/// let summary: ColumnSummary = [1.0, 3.0].into_iter().collect();
+/// assert_eq!((summary.count, summary.mean, summary.standard_deviation()), (2, 2.0, 1.0));
+/// assert_eq!(summary.standard_error(), Some(1.0));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnSummary {
+    /// Values seen.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Sum of squared deviations from the mean.
+    pub squares: f64,
+}
+
+impl ColumnSummary {
+    /// Adds one value. Squares that would overflow stay at the largest number there is.
+    pub fn push(&mut self, value: f64) {
+        self.count += 1;
+        let deviation = (value - self.mean).clamp(-f64::MAX, f64::MAX);
+        self.mean += deviation / self.count as f64;
+        self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
+    }
+
+    /// The summary of two sets of rows together.
+    pub fn joined(self, other: ColumnSummary) -> ColumnSummary {
+        if self.count == 0 || other.count == 0 {
+            return if self.count == 0 { other } else { self };
+        }
+        let count = self.count + other.count;
+        let share = other.count as f64 / count as f64;
+        let apart = other.mean - self.mean;
+        let between = apart * apart * self.count as f64 * share;
+        ColumnSummary {
+            count,
+            mean: self.mean + apart * share,
+            squares: (self.squares + other.squares + between).min(f64::MAX),
+        }
+    }
+
+    /// Standard deviation (by `n`, as scikit-learn's scaler has it).
+    pub fn standard_deviation(&self) -> f64 {
+        (self.squares / self.count.max(1) as f64).sqrt()
+    }
+
+    /// Standard error of the mean, `None` for fewer than two values.
+    pub fn standard_error(&self) -> Option<f64> {
+        let n = self.count as f64;
+        (self.count > 1).then(|| (self.squares / (n - 1.0) / n).sqrt())
+    }
+
+    /// A positive length to measure the column by: its standard deviation, or its size where it is constant.
+    pub fn unit(&self) -> f64 {
+        let deviation = self.standard_deviation();
+        if !self.is_constant() {
+            deviation
+        } else if self.mean == 0.0 {
+            1.0
+        } else {
+            self.mean.abs()
+        }
+    }
+
+    /// Whether the column does not vary beyond rounding.
+    pub fn is_constant(&self) -> bool {
+        !(self.standard_deviation() > 1e-13 * self.mean.abs())
+    }
+}
+
+impl FromIterator<f64> for ColumnSummary {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut summary = ColumnSummary::default();
+        values.into_iter().for_each(|value| summary.push(value));
+        summary
+    }
+}
