@@ -54,7 +54,7 @@ impl Posterior {
         self.components[0].dim()
     }
 
-    /// The paper's `Θ̂ = E[Θ]`: expected weights, means and precisions.
+    /// The expected weights, means and covariances.
     pub fn point_estimate(&self) -> GaussianMixture {
         let components = self.components.iter().map(NormalWishart::point_estimate).collect();
         Mixture::new(self.a.mean(), components).expect("a posterior has a mixture's shape")

@@ -5,7 +5,7 @@ use super::curve::spaced;
 use super::record::CurveRecord;
 use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
-use crate::learn::{Algorithm, FitSettings, LearnError, ObmmSettings, OnlineFit};
+use crate::learn::{FitSettings, LearnError, OnlineFit};
 
 /// What went wrong on the way to Figure 1.
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +26,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     let synth = Synth::new(spec)?;
     let mut test = Block::new(dim);
     read_rows(&mut synth.test(test_rows), test_rows, &mut test);
-    let settings = FitSettings {
-        algorithm: Algorithm::Obmm(ObmmSettings::default()),
-        ks: vec![k],
-        seed,
-        init_rows: None,
-    };
-    let mut fit = OnlineFit::new(dim, settings)?;
+    let mut fit = OnlineFit::new(dim, FitSettings { seed, ..FitSettings::obmm([k]) })?;
     let mut training = synth.training();
     let mut block = Block::new(dim);
     let mut points = Vec::new();
@@ -40,7 +34,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
         read_rows(&mut training, target as u64 - fit.rows(), &mut block);
         fit.observe(block.view())?;
         if fit.has_started() || target as u64 == rows {
-            points.push((fit.rows(), fit.state()?.candidates[0].learned.estimate().score(test.view())));
+            points.push((fit.rows(), fit.mixture()?.score(test.view())));
         }
     }
     let level = Some(("true model".to_string(), synth.truth().score(test.view())));

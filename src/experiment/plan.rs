@@ -8,12 +8,7 @@ use super::contender::Contender;
 use super::error::ExperimentError;
 use super::record::{CellRecord, CellSettings, DataRecord, Record};
 use super::split::{Split, fitting_rows};
-
-/// What the names of sets with noise in their discrete columns end in.
-pub(crate) const DEQUANTIZED: &str = "+dequantized";
-
-/// What the names of sets that stand in for others end in.
-pub(crate) const STAND_IN: &str = "-stand-in";
+use crate::learn::mix_bits;
 
 /// A data set with its rows.
 #[derive(Debug, Clone)]
@@ -24,27 +19,6 @@ pub struct PlannedSet {
     pub rows: Array2<f64>,
     /// Test rows of their own.
     pub test: Option<Array2<f64>>,
-}
-
-impl DataRecord {
-    /// The same set with noise in some columns, each with its quantum.
-    pub fn dequantized(&self, columns: Vec<(String, f64)>) -> DataRecord {
-        let data = format!("{}{DEQUANTIZED}", self.data);
-        DataRecord { data, dequantized: columns, ..self.clone() }
-    }
-
-    /// The name in the catalogue, if it is there: without what was done to the set.
-    pub(crate) fn catalogue_name(&self) -> &str {
-        let plain = self.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.data);
-        plain.strip_suffix(STAND_IN).unwrap_or(plain)
-    }
-}
-
-impl PlannedSet {
-    /// The name without what was done to the set, so that the folds of both forms are the same.
-    pub(super) fn base_name(&self) -> &str {
-        self.record.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.record.data)
-    }
 }
 
 /// What is to be compared.
@@ -193,7 +167,7 @@ impl Plan {
 
     /// A seed for one purpose, of its own for each data set.
     pub(super) fn seed_of(&self, set: &PlannedSet, purpose: &str) -> u64 {
-        derived_seed(self.seed, &format!("{}/{purpose}", set.base_name()))
+        derived_seed(self.seed, &format!("{}/{purpose}", set.record.name_without_noise()))
     }
 }
 
@@ -233,13 +207,9 @@ pub(super) fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
 
 /// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
 /// spreads every bit.
-pub(crate) fn derived_seed(seed: u64, words: &str) -> u64 {
+fn derived_seed(seed: u64, words: &str) -> u64 {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = seed.to_le_bytes().into_iter().chain(words.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv);
-    let mut mixed = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    mix_bits(seed.to_le_bytes().into_iter().chain(words.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv))
 }
 
 #[cfg(test)]

@@ -87,6 +87,31 @@ pub struct DataRecord {
     pub sample: Option<Vec<Vec<f64>>>,
 }
 
+/// What the names of sets with noise in their discrete columns end in.
+pub(super) const DEQUANTIZED: &str = "+dequantized";
+
+/// What the names of sets that stand in for others end in.
+pub(crate) const STAND_IN: &str = "-stand-in";
+
+impl DataRecord {
+    /// The same set with noise in some columns, each with its quantum.
+    pub fn dequantized(&self, columns: Vec<(String, f64)>) -> DataRecord {
+        let data = format!("{}{DEQUANTIZED}", self.data);
+        DataRecord { data, dequantized: columns, ..self.clone() }
+    }
+
+    /// The name without what was done to the set, so that the folds of both forms are the same.
+    pub(super) fn name_without_noise(&self) -> &str {
+        self.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.data)
+    }
+
+    /// The name in the catalogue, if it is there.
+    pub(crate) fn catalogue_name(&self) -> &str {
+        let plain = self.name_without_noise();
+        plain.strip_suffix(STAND_IN).unwrap_or(plain)
+    }
+}
+
 /// One learner with one K on one fold of one data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellRecord {

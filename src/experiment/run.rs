@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ndarray::s;
 
-use super::contender::Contender;
 use super::curve::{CurveJob, draw, missing_curves};
 use super::error::ExperimentError;
 use super::plan::{Cell, Plan, PlannedSet};
@@ -56,7 +55,9 @@ pub fn run(
     };
     let sets = plan.sets.iter().map(|set| with_sample(plan, set));
     for set in sets.chain(plan.missing.iter().cloned()) {
-        let known = |record: &Record| matches!(record, Record::Data(data) if data.data == set.data && data.missing.is_some() == set.missing.is_some());
+        let same =
+            |data: &DataRecord| data.data == set.data && data.missing.is_some() == set.missing.is_some();
+        let known = |record: &Record| matches!(record, Record::Data(data) if same(data));
         if !earlier.iter().any(known) {
             keep(Record::Data(set))?;
         }
@@ -181,7 +182,6 @@ fn run_curves(plan: &Plan, job: &CurveJob, out: &Out) -> Result<(), ExperimentEr
 
 fn failure(plan: &Plan, cell: &Cell, source: LearnError) -> ExperimentError {
     let &Cell { set, fold, k, contender } = cell;
-    let contender: Contender = contender;
     ExperimentError::Learn { data: plan.sets[set].record.data.clone(), fold: fold + 1, contender, k, source }
 }
 
