@@ -59,7 +59,7 @@ fn bytes_are_counted_as_they_are_in_the_files() {
     let packed = gzip(text.as_bytes());
     let first = write(directory.path(), "first.csv", text.as_bytes());
     let second = write(directory.path(), "second", &packed);
-    let mut stream = CsvStream::open(vec![first.into(), second.into()], options()).unwrap();
+    let mut stream = CsvStream::open(vec![Input::File(first), Input::File(second)], options()).unwrap();
     let size = (text.len() + packed.len()) as u64;
     assert_eq!(stream.total_bytes(), Some(size));
     assert!(drain(&mut stream, 999).unwrap() == [expected.clone(), expected].concat());
@@ -107,7 +107,7 @@ fn files_that_cannot_be_read_fail_at_once_even_if_they_come_last() {
     let good = write(directory.path(), "good.csv", b"x\n1\n");
     let empty = write(directory.path(), "empty.csv", b"");
     let with = |path: &Path| {
-        let inputs = vec![good.clone().into(), Input::File(path.to_path_buf())];
+        let inputs = vec![Input::File(good.clone()), Input::File(path.to_path_buf())];
         CsvStream::open(inputs, options()).err().expect("an error was due")
     };
     assert!(matches!(with(&directory.path().join("none.csv")), DataError::Missing { .. }));

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -60,16 +60,18 @@ pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteC
     Some(DiscreteColumn { column, quantum })
 }
 
-/// Adds noise, uniform within half a quantum on either side, to the columns named. The noise of a column follows
-/// from the seed and the column's number alone.
-pub fn add_noise(mut rows: ArrayViewMut2<f64>, columns: &[DiscreteColumn], seed: u64) {
+/// A copy of `rows` with noise, uniform within half a quantum on either side, in the columns named. The noise of a column
+/// follows from the seed and the column's number alone.
+pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
+    let mut noisy = rows.to_owned();
     for &DiscreteColumn { column, quantum } in columns {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(column as u64);
-        for value in rows.column_mut(column) {
+        for value in noisy.column_mut(column) {
             *value += quantum * (rng.random::<f64>() - 0.5);
         }
     }
+    noisy
 }
 
 /// The distinct values of a column in order, with how often each occurs.
@@ -123,13 +125,6 @@ impl Values {
 /// To ten significant digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
-}
-
-/// A copy of `rows` with noise in the columns named.
-pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
-    let mut noisy = rows.to_owned();
-    add_noise(noisy.view_mut(), columns, seed);
-    noisy
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use csv::ByteRecord;
 use super::cell::{Comma, comma, is_date, is_missing, parse_number, shown};
 use super::error::DataError;
 use super::records::{RecordError, sample_records};
-use super::text::{SAMPLE_LINES, Sampled};
+use super::sample::{SAMPLE_LINES, Sampled};
 
 /// What sets the cells of a line apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -99,12 +99,6 @@ impl fmt::Debug for Input {
     }
 }
 
-impl From<PathBuf> for Input {
-    fn from(path: PathBuf) -> Input {
-        Input::File(path)
-    }
-}
-
 fn cannot_open(file: String, source: io::Error) -> DataError {
     match source.kind() {
         io::ErrorKind::NotFound => DataError::Missing { file },

@@ -1,7 +1,7 @@
 //! Where rows come from: streaming CSV, the catalogue of data sets, synthetic draws.
 //!
-//! [`CsvStream`] reads delimited text block by block, [`MemoryRows`] serves rows that are in memory, and
-//! [`ShuffleBuffer`] mixes the order of either. All are a [`RowSource`].
+//! [`CsvStream`] reads delimited text block by block, [`SynthRows`](synth::SynthRows) are drawn, and [`ShuffleBuffer`] mixes
+//! the order of either. All are a [`RowSource`].
 
 mod block;
 mod catalogue;
@@ -12,10 +12,12 @@ mod detect;
 mod error;
 mod feed;
 mod input;
+mod lines;
 mod nearest;
 mod number;
 mod plain;
 mod records;
+mod reservoir;
 mod sample;
 mod share;
 mod shuffle;
@@ -23,16 +25,15 @@ mod source;
 mod stream;
 pub mod synth;
 mod table;
-mod text;
 
 pub use block::Block;
 pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
 pub use columns::select_columns;
-pub use dequantize::{DiscreteColumn, add_noise, discrete_column, find_discrete, with_noise};
+pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::{BadCell, BadRow, DataError, RowProblem};
 pub use input::Input;
-pub use sample::Reservoir;
+pub use reservoir::Reservoir;
 pub use share::{Piece, deal};
 pub use shuffle::ShuffleBuffer;
-pub use source::{MemoryRows, RowSource};
+pub use source::RowSource;
 pub use stream::{BadRows, CsvOptions, CsvStream, ExpectedColumns};

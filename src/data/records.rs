@@ -7,8 +7,8 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use super::block::Block;
 use super::detect::Delimiter;
 use super::feed::{BUFFER, Feed, RationSpent};
+use super::lines::Squeezed;
 use super::plain::PlainLines;
-use super::text::Squeezed;
 
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
 const MAX_FIELDS: usize = 1_000_000;

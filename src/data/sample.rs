@@ -1,84 +1,185 @@
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+//! The beginning of a text, by which the whole is judged: a sample of its lines, and whether it is delimited text at all.
 
-/// A random sample of the rows of a stream, in memory that is bounded whatever the stream's length: every row offered
-/// so far is in it with the same probability. Which ones follows from the seed alone.
-#[derive(Debug, Clone)]
-pub struct Reservoir {
-    columns: usize,
-    most: usize,
-    seen: u64,
-    rng: ChaCha8Rng,
-    values: Vec<f64>,
+use std::io::{self, Cursor, Read};
+
+use super::error::DataError;
+use super::feed::MAX_RECORD_BYTES;
+use super::input::OpenInput;
+use super::lines::Lines;
+
+const SAMPLE_BYTES: usize = 64 * 1024;
+/// As many rows are enough, so that a slow pipe need not fill the sample.
+pub(super) const SAMPLE_LINES: usize = 200;
+/// Wide tables need a longer sample: a header and some rows.
+const FEWEST_LINES: usize = 4;
+
+/// The first lines of an input, and the way to read it all from its beginning.
+pub(super) struct Sampled {
+    pub(super) name: String,
+    pub(super) gzip: bool,
+    /// Whole lines.
+    pub(super) sample: Vec<u8>,
+    /// Whether the sample is all there is.
+    pub(super) complete: bool,
+    /// The whole text, byte-order mark removed.
+    pub(super) text: Box<dyn Read + Send>,
 }
 
-impl Reservoir {
-    /// A sample of at most `most` rows of `columns` numbers.
-    ///
-    /// # Panics
-    /// If `columns` is zero.
-    pub fn new(columns: usize, most: usize, seed: u64) -> Self {
-        assert!(columns > 0, "a row needs at least one column");
-        Reservoir { columns, most, seen: 0, rng: ChaCha8Rng::seed_from_u64(seed), values: Vec::new() }
-    }
-
-    /// Takes one more row into account.
-    ///
-    /// # Panics
-    /// If `row` has another number of columns.
-    pub fn offer(&mut self, row: &[f64]) {
-        assert_eq!(row.len(), self.columns, "a row must have the sample's columns");
-        self.seen += 1;
-        if self.seen <= self.most as u64 {
-            self.values.extend_from_slice(row);
-            return;
+/// Takes a sample and refuses what is no delimited text.
+pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
+    let OpenInput { name, gzip, reader } = input;
+    let mut rest = Lines::new(reader);
+    let mut taken = Taken::default();
+    let end = taken.take_from(&mut rest);
+    let Taken { mut bytes, enough, .. } = taken;
+    let judged = &bytes[..enough.unwrap_or(bytes.len())];
+    refuse_other_formats(&name, judged)?;
+    let whole_lines = judged.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let sample = bytes[..whole_lines].get(mark..).unwrap_or_default().to_vec();
+    bytes.drain(..mark);
+    let complete = matches!(end, Ok(true));
+    let failure = match end {
+        // A header alone tells nothing about the columns, so a failure right after it cannot wait.
+        Err(error) if line_count(&bytes) < 2 => return Err(OpenInput::failed(&name, gzip, 0, error)),
+        Err(error) => Some(error),
+        Ok(true) if bytes.trim_ascii().is_empty() => return Err(DataError::Empty { file: name }),
+        Ok(false) if bytes.len() >= MAX_RECORD_BYTES && line_count(&bytes) < 2 => {
+            return Err(DataError::TooLarge { file: name, row: 0, what: "a line of more than 32 MiB" });
         }
-        // The n-th row belongs to a sample of the first n with probability most/n.
-        let place = self.rng.random_range(0..self.seen);
-        if place < self.most as u64 {
-            let start = place as usize * self.columns;
-            self.values[start..start + self.columns].copy_from_slice(row);
+        Ok(_) => None,
+    };
+    let text = Box::new(Cursor::new(bytes).chain(Failing { error: failure }).chain(rest));
+    Ok(Sampled { name, gzip, sample, complete, text })
+}
+
+/// What was read to judge by. How much of it that is depends on the text alone, not on the pieces in which it arrived.
+#[derive(Default)]
+struct Taken {
+    bytes: Vec<u8>,
+    /// Lines that are not blank, and whether the one being read is such a line.
+    lines: usize,
+    filled: bool,
+    binary: bool,
+    /// How many of the bytes are enough: up to the end of a line.
+    enough: Option<usize>,
+}
+
+impl Taken {
+    /// Reads until there is enough; true at the end of the input.
+    fn take_from(&mut self, reader: &mut impl Read) -> io::Result<bool> {
+        let mut chunk = vec![0; SAMPLE_BYTES];
+        while self.enough.is_none() && self.bytes.len() < MAX_RECORD_BYTES && !self.binary {
+            let read = reader.read(&mut chunk)?;
+            if read == 0 {
+                return Ok(true);
+            }
+            self.add(&chunk[..read]);
         }
+        Ok(false)
     }
 
-    /// Rows offered so far.
-    pub fn seen(&self) -> u64 {
-        self.seen
+    fn add(&mut self, chunk: &[u8]) {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if byte != b'\n' {
+                self.filled |= !byte.is_ascii_whitespace();
+                continue;
+            }
+            self.lines += usize::from(std::mem::take(&mut self.filled));
+            let length = self.bytes.len() + at + 1;
+            // A header may come before the rows.
+            let enough = self.lines > SAMPLE_LINES || length >= SAMPLE_BYTES && self.lines >= FEWEST_LINES;
+            if enough && self.enough.is_none() {
+                self.enough = Some(length);
+            }
+        }
+        self.binary |= chunk.contains(&0);
+        self.bytes.extend_from_slice(chunk);
     }
+}
 
-    /// The sample.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
-        self.values.chunks_exact(self.columns)
+fn line_count(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Gives a failure that was met while sampling its place after the sample, so that the rows before it are read.
+struct Failing {
+    error: Option<io::Error>,
+}
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.error.take().map_or(Ok(0), Err)
     }
+}
+
+fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
+    let file = || name.to_string();
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err(DataError::Utf16 { file: file() });
+    }
+    const KINDS: [(&[u8], &str); 5] = [
+        (b"PK\x03\x04", "a zip archive or spreadsheet: unpack or export it first"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"),
+        (b"BZh91AY&SY", "compressed with bzip2: unpack it first"),
+        (b"\xfd7zXZ", "compressed with xz: unpack it first"),
+        (b"PAR1", "a Parquet file: export it first"),
+    ];
+    if let Some((_, looks)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(DataError::Binary { file: file(), looks });
+    }
+    if bytes.contains(&0) {
+        return Err(DataError::Binary { file: file(), looks: "it holds NUL bytes" });
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if is_model(bytes) {
+        return Err(DataError::Model { file: file() });
+    }
+    let mut lines =
+        bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    // ARFF files may open with comments.
+    if lines.find(|line| !line.starts_with(b"%")).is_some_and(|line| line.starts_with(b"@")) {
+        return Err(DataError::Arff { file: file() });
+    }
+    Ok(())
+}
+
+/// Whether a text begins as a model file does.
+fn is_model(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(200)];
+    let format = crate::model::FORMAT.as_bytes();
+    start.trim_ascii_start().starts_with(b"{") && start.windows(format.len()).any(|part| part == format)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::tests::Pieces;
     use super::*;
 
-    fn sample(rows: u32, most: usize, seed: u64) -> Vec<f64> {
-        let mut reservoir = Reservoir::new(2, most, seed);
-        (0..rows).map(f64::from).for_each(|value| reservoir.offer(&[value, -value]));
-        assert_eq!(reservoir.seen(), u64::from(rows));
-        assert!(reservoir.rows().all(|row| row[1] == -row[0]), "rows stay whole");
-        reservoir.rows().map(|row| row[0]).collect()
+    #[test]
+    fn a_long_sample_is_cut_to_whole_lines_and_the_text_is_still_whole() {
+        let text = "0.123456789,0.123456789\n".repeat(10_000);
+        let input = OpenInput { name: "x".into(), gzip: false, reader: Box::new(Pieces::new(&text, 1000)) };
+        let mut sampled = take_sample(input).unwrap();
+        assert!(!sampled.complete && sampled.sample.len() < text.len() && sampled.sample.ends_with(b"\n"));
+        let mut whole = String::new();
+        sampled.text.read_to_string(&mut whole).unwrap();
+        assert_eq!(whole, text);
     }
 
+    /// Rows beyond the sample may have arrived with it, or not: they must not be judged.
     #[test]
-    fn few_rows_are_all_kept_and_of_many_no_more_than_asked_for() {
-        assert_eq!(sample(3, 5, 1), [0.0, 1.0, 2.0]);
-        assert_eq!(sample(1000, 5, 1).len(), 5);
-        assert_eq!(sample(1000, 5, 1), sample(1000, 5, 1));
-        assert_ne!(sample(1000, 5, 1), sample(1000, 5, 2));
-        assert!(sample(10, 0, 1).is_empty());
-    }
-
-    #[test]
-    fn every_row_is_as_likely_to_be_kept() {
-        let mut times = [0u32; 10];
-        for seed in 0..4000 {
-            sample(10, 3, seed).iter().for_each(|&row| times[row as usize] += 1);
+    fn the_sample_depends_on_the_text_alone() {
+        let rows = |count: usize| "\n1,2\n".repeat(count);
+        let wide = format!("{}\n", "7,".repeat(20_000)).repeat(6);
+        for text in [rows(150) + "\0\n", rows(300) + "\0\n", rows(300) + "x,y\n", wide] {
+            let samples = [1, 7, 1000, usize::MAX].map(|piece| {
+                let reader = Box::new(Pieces::new(&text, piece));
+                let sampled = take_sample(OpenInput { name: "x".into(), gzip: false, reader });
+                sampled.map(|sampled| sampled.sample).map_err(|error| error.to_string())
+            });
+            assert!(samples.iter().all(|sample| *sample == samples[0]));
+            assert_eq!(samples[0].is_err(), text.len() < 1000, "a NUL byte is an error among the first rows");
         }
-        assert!(times.iter().all(|&n| (1080..1320).contains(&n)), "{times:?}");
     }
 }

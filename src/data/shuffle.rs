@@ -95,12 +95,29 @@ impl<S: RowSource> RowSource for ShuffleBuffer<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::MemoryRows;
     use super::*;
 
+    /// Rows of a number, counted up from 0, and its negative.
+    struct Counted {
+        columns: [String; 2],
+        numbers: std::ops::Range<usize>,
+    }
+
+    impl RowSource for Counted {
+        fn columns(&self) -> &[String] {
+            &self.columns
+        }
+
+        fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+            block.clear();
+            self.numbers.by_ref().take(most).for_each(|i| block.push(&[i as f64, -(i as f64)]));
+            Ok(!block.is_empty())
+        }
+    }
+
     fn shuffled(rows: usize, slots: usize, seed: u64, block_rows: usize) -> Vec<f64> {
-        let values = (0..rows).flat_map(|i| [i as f64, -(i as f64)]).collect();
-        let mut buffer = ShuffleBuffer::new(MemoryRows::unnamed(Block::from_values(2, values)), slots, seed);
+        let counted = Counted { columns: ["up", "down"].map(String::from), numbers: 0..rows };
+        let mut buffer = ShuffleBuffer::new(counted, slots, seed);
         let mut block = Block::new(2);
         let mut firsts = Vec::new();
         while buffer.read_block(&mut block, block_rows).unwrap() {

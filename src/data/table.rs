@@ -10,8 +10,8 @@ use super::error::{BadRow, DataError, RowProblem};
 use super::input::OpenInput;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
+use super::sample::{Sampled, take_sample};
 use super::stream::CsvOptions;
-use super::text::{self, Sampled};
 
 /// One input being read.
 pub(super) struct Table {
@@ -61,7 +61,7 @@ impl Table {
         input: OpenInput,
         options: &CsvOptions,
     ) -> Result<(Table, Shape, Vec<String>), DataError> {
-        let sampled = text::sample(input)?;
+        let sampled = take_sample(input)?;
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &[])?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
             return Err(DataError::HeaderOnly { file: sampled.name });
@@ -109,7 +109,7 @@ impl Table {
         shape: &Shape,
         options: &CsvOptions,
     ) -> Result<(Table, Vec<String>), DataError> {
-        let sampled = text::sample(input)?;
+        let sampled = take_sample(input)?;
         let known: &[String] = if shape.named { &shape.columns } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let file = || sampled.name.clone();

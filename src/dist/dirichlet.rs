@@ -1,6 +1,4 @@
 use libm::lgamma;
-use rand::Rng;
-use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 
 use super::{DistError, check_positive};
@@ -63,14 +61,5 @@ impl Dirichlet {
     pub fn log_density(&self, w: &[f64]) -> f64 {
         let powers: f64 = self.a.iter().zip(w).map(|(a, w)| (a - 1.0) * w.ln() - lgamma(*a)).sum();
         lgamma(self.total()) + powers
-    }
-
-    /// Draws weights.
-    pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> Vec<f64> {
-        let gamma = |&a: &f64| Gamma::new(a, 1.0).expect("a is positive").sample(rng);
-        let mut weights: Vec<f64> = self.a.iter().map(gamma).collect();
-        let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= total);
-        weights
     }
 }

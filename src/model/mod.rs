@@ -6,6 +6,7 @@ mod merge;
 mod output;
 mod seal;
 
+pub(crate) use file::FORMAT;
 pub use file::{ModelError, VERSION};
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
@@ -177,7 +178,7 @@ impl Model {
         let best = state.candidates.remove(state.best());
         let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
         Model {
-            format: file::FORMAT.into(),
+            format: FORMAT.into(),
             version: VERSION,
             tool: env!("CARGO_PKG_VERSION").into(),
             algorithm: recipe,
