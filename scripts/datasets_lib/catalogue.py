@@ -10,9 +10,6 @@ from typing import List, Optional
 FORMAT = "gmm-bmm catalogue"
 VERSION = 1
 
-# Rows of the source that stand for "no measurement" and are left out of the clean file.
-ROWS_LEFT_OUT = {"miniboone": 468}
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -33,10 +30,12 @@ class Entry:
     units: str
     discrete: bool
     paper: dict
+    # Of the source's rows, those that stand for "no measurement" and are left out of the clean file.
+    rows_left_out: int = 0
 
     @property
     def clean_rows(self) -> int:
-        return self.rows - ROWS_LEFT_OUT.get(self.name, 0)
+        return self.rows - self.rows_left_out
 
 
 def load(path: Path) -> List[Entry]:

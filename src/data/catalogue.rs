@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::nearest::nearest;
 
 const TEXT: &str = include_str!("../../datasets/catalogue.json");
-/// Rows that cleaning leaves out; the notes of the set say why.
-const ROWS_LEFT_OUT: [(&str, u64); 1] = [("miniboone", 468)];
 
 /// The data sets that the tool knows by name.
 ///
@@ -38,6 +36,9 @@ pub struct DataSet {
     pub title: String,
     /// Rows that the paper gives for it.
     pub rows: u64,
+    /// Rows among them that hold no measurement, which the clean file does not have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows_left_out: u64,
     /// The columns that the paper uses, by their names in the header; empty where they are not known.
     pub columns: Vec<String>,
     /// How many columns the paper uses, where that is known.
@@ -161,10 +162,9 @@ impl DataSet {
         folder.join(&self.file)
     }
 
-    /// Rows of its clean file, which may lack some that hold no measurement.
+    /// Rows of its clean file.
     pub fn file_rows(&self) -> u64 {
-        let left_out = ROWS_LEFT_OUT.iter().find(|(name, _)| *name == self.name);
-        self.rows.saturating_sub(left_out.map_or(0, |(_, rows)| *rows))
+        self.rows.saturating_sub(self.rows_left_out)
     }
 
     /// How many columns it has, where that is known.
@@ -187,6 +187,10 @@ impl DataSet {
         }
         format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]
