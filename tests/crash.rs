@@ -122,8 +122,8 @@ fn a_comparison_that_is_killed_goes_on_from_its_records() {
         assert!(cells(&place, "killed").is_subset(&expected), "a record that no undisturbed run has");
     });
     assert_eq!(cells(&place, "killed"), expected);
-    for table in ["loglik.csv", "plots/rows.svg"] {
-        let read = |folder: &str| fs::read(place.path(folder).join(table)).ok();
+    for table in ["loglik.csv", "plots/loglik-rows.svg"] {
+        let read = |folder: &str| fs::read(place.path(folder).join(table)).unwrap();
         assert_eq!(read("killed"), read("straight"), "{table}");
     }
     let left = fs::read_dir(place.path("killed")).unwrap().map(|entry| entry.unwrap().file_name());

@@ -41,7 +41,9 @@ fn a_fit_writes_a_model_and_says_what_it_did() {
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads_and_another_seed_does_not() {
     let place = with_clusters(3000);
     for (threads, seed, out) in [(1, 5, "a"), (2, 5, "b"), (7, 5, "c"), (2, 6, "d")] {
-        let line = format!("fit --data rows.csv --k 1..4 --seed {seed} --threads {threads} --out {out}.json");
+        let line = format!(
+            "fit --data rows.csv --init-rows 1000 --k 1..4 --seed {seed} --threads {threads} --out {out}.json"
+        );
         place.run(&line).success();
     }
     assert_eq!(place.read("a.json"), place.read("b.json"));
@@ -146,11 +148,11 @@ fn resuming_gives_the_bytes_of_one_run() {
         let header = ["a", "b", "c"];
         place.write("a.csv", &as_csv(&rows.slice(ndarray::s![..cut, ..]).to_owned(), &header));
         place.write("b.csv", &as_csv(&rows.slice(ndarray::s![cut.., ..]).to_owned(), &header));
+        // Cut before the start and after it.
+        let learn = format!("--algo {algorithm} --init-rows 1000");
         for k in ["3", "2..4"] {
-            place
-                .run(&format!("fit --data a.csv --data b.csv --algo {algorithm} --k {k} --out whole.json"))
-                .success();
-            place.run(&format!("fit --data a.csv --algo {algorithm} --k {k} --out part.json")).success();
+            place.run(&format!("fit --data a.csv --data b.csv {learn} --k {k} --out whole.json")).success();
+            place.run(&format!("fit --data a.csv {learn} --k {k} --out part.json")).success();
             place.run("fit --data b.csv --resume part.json --out part.json").success();
             assert_eq!(place.read("whole.json"), place.read("part.json"), "{algorithm}, K {k}, cut at {cut}");
         }

@@ -276,7 +276,7 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
         Algorithm::Oem(OemSettings { alpha: 0.6, count_start: false }),
         Algorithm::Oem(OemSettings::default()),
     ] {
-        let settings = settings(algorithm, vec![2, 4]);
+        let settings = FitSettings { init_rows: Some(1000), ..settings(algorithm, vec![2, 4]) };
         let mut straight = OnlineFit::new(3, settings.clone()).unwrap();
         straight.observe(rows.view()).unwrap();
         // In the buffer, at its end, within oEM's gathering, later; and twice.

@@ -8,12 +8,11 @@ use common::*;
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::dist::{GaussianMixture, Posterior};
-use gmm_bmm::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::learn::{Algorithm, FitSettings, FitState, ObmmSettings, OdmmSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use serde_json::Value;
 
-fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize, block: usize) -> gmm_bmm::learn::FitState {
-    let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: None };
+fn fit(rows: &Array2<f64>, settings: FitSettings, block: usize) -> FitState {
     let mut fit = OnlineFit::new(rows.ncols(), settings).unwrap();
     rows.axis_chunks_iter(Axis(0), block).for_each(|rows| fit.observe(rows).unwrap());
     fit.state().unwrap()
@@ -40,12 +39,14 @@ fn assert_same(found: &Posterior, expected: &Posterior, tolerance: f64) {
 #[test]
 fn with_one_component_any_sharding_is_the_one_machine_posterior() {
     let rows = clusters(5000, 4, 12) + 10.0;
-    let whole = fit(&rows, Algorithm::Obmm(ObmmSettings::default()), 1, 5000);
+    // A start of fewer rows than there are, or with a warm-up of its rows nothing would be left for the shards.
+    let settings = |algorithm| FitSettings { algorithm, ks: vec![1], seed: 3, init_rows: Some(1000) };
+    let whole = fit(&rows, settings(Algorithm::Obmm(ObmmSettings::default())), 5000);
     let whole = whole.candidates[0].learned.posterior().unwrap();
     for shards in [1, 2, 5, 50] {
         for warmup in [None, Some(0), Some(3333), Some(10_000)] {
             for block in [1, 100, 5000] {
-                let parts = fit(&rows, odmm(shards, warmup), 1, block);
+                let parts = fit(&rows, settings(odmm(shards, warmup)), block);
                 assert_same(parts.candidates[0].learned.posterior().unwrap(), whole, 1e-9);
             }
         }
@@ -76,8 +77,10 @@ fn sharding_loses_next_to_nothing_on_the_nine_synthetic_sets() {
         let spec = SynthSpec { rows: 60_000, ..SynthSpec::paper(set).unwrap() };
         let k = spec.k;
         let (train, test) = draw(spec, 10_000);
-        let level =
-            |algorithm| score(&fit(&train, algorithm, k, 8192).candidates[0].learned.estimate(), &test);
+        let level = |algorithm| {
+            let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: None };
+            score(&fit(&train, settings, 8192).mixture(), &test)
+        };
         let whole = level(Algorithm::Obmm(ObmmSettings::default()));
         let sharded = [odmm(5, None), odmm(50, None), odmm(5, Some(0)), odmm(50, Some(0))];
         for (loss, algorithm) in losses.iter_mut().zip(sharded) {
