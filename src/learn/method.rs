@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings, OnlineLearner, Start,
-};
+use super::{Health, LearnError, LearnerState, OnlineLearner, Start};
 
-/// A way of learning online, with its settings. A new one is a file of its own and a line in the list below.
+/// A way of learning online, with its settings, which derive what [`Algorithm`] derives. A new one is a file of its own and
+/// a line in the list below.
 pub trait Method: Default {
     /// Its name on the command line.
     const NAME: &'static str;
@@ -107,9 +106,9 @@ macro_rules! methods {
 
 methods! {
     /// Online Bayesian Moment Matching.
-    Obmm(ObmmSettings),
+    Obmm(super::ObmmSettings),
     /// Online EM.
-    Oem(OemSettings),
+    Oem(super::OemSettings),
     /// oBMM on shards, merged.
-    Odmm(OdmmSettings),
+    Odmm(super::OdmmSettings),
 }
