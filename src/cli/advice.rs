@@ -5,8 +5,9 @@ use ndarray::{ArrayView1, ArrayView2, s};
 use super::console::{Console, count};
 use super::data_args::usage;
 use crate::data::{Block, find_discrete};
-use crate::learn::{ColumnFault, ColumnShift, ColumnSummary, FitSettings, FitState, Health, start_minutes};
+use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;
+use crate::stats::ColumnSummary;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {

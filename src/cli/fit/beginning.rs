@@ -8,8 +8,9 @@ use super::Args;
 use crate::cli::console::{Console, count};
 use crate::cli::data_args::{read_model, usage};
 use crate::cli::pass::Provenance;
-use crate::learn::{ColumnSummary, Fingerprint, OnlineFit};
+use crate::learn::{Fingerprint, OnlineFit};
 use crate::model::{Lineage, Numbered};
+use crate::stats::ColumnSummary;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
