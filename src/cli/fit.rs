@@ -21,10 +21,10 @@ use super::data_args::{ModelOutput, refuse_overwriting, usage};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::plot::PlotOutput;
-use super::rivals::{PairedSums, ScoreTally};
 use crate::data::Reservoir;
 use crate::learn::{CandidateState, FitState, Health, OnlineFit};
 use crate::model::{ColumnNames, Model};
+use crate::stats::PairedSums;
 
 /// What a fit came to.
 #[derive(Debug, Serialize)]
@@ -63,20 +63,21 @@ struct CandidateResult {
 
 impl CandidateResult {
     /// The K of a pass.
-    fn of_pass(state: &FitState, sums: Option<&PairedSums>) -> Vec<Self> {
+    fn of_pass(state: &FitState) -> Vec<Self> {
         let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
-        Self::beside_the_best(&state.candidates.iter().map(score).collect::<Vec<_>>(), state.best(), sums)
+        let scores: Vec<_> = state.candidates.iter().map(score).collect();
+        Self::beside_the_best(&scores, state.best(), &state.scores)
     }
 
     /// Several K with their scores, beside the best, which is given by its place.
-    fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, sums: Option<&PairedSums>) -> Vec<Self> {
+    fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, sums: &PairedSums) -> Vec<Self> {
         let beside = |(place, &(k, score)): (usize, &(usize, Option<f64>))| {
             let another = place != best;
             CandidateResult {
                 k,
                 score,
                 difference: score.zip(scores[best].1).map(|(own, top)| own - top).filter(|_| another),
-                standard_error: sums.and_then(|sums| sums.standard_error(place, best)).filter(|_| another),
+                standard_error: sums.standard_error(place, best).filter(|_| another),
             }
         };
         scores.iter().enumerate().map(beside).collect()
@@ -219,9 +220,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
     };
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
-    let tally = ScoreTally::of(&provenance.settings, &fit);
-    let pass = Pass { fit, provenance: &provenance, stops, trace, tally, learned_before, sample, console };
-    let PassEnd { fit, state, tally, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
+    let PassEnd { fit, state, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
     let faults = fit.column_faults();
     advice::warn_of_columns(&faults, &provenance.columns.names, console);
@@ -234,8 +234,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         args.data.reading.shuffles(),
         console,
     );
-    let sums = tally.map(|tally| tally.finish(&provenance.settings, &state)).transpose()?.flatten();
-    let candidates = CandidateResult::of_pass(&state, sums.as_ref());
+    let candidates = CandidateResult::of_pass(&state);
     advice::warn_of_choice(&state, console);
     let model = provenance.model(state);
     advice::tell_of_floor(&model, &faults, console);

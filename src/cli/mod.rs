@@ -14,7 +14,6 @@ mod manuals;
 mod merge;
 mod pass;
 mod plot;
-mod rivals;
 mod show;
 mod synth;
 mod trace;

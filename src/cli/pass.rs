@@ -15,7 +15,6 @@ use super::ahead::{Ahead, Next};
 use super::console::{Console, count};
 use super::data_args::{Rows, create_output, usage};
 use super::fit::check_enough_rows;
-use super::rivals::ScoreTally;
 use super::trace::Trace;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
@@ -48,8 +47,6 @@ pub(super) struct Pass<'a> {
     pub provenance: &'a Provenance,
     pub stops: Stops,
     pub trace: Option<Trace>,
-    /// How the scores of several K compare.
-    pub tally: Option<ScoreTally>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
     /// Some of the rows, for a picture.
@@ -60,7 +57,6 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
-    pub tally: Option<ScoreTally>,
     pub sample: Option<Reservoir>,
     /// What was read from, for what there is to tell about it.
     pub rows: Rows,
@@ -127,7 +123,6 @@ impl Pass<'_> {
         Ok(PassEnd {
             fit: self.fit,
             state,
-            tally: self.tally,
             sample: self.sample,
             rows,
             read_seconds: reading.as_secs_f64(),
@@ -146,7 +141,7 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
-            let most = if *position < skip { skip - *position } else { self.rows_until_look(*position) };
+            let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
             let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             *position += (to - from) as u64;
             if let Some(seen) = seen {
@@ -159,20 +154,11 @@ impl Pass<'_> {
                 let started = Instant::now();
                 self.fit.observe(block.view().slice(s![from..to, ..]))?;
                 learning += started.elapsed();
-                if let Some(tally) = &mut self.tally {
-                    tally.look_at(&self.fit)?;
-                }
                 self.stop_if_due(*position, *seen)?;
             }
             from = to;
         }
         Ok(learning)
-    }
-
-    /// Rows until something else is due, be it only a look at the scores.
-    fn rows_until_look(&self, position: u64) -> u64 {
-        let look = self.tally.as_ref().map_or(u64::MAX, |tally| tally.rows_until_look(&self.fit));
-        look.min(self.rows_until_stop(position))
     }
 
     fn rows_until_stop(&self, position: u64) -> u64 {

@@ -287,12 +287,6 @@ at_run_time! {
 }
 
 impl<R: Rule> OnlineLearner for Online<R> {
-    fn observe(&mut self, x: &[f64]) -> Option<f64> {
-        let mut score = Prequential::default();
-        learn_rows(self, x, &mut score);
-        score.mean()
-    }
-
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
         learn_rows(self, rows, score);
     }

@@ -12,6 +12,7 @@ use super::{
     Prequential, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
+use crate::stats::PairedSums;
 use crate::stats::ColumnSummary;
 
 /// Settings of one pass.
@@ -70,7 +71,8 @@ impl FitSettings {
         };
         let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
         let floor = started[0].0.clone();
-        Ok(Learning { floor, candidates: started.into_iter().map(|(_, candidate)| candidate).collect() })
+        let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
+        Ok(Learning { floor, candidates, scores: PairedSums::new(self.ks.len()) })
     }
 }
 
@@ -114,7 +116,11 @@ enum Stage {
 struct Learning {
     floor: Vec<f64>,
     candidates: Vec<Candidate>,
+    scores: PairedSums,
 }
+
+/// Rows of which each K has one score beside those of the others.
+const PORTION: usize = 64;
 
 struct Candidate {
     learner: Box<dyn OnlineLearner>,
@@ -122,6 +128,16 @@ struct Candidate {
 }
 
 impl Candidate {
+    /// Learns portions of rows; returns the sum of the scores of each.
+    fn learn_in_portions<'a>(&mut self, portions: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
+        let learn = |rows: &[f64]| {
+            let before = self.prequential.log_likelihood;
+            self.learner.observe_block(rows, &mut self.prequential);
+            self.prequential.log_likelihood - before
+        };
+        portions.map(learn).collect()
+    }
+
     fn state(&self) -> CandidateState {
         CandidateState {
             learned: self.learner.state(),
@@ -170,7 +186,8 @@ impl OnlineFit {
                 };
                 let candidates =
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
-                Stage::Learning(Learning { floor: state.floor, candidates })
+                let scores = PairedSums::new(settings.ks.len());
+                Stage::Learning(Learning { floor: state.floor, candidates, scores })
             }
         };
         Ok(OnlineFit {
@@ -263,8 +280,11 @@ impl OnlineFit {
             Stage::Buffering(buffer) => (self.settings.start(buffer, self.dim)?, buffer),
         };
         let mut state = self.state_of(&learning, Some(pending.clone()));
-        for (candidate, score) in state.candidates.iter_mut().zip(self.scores_by_halves(pending)?) {
-            candidate.prequential = score;
+        if let Some(scored) = self.learn_by_halves(pending)? {
+            for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
+                candidate.prequential = scored.prequential;
+            }
+            state.scores = scored.scores;
         }
         Ok(state)
     }
@@ -277,20 +297,21 @@ impl OnlineFit {
             pending,
             candidates: learning.candidates.iter().map(Candidate::state).collect(),
             fingerprint: self.fingerprint,
+            scores: learning.scores.clone(),
         }
     }
 
-    /// Prequential scores where all rows went into the start: each K learns the first half, and is scored on the
-    /// second.
-    fn scores_by_halves(&self, buffer: &[f64]) -> Result<Vec<Prequential>, LearnError> {
+    /// For prequential scores where all rows went into the start: each K learns the first half, and is scored on the
+    /// second. `None` from a lone row.
+    fn learn_by_halves(&self, buffer: &[f64]) -> Result<Option<Learning>, LearnError> {
         let half = buffer.len() / self.dim / 2 * self.dim;
         if half == 0 {
-            return Ok(vec![Prequential::default(); self.settings.ks.len()]);
+            return Ok(None);
         }
         let (first, second) = buffer.split_at(half);
         let mut learning = self.settings.start(first, self.dim)?;
         learning.learn(second);
-        Ok(learning.candidates.iter().map(|candidate| candidate.prequential).collect())
+        Ok(Some(learning))
     }
 
     /// Columns that lie elsewhere in the rows that the start was made from than in those after them, farthest first.
@@ -309,12 +330,19 @@ impl OnlineFit {
 
 impl Learning {
     fn learn(&mut self, values: &[f64]) {
-        let learn = |candidate: &mut Candidate| {
-            candidate.learner.observe_block(values, &mut candidate.prequential);
-        };
-        match self.candidates.as_mut_slice() {
-            [only] => learn(only),
-            several => several.par_iter_mut().for_each(learn),
+        if let [only] = self.candidates.as_mut_slice() {
+            only.learner.observe_block(values, &mut only.prequential);
+            return;
+        }
+        let dim = self.floor.len();
+        // Shards are given all rows at once, or they would wait for one another.
+        let sharded = !self.candidates[0].learner.shard_rows().is_empty();
+        let portion = if sharded { values.len().max(dim) } else { PORTION * dim };
+        let learn = |candidate: &mut Candidate| candidate.learn_in_portions(values.chunks(portion));
+        let sums: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        for (i, rows) in values.chunks(portion).enumerate() {
+            let portion: Vec<f64> = sums.iter().map(|sums| sums[i]).collect();
+            self.scores.add((rows.len() / dim) as f64, &portion);
         }
     }
 }

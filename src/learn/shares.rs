@@ -15,7 +15,7 @@ use super::{
     Prequential,
 };
 use crate::dist::Posterior;
-use crate::stats::ColumnSummary;
+use crate::stats::{ColumnSummary, PairedSums};
 
 /// The warm-up of oDMM over shares: a pass over the first rows of the first share.
 pub struct WarmUp {
@@ -169,6 +169,7 @@ impl CommonGround {
             pending: None,
             candidates,
             fingerprint: None,
+            scores: PairedSums::default(),
         })
     }
 

@@ -6,7 +6,7 @@ use super::obmm::mean_matrix;
 use super::{Fingerprint, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
-use crate::stats::ColumnSummary;
+use crate::stats::{ColumnSummary, PairedSums};
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,6 +223,9 @@ pub struct FitState {
     pub candidates: Vec<CandidateState>,
     /// Of the rows seen, where they are a shard's.
     pub fingerprint: Option<Fingerprint>,
+    /// The prequential scores of several K beside one another, of the rows since the pass was begun or gone on with: it is
+    /// not saved.
+    pub scores: PairedSums,
 }
 
 impl FitState {
@@ -240,6 +243,7 @@ impl FitState {
             pending: None,
             candidates: common.into_iter().map(begin).collect(),
             fingerprint: None,
+            scores: PairedSums::default(),
         }
     }
 

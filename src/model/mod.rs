@@ -19,7 +19,7 @@ use crate::learn::{
     Algorithm, CandidateState, EmSettings, Fingerprint, FitSettings, FitState, Health, LearnerState,
     Prequential, variance_floor,
 };
-use crate::stats::ColumnSummary;
+use crate::stats::{ColumnSummary, PairedSums};
 
 /// How a model came about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -170,6 +170,7 @@ impl Model {
             pending: None,
             candidates: vec![CandidateState { learned, prequential, health }],
             fingerprint: None,
+            scores: PairedSums::default(),
         };
         Model::new(recipe, seed, state, columns)
     }
@@ -223,6 +224,7 @@ impl Model {
             pending: self.pending.clone(),
             candidates,
             fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
+            scores: PairedSums::default(),
         };
         Some((settings, state))
     }

@@ -6,12 +6,11 @@ use super::{Args, CandidateResult, FitResult, Fitted, check_enough_rows};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::data_args::usage;
-use crate::cli::rivals::PairedSums;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{EmSettings, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
-use crate::stats::ColumnSummary;
+use crate::stats::{ColumnSummary, PairedSums};
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
@@ -37,9 +36,9 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
         fits.push((fit.mixture, score));
     }
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].1 > fits[best].1 { i } else { best });
-    let sums = (fits.len() > 1).then(|| paired_sums(&fits, &block));
+    let sums = paired_sums(&fits, &block);
     let scores: Vec<_> = fits.iter().map(|(mixture, score)| (mixture.k(), Some(*score))).collect();
-    let candidates = CandidateResult::beside_the_best(&scores, best, sums.as_ref());
+    let candidates = CandidateResult::beside_the_best(&scores, best, &sums);
     let mixture = fits.swap_remove(best).0;
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();

@@ -234,7 +234,7 @@ pub(super) fn finish(
     if empty > 0 {
         console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
     }
-    let candidates = CandidateResult::of_pass(&state, None);
+    let candidates = CandidateResult::of_pass(&state);
     let columns = ColumnNames { names: beginnings.columns.clone(), named: beginnings.named };
     let model = Model::from_fit(beginnings.ground.settings(), state, &columns);
     // Shards read and learn at the same time, so the slowest counts.
