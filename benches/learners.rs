@@ -1,8 +1,8 @@
 //! Whole passes of each learner over rows in memory, one thread: `cargo bench --bench learners [-- 0.1]` (the number
 //! shrinks the data sets).
 //!
-//! Nanoseconds per row and component, the start apart, and the ratio of the pass to the bare kernel of the same number
-//! of columns in the same run. Other work on the machine only ever adds time, so of each 4096 rows the best of several
+//! Nanoseconds per row and component, the start apart, and the ratio of the pass to the bare kernel of as many columns
+//! and components in the same run. Other work on the machine only ever adds time, so of each 4096 rows the best of several
 //! runs counts, and those are summed.
 
 use std::hint::black_box;
@@ -49,7 +49,7 @@ fn run(share: f64) {
                 start = start.min(run_start);
                 portions.resize(run_portions.len(), f64::INFINITY);
                 portions.iter_mut().zip(run_portions).for_each(|(best, time)| *best = time.min(*best));
-                kernel = (0..10).map(|_| kernel_time(dim)).fold(kernel, f64::min);
+                kernel = (0..10).map(|_| kernel_time(dim, k)).fold(kernel, f64::min);
             }
             let learned = rows - default_init_rows(k, dim);
             let pass = portions.iter().sum::<f64>() * 1e9 / (learned * k) as f64;
@@ -76,13 +76,13 @@ fn time(rows: &Block, algorithm: Algorithm, k: usize) -> (f64, Vec<f64>) {
     (observe(buffered), rest.axis_chunks_iter(Axis(0), 4096).map(observe).collect())
 }
 
-/// Nanoseconds per row of the bare kernel.
-fn kernel_time(dim: usize) -> f64 {
+/// Nanoseconds per row and component of the bare kernel of so many components.
+fn kernel_time(dim: usize, k: usize) -> f64 {
     let width = dim.div_ceil(4) * 4;
     let value = |i: usize| if i % width < dim { ((i * 7919) % 1013) as f64 / 506.0 - 1.0 } else { 0.0 };
     let rows: Vec<f64> = (0..64 * width).map(value).collect();
-    let repeat = 400_000 / (dim * dim + 20);
+    let repeat = 400_000 / (k * (dim * dim + 20));
     let begun = Instant::now();
-    black_box(bare_kernel(dim, black_box(&rows), repeat));
-    begun.elapsed().as_secs_f64() * 1e9 / (64 * repeat) as f64
+    black_box(bare_kernel(dim, k, black_box(&rows), repeat));
+    begun.elapsed().as_secs_f64() * 1e9 / (64 * k * repeat) as f64
 }

@@ -12,8 +12,8 @@ use super::{
     Prequential, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
-use crate::stats::PairedSums;
 use crate::stats::ColumnSummary;
+use crate::stats::PairedSums;
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -232,14 +232,16 @@ impl OnlineFit {
         }
         let rows = rows.as_standard_layout();
         let mut values = rows.as_slice().expect("standard layout is contiguous");
-        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        // Without an early end the compiler looks at several at a time.
+        if !values.iter().fold(true, |all, value| all & value.is_finite()) {
+            let at = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
             return Err(LearnError::NotFinite {
                 row: self.rows + (at / self.dim) as u64 + 1,
                 column: at % self.dim,
             });
         }
         for row in values.chunks_exact(self.dim) {
-            self.columns.iter_mut().zip(row).for_each(|(column, &value)| column.push(value));
+            ColumnSummary::push_row(&mut self.columns, row);
         }
         self.rows += rows.nrows() as u64;
         if let Some(fingerprint) = &mut self.fingerprint {

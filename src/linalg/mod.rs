@@ -1,6 +1,7 @@
 //! Small dense linear algebra: the scaled Cholesky factor of a component's matrix, and batch helpers.
 
 mod abreast;
+mod bare;
 mod batch;
 pub(crate) mod blocks;
 mod component;
@@ -13,10 +14,10 @@ mod precision;
 pub(crate) mod simd;
 mod working;
 
+#[doc(hidden)]
+pub use bare::bare_kernel;
 pub use batch::{cholesky, lower_inverse};
 pub use factor::{Factor, FactorError};
 pub(crate) use fours::{Changes, FourComponents};
-#[doc(hidden)]
-pub use precision::bare_kernel;
 pub use simd::kernels;
 pub use working::{WorkingCopy, WorkingCopyError};

@@ -404,33 +404,5 @@ at_run_time! {
     fn sweep(lower: &mut [f64], pivots: &mut [f64], scratch: &mut [Quad]) = sweep_kernel
 }
 
-/// The kernel alone, for `benches/`: the fused update and product with each row of `rows` (each padded to whole fours)
-/// of a unit matrix, the gain kept small. Returns the sum of the quadratic forms.
-#[doc(hidden)]
-pub fn bare_kernel(dim: usize, rows: &[f64], repeat: usize) -> f64 {
-    let blocks = Quad::needed(dim);
-    let mut m = vec![Quad::default(); triangle(blocks)];
-    fill(&mut m, dim, |i, j| if i == j { 1.0 } else { 0.0 });
-    let rows = Quad::pad(rows, 0.0);
-    bare_rows(&mut m, &rows, blocks, repeat)
-}
-
-#[inline(always)]
-fn bare_rows_kernel<A: Arithmetic>(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 {
-    let (mut u, mut out) = (vec![Quad::default(); blocks], vec![Quad::default(); blocks]);
-    let mut total = 0.0;
-    for _ in 0..repeat {
-        for v in rows.chunks_exact(blocks) {
-            std::mem::swap(&mut u, &mut out);
-            total += product::<A, true>(m, 1e-9, &u, v, &mut out).sum();
-        }
-    }
-    total
-}
-
-at_run_time! {
-    fn bare_rows(m: &mut [Quad], rows: &[Quad], blocks: usize, repeat: usize) -> f64 = bare_rows_kernel
-}
-
 #[cfg(test)]
 mod tests;

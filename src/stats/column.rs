@@ -23,10 +23,19 @@ pub struct ColumnSummary {
 impl ColumnSummary {
     /// Adds one value. Squares that would overflow stay at the largest number there is.
     pub fn push(&mut self, value: f64) {
-        self.count += 1;
-        let deviation = (value - self.mean).clamp(-f64::MAX, f64::MAX);
-        self.mean += deviation / self.count as f64;
-        self.squares = (self.squares + deviation * (value - self.mean)).min(f64::MAX);
+        ColumnSummary::push_row(std::slice::from_mut(self), &[value]);
+    }
+
+    /// Adds one value to each column, all of which have as many so far.
+    pub fn push_row(columns: &mut [ColumnSummary], row: &[f64]) {
+        let Some(first) = columns.first() else { return };
+        let share = 1.0 / (first.count + 1) as f64;
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.count += 1;
+            let deviation = (value - column.mean).clamp(-f64::MAX, f64::MAX);
+            column.mean += deviation * share;
+            column.squares = (column.squares + deviation * (value - column.mean)).min(f64::MAX);
+        }
     }
 
     /// The summary of two sets of rows together.

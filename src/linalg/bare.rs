@@ -1,0 +1,54 @@
+//! The kernel alone, for `benches/`: what a row costs at the least.
+
+use super::abreast::{Abreast, MOST_COLUMNS};
+use super::lanes::{Four, Lanes, Quad};
+use super::precision::Precision;
+use super::simd::{Arithmetic, at_run_time};
+
+/// The fused update and product of `k` unit matrices with each row of `rows` (each padded to whole fours), the gain kept
+/// small. Returns the sum of the quadratic forms.
+pub fn bare_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
+    let mut unit = Precision::new(dim, 1.0, |i, j| if i == j { 1.0 } else { 0.0 });
+    unit.rebuild();
+    let rows = Quad::pad(rows, 0.0);
+    if dim > MOST_COLUMNS {
+        return apart(&mut vec![unit; k], &rows, repeat);
+    }
+    let mut four = Abreast::new(&[], dim);
+    (0..4).for_each(|lane| four.take(lane, Some(&unit)));
+    abreast(&mut vec![four; k.div_ceil(4)], &rows, Quad::needed(dim), repeat)
+}
+
+#[inline(always)]
+fn apart_kernel<A: Arithmetic>(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 {
+    let mut total = 0.0;
+    for _ in 0..repeat {
+        for row in rows.chunks_exact(Quad::needed(matrices[0].dim())) {
+            for matrix in matrices.iter_mut() {
+                total += matrix.form::<A>(row, 1e-9).sum();
+            }
+        }
+    }
+    total
+}
+
+at_run_time! {
+    fn apart(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 = apart_kernel
+}
+
+#[inline(always)]
+fn abreast_kernel<A: Arithmetic>(fours: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 {
+    let mut total = A::Lanes::splat(0.0);
+    for _ in 0..repeat {
+        for row in rows.chunks_exact(width) {
+            for four in fours.iter_mut() {
+                total = total + four.look_at::<A>(Quad::flat(row), A::Lanes::splat(1e-9));
+            }
+        }
+    }
+    total.sum()
+}
+
+at_run_time! {
+    fn abreast(fours: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 = abreast_kernel
+}
