@@ -66,7 +66,10 @@ impl CandidateResult {
     fn of_pass(state: &FitState) -> Vec<Self> {
         let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
         let scores: Vec<_> = state.candidates.iter().map(score).collect();
-        Self::beside_the_best(&scores, state.best(), &state.scores)
+        // Rows that were scored in an earlier run are in the scores, but not in the sums.
+        let complete = state.scores.rows() >= state.candidates[0].prequential.rows as f64;
+        let sums = if complete { state.scores.clone() } else { PairedSums::default() };
+        Self::beside_the_best(&scores, state.best(), &sums)
     }
 
     /// Several K with their scores, beside the best, which is given by its place.

@@ -31,6 +31,11 @@ impl PairedSums {
         }
     }
 
+    /// Rows added so far.
+    pub fn rows(&self) -> f64 {
+        self.rows
+    }
+
     /// Adds a portion of so many rows: the sum of their scores for each rival.
     pub fn add(&mut self, rows: f64, sums: &[f64]) {
         self.portions += 1;
