@@ -59,8 +59,8 @@ impl ObmmSettings {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
-            let mut four = FourRules { kappa, nu, ..FourRules::default() };
-            four.note_scalars::<Plain>();
+            let mut four = FourRules::default();
+            four.note_scalars::<Plain>(Four::load(&kappa), Four::load(&nu));
             four
         };
         let rule = ObmmRule {
@@ -158,6 +158,13 @@ struct FourRules {
     log_constant: Quad,
 }
 
+/// What a row does to four components.
+struct Learned<L> {
+    changes: Changes<L>,
+    kappa: L,
+    nu: L,
+}
+
 impl ObmmRule {
     /// Rows that a discounted component is never tempered below.
     fn tempering_start(&self) -> f64 {
@@ -179,18 +186,15 @@ impl ObmmRule {
 
     /// Tempers what was just learned: early rows lose weight.
     #[inline(always)]
-    fn discount<A: Arithmetic>(&mut self, i: usize, changes: &mut Changes<A::Lanes>) {
-        let all = A::Lanes::splat;
-        let (d, beta, start) =
-            (all(self.dim as f64), all(self.settings.discount), all(self.tempering_start()));
-        let FourRules { kappa, nu, .. } = &mut self.fours[i];
-        let old = A::Lanes::load(nu);
-        let keep = all(1.0) - beta * changes.r / (old - d + start);
-        (A::Lanes::load(kappa) * keep).store(kappa);
-        let new = all(0.0).if_below(changes.r, d + keep * (old - d), old);
-        new.store(nu);
-        changes.stretch = changes.stretch * (keep * old / new);
+    fn discount<L: Four>(&self, learned: &mut Learned<L>) {
+        let (d, beta) = (L::splat(self.dim as f64), L::splat(self.settings.discount));
+        let Learned { changes, kappa, nu } = learned;
+        let keep = L::splat(1.0) - beta * changes.r / (*nu - d + L::splat(self.tempering_start()));
+        *kappa = *kappa * keep;
+        let new = L::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
+        changes.stretch = changes.stretch * (keep * *nu / new);
         changes.log_stretch = ln(changes.stretch);
+        *nu = new;
     }
 
     /// The least `κ` and `ν` that the series of the evidence serve.
@@ -218,28 +222,29 @@ impl ObmmRule {
 }
 
 impl FourRules {
-    /// Notes what follows from `κ` and `ν`.
+    /// Notes `κ` and `ν`, and what follows from them.
     #[inline(always)]
-    fn note_scalars<A: Arithmetic>(&mut self) {
+    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Lanes, nu: A::Lanes) {
         let one = A::Lanes::splat(1.0);
-        let kappa = A::Lanes::load(&self.kappa);
+        kappa.store(&mut self.kappa);
+        nu.store(&mut self.nu);
         let both = one / (kappa * (kappa + one));
         let next = kappa * both;
         next.store(&mut self.next);
         (kappa * next).store(&mut self.b);
         ((kappa + one) * both).store(&mut self.inverse);
-        (one / A::Lanes::load(&self.nu)).store(&mut self.inverse_nu);
+        (one / nu).store(&mut self.inverse_nu);
     }
 
     /// The projection of every component that the row says something about.
     #[inline(always)]
     fn update_whitened<A: Arithmetic>(
-        &mut self,
+        &self,
         dim: usize,
         q: &Quad,
         r: A::Lanes,
         kept: A::Lanes,
-    ) -> Changes<A::Lanes> {
+    ) -> Learned<A::Lanes> {
         let nothing = A::Lanes::splat(0.0);
         let q = A::Lanes::load(q);
         let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
@@ -257,16 +262,16 @@ impl FourRules {
         let new = before.project(dim);
         // τ, times what it is divided by.
         let pull = r * ((nu + A::Lanes::splat(1.0)) * b * p * inverse_nu);
-        nothing.if_below(kept, new.kappa, kappa).store(&mut self.kappa);
-        nothing.if_below(kept, new.nu, nu).store(&mut self.nu);
-        Changes {
+        let changes = Changes {
             r: kept,
             step: new.step,
             tau: new.tau * inverse_nu,
             gain: pull / pull.mul_add(q, new.along),
             stretch: nu * new.across,
             log_stretch: nothing - ln_1p(r * inverse_nu),
-        }
+        };
+        let (kappa, nu) = (nothing.if_below(kept, new.kappa, kappa), nothing.if_below(kept, new.nu, nu));
+        Learned { changes, kappa, nu }
     }
 
     /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
@@ -344,21 +349,23 @@ impl Rule for ObmmRule {
         health: &mut Health,
     ) -> Changes<A::Lanes> {
         let own = &mut self.fours[i];
-        let mut changes = match self.settings.moments {
+        let mut learned = match self.settings.moments {
             Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r, kept),
-            Moments::Paper => own.update_literally(self.dim, four, kept.to_quad(), health).load(),
+            Moments::Paper => {
+                let changes = own.update_literally(self.dim, four, kept.to_quad(), health).load();
+                Learned { changes, kappa: A::Lanes::load(&own.kappa), nu: A::Lanes::load(&own.nu) }
+            }
         };
         let least = least_nu(self.dim);
-        if !A::Lanes::splat(least.next_up()).all_at_most(A::Lanes::load(&own.nu)) {
-            let pairs = own.nu.0.iter().zip(changes.r.to_array());
-            health.nu_floored += pairs.filter(|(nu, r)| **nu <= least && *r > 0.0).count() as u64;
+        if !A::Lanes::splat(least.next_up()).all_at_most(learned.nu) {
+            let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
+            health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
         }
         if self.settings.discount > 0.0 {
-            self.discount::<A>(i, &mut changes);
+            self.discount(&mut learned);
         }
-        let own = &mut self.fours[i];
-        own.note_scalars::<A>();
-        changes
+        self.fours[i].note_scalars::<A>(learned.kappa, learned.nu);
+        learned.changes
     }
 
     #[inline(always)]
