@@ -90,7 +90,7 @@ pub enum ReportError {
 type Format = fn(&Summary, &[Vec<Picture>]) -> String;
 
 /// The files of a report besides its pictures. A new format is a file of source beside these and a line here.
-const FORMATS: [(&str, Format); 4] = [
+const FORMATS: &[(&str, Format)] = &[
     ("loglik.csv", |summary, _| csv::scores(summary)),
     ("times.csv", |summary, _| csv::times(summary)),
     ("summary.md", markdown::render),
