@@ -65,15 +65,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_the_list_of_learners_stand_for_one_or_both_forms() {
-        assert_eq!(parse_algo("oEM").unwrap().0, [Contender::OemPrinted, Contender::Oem]);
-        assert_eq!(parse_algo("obmm-exact").unwrap().0, [Contender::Obmm]);
+    fn words_of_the_list_of_learners_stand_for_one_or_for_a_family() {
+        for &contender in Contender::ALL {
+            let profile = contender.profile();
+            let family: Vec<_> = Contender::ALL
+                .iter()
+                .copied()
+                .filter(|other| other.profile().family == profile.family)
+                .collect();
+            assert_eq!(parse_algo(profile.family).unwrap().0, family);
+            assert_eq!(parse_contender(profile.word), Ok(contender));
+        }
         assert_eq!(parse_algo("all").unwrap().0, Contender::ALL);
-        assert_eq!(
-            parse_algo("kmeans").unwrap_err(),
-            "give a list of start, oem, oem_printed, oem_counted, obmm, obmm_exact, obmm_discounted, obmm_paper, odmm, em, all"
-        );
-        assert_eq!(parse_contender("obmm-discounted"), Ok(Contender::ObmmDiscounted));
-        assert!(parse_contender("obmm").unwrap_err().contains("2 learners"));
+    }
+
+    #[test]
+    fn words_may_be_written_as_people_write_them() {
+        assert_eq!(parse_algo("oEM"), parse_algo("oem"));
+        assert_eq!(parse_contender(" obmm-discounted"), Ok(Contender::ObmmDiscounted));
+    }
+
+    #[test]
+    fn a_word_that_is_not_in_the_list_is_answered_by_the_list_families_first() {
+        let refusal = parse_algo("kmeans").unwrap_err();
+        let listed: Vec<&str> = refusal.strip_prefix("give a list of ").unwrap().split(", ").collect();
+        let place = |word: &str| {
+            let places: Vec<usize> = (0..listed.len()).filter(|&i| listed[i] == word).collect();
+            assert_eq!(places.len(), 1, "{word} in {listed:?}");
+            places[0]
+        };
+        for profile in Contender::ALL.iter().map(|contender| contender.profile()) {
+            assert!(place(profile.family) <= place(profile.word), "{listed:?}");
+        }
+        assert_eq!(listed.last(), Some(&"all"));
+    }
+
+    #[test]
+    fn a_family_of_several_is_no_single_learner() {
+        let refusal = parse_contender("obmm").unwrap_err();
+        assert!(refusal.starts_with("'obmm' stands for ") && refusal.contains("name one"), "{refusal}");
     }
 }

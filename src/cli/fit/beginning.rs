@@ -8,7 +8,7 @@ use super::Args;
 use crate::cli::console::{Console, count};
 use crate::cli::data_args::{read_model, usage};
 use crate::cli::pass::Provenance;
-use crate::learn::{Fingerprint, OnlineFit};
+use crate::learn::{Algorithm, Fingerprint, OnlineFit};
 use crate::model::{Lineage, Numbered};
 use crate::stats::ColumnSummary;
 
@@ -67,14 +67,20 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<Col
     let model = read_model(path)?;
     let Some((settings, state)) = model.to_fit() else {
         return Err(usage(format!(
-            "'{}' was made by '{}', which cannot go on row by row: resume a model of obmm, odmm or oem",
+            "'{}' was made by '{}', which cannot go on row by row: resume a model of one of {}",
             path.display(),
-            model.algorithm.name()
+            model.algorithm.name(),
+            online_names()
         )));
     };
     let columns = state.columns.clone();
     let fit = OnlineFit::restore(settings.clone(), state)?;
     Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit, columns))
+}
+
+fn online_names() -> String {
+    let names: Vec<&str> = Algorithm::all().iter().map(Algorithm::name).collect();
+    names.join(", ")
 }
 
 /// A checkpoint goes on with the very shard that it is in the middle of.
