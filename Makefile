@@ -1,6 +1,6 @@
 # make demo   build, and run the main job on a bundled data set
 # make test   every check: format, lints, all tests, with and without OpenBLAS and MPI, and a smoke run of every command
-# make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and a minute)
+# make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and seconds)
 # make soak, make crash, make fuzz   ten minutes of an endless stream, 240 kills, five minutes of each fuzz target
 # demo and test need no more than Rust; parts that need another tool are skipped with a word where it is not there.
 

@@ -44,7 +44,7 @@ struct Cli {
     #[arg(long, global = true)]
     json: bool,
 
-    /// Print no notices and no progress bars
+    /// Print no notes, no warnings and no progress bars; results and errors are still printed
     #[arg(long, short, global = true)]
     quiet: bool,
 
