@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::console::{Console, count};
+use super::console::{Console, count, listed};
 use super::data_args::usage;
 use crate::data::{Block, find_discrete};
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
@@ -43,26 +43,26 @@ fn roughly(minutes: f64) -> String {
     }
 }
 
+/// Columns beyond these are not named one by one.
+const MOST_NAMED: usize = 5;
+
 /// Rows in the order of their classes or of time are what a one-pass learner can least cope with.
 pub(super) fn warn_of_order(shifts: &[ColumnShift], names: &[String], shuffled: bool, console: &Console) {
-    let Some(most) = shifts.first() else { return };
-    let others = match shifts.len() - 1 {
-        0 => String::new(),
-        1 => " and one more column".into(),
-        more => format!(" and {more} more columns"),
-    };
+    if shifts.is_empty() {
+        return;
+    }
+    let moved = shifts.iter().map(|shift| format!("'{}' by {:.2}", names[shift.column], shift.deviations));
     let remedy = if shuffled { "a larger --shuffle-buffer" } else { "--shuffle-buffer N" };
     console.warn(&format!(
-        "the first rows, which the start is made from, are unlike those after them: the mean of column '{}' moved by {:.2} \
-         standard deviations{others}. If the file is sorted, by class or by time, shuffle it or use {remedy} \
+        "the first rows, which the start is made from, are unlike those after them (means moved, in standard \
+         deviations: {}). If the file is sorted, by class or by time, shuffle it or use {remedy} \
          (N as large as the memory allows; all rows is best)",
-        names[most.column], most.deviations
+        listed(moved, MOST_NAMED)
     ));
 }
 
 pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console: &Console) {
-    const MOST: usize = 5;
-    if faults.len() > MOST {
+    if faults.len() > MOST_NAMED {
         console.warn(&format!(
             "{} of {} columns are constant or linear functions of others in the first rows (fewer rows than \
              columns would do that), so no density is bounded there and their spread is held at a floor",
@@ -95,12 +95,7 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
 
 /// Some columns in a sentence: the first of them by name.
 fn some_of(names: &[&str]) -> String {
-    const MOST: usize = 5;
-    let mut shown: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
-    if names.len() > MOST {
-        shown.push(format!("{} more", names.len() - MOST));
-    }
-    shown.join(", ")
+    listed(names.iter().map(|name| format!("'{name}'")), MOST_NAMED)
 }
 
 /// Names the columns that were held at the floor although no fault was found in the first rows: those that are nearly

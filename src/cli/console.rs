@@ -21,6 +21,13 @@ pub(super) fn count(number: impl Into<u64>, thing: &str) -> String {
     }
 }
 
+/// The first of some names, and how many more there are: `a, b and 3 more`.
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
 /// A number with so many decimals, or with an exponent where its digits would fill a line.
 pub(super) fn decimal(value: f64, decimals: usize) -> String {
     if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::console::{Console, count};
+use super::console::{Console, count, listed};
 use super::data_args::{ModelOutput, read_model};
 use crate::model::{Merged, Model, merge_models};
 
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             "{found} shards were given where {expected} are expected, so {} lost: learn what is missing beside {}, or \
              number shards with 'fit --shard I/N', so that the missing ones can be named",
             if expected - found == 1 { "one is".to_string() } else { format!("{} are", expected - found) },
-            listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())))
+            listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MOST_NAMED)
         );
     }
     let out = ModelOutput::open(&args.out)?;
@@ -121,7 +121,7 @@ fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Re
     if missing.is_empty() {
         return Ok(missing);
     }
-    let names = listed(missing.iter().map(u32::to_string));
+    let names = listed(missing.iter().map(u32::to_string), MOST_NAMED);
     let what = if missing.len() == 1 { "shard" } else { "shards" };
     let what = format!("{what} {names} of {} missing", numbered.of);
     anyhow::ensure!(
@@ -132,13 +132,8 @@ fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Re
     Ok(missing)
 }
 
-/// The first of some names, and how many more there are.
-fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    const MOST: usize = 20;
-    let more = names.len().saturating_sub(MOST);
-    let shown: Vec<String> = names.take(MOST).collect();
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
-}
+/// Shards beyond these are not named one by one.
+const MOST_NAMED: usize = 20;
 
 fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &Console) {
     for (name, order) in permuted {
