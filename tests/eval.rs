@@ -70,6 +70,11 @@ fn scores_have_the_row_numbers_of_the_file() {
     assert_eq!(column(&place.read("scores.csv"), 0)[0], 291.0);
     place.refuses("eval --model model.json --data test.csv --scores -", 2, &["--scores", "name one"]);
     place.refuses(
+        "eval --model model.json --data test.csv --shuffle-buffer 9 --scores shuffled.csv",
+        2,
+        &["--scores", "leave out --shuffle-buffer"],
+    );
+    place.refuses(
         "eval --model model.json --data test.csv --scores no/where.csv",
         1,
         &["'no'", "does not exist"],

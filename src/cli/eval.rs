@@ -70,6 +70,12 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             "--scores wants a file, for standard output has the result: name one such as scores.csv",
         ));
     }
+    if args.scores.is_some() && args.data.reading.shuffles() {
+        return Err(usage(
+            "--scores numbers the rows as the file has them, which is lost when they are shuffled: leave out \
+             --shuffle-buffer",
+        ));
+    }
     refuse_overwriting(args.scores.iter(), args.data.data.iter().chain([&args.model]))?;
     let model = read_model(&args.model)?;
     let result = if args.predictive {
