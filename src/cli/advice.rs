@@ -93,6 +93,13 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
     }
 }
 
+/// Rows that could not be read are told of by the first of them.
+pub(super) fn warn_of_skipped(rows: u64, first: Option<&str>, console: &Console) {
+    if let Some(first) = first {
+        console.warn(&format!("{rows} bad rows were skipped; the first: {first}"));
+    }
+}
+
 /// Some columns in a sentence: the first of them by name.
 fn some_of(names: &[&str]) -> String {
     listed(names.iter().map(|name| format!("'{name}'")), MOST_NAMED)

@@ -186,7 +186,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             (&args.out, records, cells_run)
         }
     };
-    let cells = records.iter().filter(|record| matches!(record, Record::Cell(_))).count();
+    let cells = count_cells(&records);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", folder.display());
     let summary = write_report(&records, &args.shown.options(), folder)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
@@ -199,6 +199,10 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         sets: summary.sets,
     };
     console.result(&result, describe).map_err(Into::into)
+}
+
+fn count_cells(records: &[Record]) -> usize {
+    records.iter().filter(|record| matches!(record, Record::Cell(_))).count()
 }
 
 fn describe(result: &CompareResult) -> String {
@@ -268,8 +272,7 @@ fn run_plan(args: &Args, plan: &Plan, console: &Console) -> anyhow::Result<(Vec<
     let ending = crate::experiment::run(plan, &earlier, workers, interrupted, &mut sink);
     bar.finish_and_clear();
     file.sync()?;
-    let run = records.iter().filter(|r| matches!(r, Record::Cell(_))).count()
-        - earlier.iter().filter(|r| matches!(r, Record::Cell(_))).count();
+    let run = count_cells(&records) - count_cells(&earlier);
     if ending? == Ending::Stopped && interrupted.load(Ordering::Relaxed) {
         return Err(Interrupted(format!(
             " after {run} of {missing} cells: they are kept in '{}', and the same command goes on from there",
@@ -347,22 +350,13 @@ impl Args {
         rows.tell_end(console);
         warn_of_columns(&find_column_faults(values.view()), &columns, console);
         tell_of_numbering(values.view(), &columns, console);
-        let test = match &self.test {
-            None => None,
-            Some(test) => {
-                let expected = Some(ExpectedColumns { names: columns.clone(), named });
-                let whole = self.reading.whole();
-                let mut rows = whole.open(std::slice::from_ref(test), self.seed, expected, console)?;
-                let values = as_matrix(rows.read_all()?);
-                rows.tell_end(console);
-                Some(values)
-            }
-        };
+        let expected = ExpectedColumns { names: columns.clone(), named };
+        let test = self.reading.read_test(self.test.as_ref(), self.seed, expected, console)?;
         let name = set_name(path);
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
         let record = self.record_of(name, known, values.nrows(), columns);
-        Ok(PlannedSet { record, rows: values, test })
+        Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
     }
 
     /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.

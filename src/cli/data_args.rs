@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::UsageError;
+use super::advice::warn_of_skipped;
 use super::console::{Console, stdout_failed};
 use crate::data::{
     BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece,
@@ -198,9 +199,20 @@ fn expand(data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 impl ReadingArgs {
-    /// The same, for data that are to be read whole and in order: test rows.
-    pub fn whole(&self) -> Self {
-        ReadingArgs { skip: 0, limit: None, shuffle_buffer: None, ..self.clone() }
+    /// Test rows, if there are any: read in the same way, but whole and in order.
+    pub fn read_test(
+        &self,
+        file: Option<&PathBuf>,
+        seed: u64,
+        expected: ExpectedColumns,
+        console: &Console,
+    ) -> anyhow::Result<Option<Block>> {
+        let Some(file) = file else { return Ok(None) };
+        let whole = ReadingArgs { skip: 0, limit: None, shuffle_buffer: None, ..self.clone() };
+        let mut rows = whole.open(std::slice::from_ref(file), seed, Some(expected), console)?;
+        let all = rows.read_all()?;
+        rows.tell_end(console);
+        Ok(Some(all))
     }
 
     /// Whether rows are shuffled as they come.
@@ -208,7 +220,7 @@ impl ReadingArgs {
         self.shuffle_buffer.is_some()
     }
 
-    /// Opens other data in the same way, for instance test rows.
+    /// Opens data; `expected` are the columns of a model that the rows have to fit.
     pub fn open(
         &self,
         data: &[PathBuf],
@@ -350,10 +362,7 @@ impl Rows {
     /// Tells what there is to tell once all rows are read.
     pub fn tell_end(&mut self, console: &Console) {
         self.tell_notices(console);
-        if let Some(first) = self.stream().first_skipped() {
-            let count = self.stream().rows_skipped();
-            console.warn(&format!("{count} bad rows were skipped; the first: {first}"));
-        }
+        warn_of_skipped(self.rows_skipped(), self.stream().first_skipped(), console);
     }
 
     fn tell_notices(&mut self, console: &Console) {

@@ -266,14 +266,7 @@ impl TraceArgs {
     ) -> anyhow::Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         let file = create_output(path)?;
-        let test = match &self.test {
-            None => None,
-            Some(test) => {
-                let expected = Some(columns.clone().into());
-                let whole = data.reading.whole();
-                Some(whole.open(std::slice::from_ref(test), seed, expected, console)?.read_all()?)
-            }
-        };
+        let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
         Ok(Some(Trace::new(file, test)?))
     }
 }

@@ -227,9 +227,7 @@ pub(super) fn finish(
     let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
     let state = beginnings.ground.gather(&findings)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
-    if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_ref()) {
-        console.warn(&format!("{skipped} bad rows were skipped; the first: {first}"));
-    }
+    advice::warn_of_skipped(skipped, ends.iter().find_map(|end| end.first_skipped.as_deref()), console);
     let empty = findings.iter().filter(|found| found.rows == 0).count();
     if empty > 0 {
         console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
