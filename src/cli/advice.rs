@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::console::{Console, count, listed};
-use super::data_args::usage;
+use super::usage;
 use crate::data::{Block, find_discrete};
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::data_args::Rows;
+use super::rows::Rows;
 use crate::data::{Block, DataError};
 
 /// Rows in a block: enough that shards learned in parallel seldom wait for each other.

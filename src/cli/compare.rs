@@ -17,8 +17,10 @@ use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequan
 use super::Interrupted;
 use super::advice::{tell_of_numbering, warn_of_columns};
 use super::console::Console;
-use super::data_args::{Ks, ReadingArgs, parse_k, usage};
+use super::data_args::ReadingArgs;
+use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
+use super::usage;
 use crate::data::{
     Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
 };

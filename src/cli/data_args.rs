@@ -1,23 +1,16 @@
 //! The options by which every command that reads rows is told where they are and what to make of them.
 
-use std::io::Write;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::UsageError;
-use super::advice::warn_of_skipped;
-use super::console::{Console, stdout_failed};
+use super::console::Console;
+use super::rows::Rows;
+use super::usage;
 use crate::data::{
-    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece,
-    RowSource, ShuffleBuffer, deal,
+    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece, deal,
 };
-use crate::model::{ColumnNames, Model, OutputFile, Seal};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -93,19 +86,6 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
         (_, [byte]) => Ok(*byte),
         _ => Err("give one character, 'tab' or 'space'".into()),
     }
-}
-
-/// An opened stream, with what there is to tell about it.
-pub(super) struct Rows {
-    source: Source,
-    /// Whether the columns' names came from a header.
-    pub named: bool,
-    told: usize,
-}
-
-enum Source {
-    Straight(Box<CsvStream>),
-    Shuffled(Box<ShuffleBuffer<CsvStream>>),
 }
 
 impl DataArgs {
@@ -263,14 +243,8 @@ impl ReadingArgs {
     }
 
     fn rows(&self, stream: CsvStream, seed: u64, console: &Console) -> Rows {
-        let named = stream.named();
-        let source = match self.shuffle_buffer {
-            Some(slots) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots as usize, seed))),
-            None => Source::Straight(Box::new(stream)),
-        };
-        let mut rows = Rows { source, named, told: 0 };
-        rows.tell_notices(console);
-        rows
+        let shuffle = self.shuffle_buffer.map(|slots| (slots as usize, seed));
+        Rows::new(stream, shuffle, console)
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
@@ -306,196 +280,4 @@ impl ReadingArgs {
         }
         Ok(Input::File(file))
     }
-}
-
-impl Rows {
-    fn stream(&self) -> &CsvStream {
-        match &self.source {
-            Source::Straight(stream) => stream,
-            Source::Shuffled(shuffled) => shuffled.source(),
-        }
-    }
-
-    pub fn columns(&self) -> &[String] {
-        self.stream().columns()
-    }
-
-    pub fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
-        match &mut self.source {
-            Source::Straight(stream) => stream.read_block(block, most),
-            Source::Shuffled(shuffled) => shuffled.read_block(block, most),
-        }
-    }
-
-    /// All rows at once.
-    pub fn read_all(&mut self) -> Result<Block, DataError> {
-        let mut all = Block::new(self.columns().len());
-        let mut block = Block::new(self.columns().len());
-        while self.read_block(&mut block, 4096)? {
-            block.iter().for_each(|row| all.push(row));
-        }
-        Ok(all)
-    }
-
-    pub fn bytes_read(&self) -> u64 {
-        self.stream().bytes_read()
-    }
-
-    /// The counter behind [`Rows::bytes_read`], to watch while another thread reads.
-    pub fn byte_counter(&self) -> Arc<AtomicU64> {
-        self.stream().byte_counter()
-    }
-
-    pub fn total_bytes(&self) -> Option<u64> {
-        self.stream().total_bytes()
-    }
-
-    pub fn rows_skipped(&self) -> u64 {
-        self.stream().rows_skipped()
-    }
-
-    /// Where the first skipped row is and what is wrong with it.
-    pub fn first_skipped(&self) -> Option<String> {
-        self.stream().first_skipped().map(String::from)
-    }
-
-    /// Tells what there is to tell once all rows are read.
-    pub fn tell_end(&mut self, console: &Console) {
-        self.tell_notices(console);
-        warn_of_skipped(self.rows_skipped(), self.stream().first_skipped(), console);
-    }
-
-    fn tell_notices(&mut self, console: &Console) {
-        let notices = self.stream().notices()[self.told..].to_vec();
-        self.told += notices.len();
-        notices.iter().for_each(|notice| console.note(notice));
-    }
-}
-
-impl From<ColumnNames> for ExpectedColumns {
-    fn from(ColumnNames { names, named }: ColumnNames) -> Self {
-        ExpectedColumns { names, named }
-    }
-}
-
-/// The numbers of components to learn, ascending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ks(pub Vec<usize>);
-
-/// Parses `5`, `2..10`, which is 2 to 10 inclusive, as in the paper, or a list of such: `2,3,5..8`.
-pub(super) fn parse_k(text: &str) -> Result<Ks, String> {
-    let mut ks = Vec::new();
-    for part in text.split(',') {
-        ks.extend(parse_k_range(part)?);
-    }
-    ks.sort_unstable();
-    ks.dedup();
-    Ok(Ks(ks))
-}
-
-fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let number = |text: &str| match text.trim().parse::<usize>() {
-        Ok(0) => Err("K must be at least 1".to_string()),
-        Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
-        Ok(k) => Ok(k),
-        Err(_) => Err("give a number, a range such as 2..10, or a list such as 2,3,5".to_string()),
-    };
-    let Some((low, high)) = text.split_once("..") else { return number(text).map(|k| k..=k) };
-    let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
-    if low > high {
-        return Err(format!("the range ends before it begins: write {high}..{low}"));
-    }
-    Ok(low..=high)
-}
-
-const MOST_COMPONENTS: usize = 10_000;
-
-/// Reads and checks a model file.
-pub(super) fn read_model(path: &Path) -> anyhow::Result<Model> {
-    read_sealed_model(path).map(|(model, _)| model)
-}
-
-/// The same, and whether there was a checksum to check it by.
-pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
-    let describe = || format!("model file '{}'", path.display());
-    if path == Path::new("-") {
-        return Model::read_sealed(std::io::stdin().lock()).context("model from standard input");
-    }
-    let file = match std::fs::File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            anyhow::bail!("there is no file '{}': a model file is made by 'gmm-bmm fit'", path.display())
-        }
-        opened => opened.with_context(describe)?,
-    };
-    Model::read_sealed(std::io::BufReader::new(file)).with_context(describe)
-}
-
-/// Opens an output file before any work is done.
-pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
-    Ok(OutputFile::create(path)?)
-}
-
-/// The model's place, opened before any work is done.
-pub(super) enum ModelOutput {
-    Stdout,
-    File(Box<OutputFile>),
-}
-
-impl ModelOutput {
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(ModelOutput::Stdout);
-        }
-        Ok(ModelOutput::File(Box::new(create_output(path)?)))
-    }
-
-    pub fn write(self, model: &Model) -> anyhow::Result<()> {
-        match self {
-            ModelOutput::Stdout => {
-                let mut out = std::io::stdout().lock();
-                model.write(&mut out).and_then(|()| out.flush()).map_err(stdout_failed)?;
-            }
-            ModelOutput::File(mut file) => {
-                model.write(&mut *file).and_then(|()| file.commit())?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Refuses a model and data that both come from standard input.
-pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Result<()> {
-    let is_stdin = |path: &Path| path == Path::new("-");
-    if is_stdin(model) && data.iter().any(|path| is_stdin(path)) {
-        return Err(usage("model and data cannot both come from standard input"));
-    }
-    Ok(())
-}
-
-/// Refuses outputs that would replace an input, or each other.
-pub(super) fn refuse_overwriting<'a>(
-    outputs: impl Iterator<Item = &'a PathBuf>,
-    inputs: impl Iterator<Item = &'a PathBuf>,
-) -> anyhow::Result<()> {
-    let place = |path: &Path| {
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let whole = std::fs::canonicalize(path);
-        whole.or_else(|_| {
-            Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
-        })
-    };
-    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
-    for path in outputs.filter(|path| path.as_os_str() != "-") {
-        let Ok(whole) = place(path) else { continue };
-        if taken.contains(&whole) && (whole.is_file() || !whole.exists()) {
-            return Err(usage(format!("'{}' would replace another file of this command", path.display())));
-        }
-        taken.push(whole);
-    }
-    Ok(())
-}
-
-/// A usage error as `anyhow` carries it.
-pub(super) fn usage(text: impl Into<String>) -> anyhow::Error {
-    UsageError(text.into()).into()
 }

@@ -7,9 +7,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::{Console, count, decimal};
-use super::data_args::{
-    DataArgs, create_output, read_model, refuse_overwriting, refuse_sharing_stdin, usage,
-};
+use super::data_args::DataArgs;
+use super::files::{create_output, is_dash, read_model, refuse_overwriting, refuse_sharing_stdin};
+use super::usage;
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
@@ -65,7 +65,7 @@ struct EvalResult {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_sharing_stdin(&args.model, &args.data.data)?;
-    if args.scores.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+    if args.scores.as_deref().is_some_and(is_dash) {
         return Err(usage(
             "--scores wants a file, for standard output has the result: name one such as scores.csv",
         ));

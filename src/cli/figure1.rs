@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::console::Console;
-use super::data_args::create_output;
+use super::files::create_output;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS};
 use crate::experiment::{CurveRecord, Record, figure1_curve};
 use crate::report::figure1;

@@ -7,7 +7,7 @@ mod parts;
 #[cfg(feature = "mpi")]
 mod ranks;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -17,10 +17,11 @@ use beginning::{Beginning, beginning};
 
 use super::advice;
 use super::console::{Console, count, decimal};
-use super::data_args::{ModelOutput, refuse_overwriting, usage};
+use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::plot::PlotOutput;
+use super::usage;
 use crate::data::Reservoir;
 use crate::learn::{CandidateState, FitState, Health, OnlineFit};
 use crate::model::{ColumnNames, Model};
@@ -130,7 +131,7 @@ struct Fitted {
 
 /// Where it is written to.
 struct Outputs {
-    model: ModelOutput,
+    model: Output,
     plot: Option<PlotOutput>,
 }
 
@@ -179,12 +180,12 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     refuse_overwriting(outputs.into_iter().flatten(), inputs)?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
-    Ok(Outputs { model: ModelOutput::open(&args.out)?, plot })
+    Ok(Outputs { model: Output::open(&args.out)?, plot })
 }
 
 fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) -> anyhow::Result<()> {
     let Fitted { model, mut result, sample } = fitted;
-    out.model.write(&model)?;
+    out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
         // The run is over and its model is safe.
         let _ = std::fs::remove_file(checkpoint);
@@ -196,7 +197,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     result.out = args.out.clone();
     result.plot = args.plot.plot.clone();
-    if args.out == Path::new("-") {
+    if is_dash(&args.out) {
         return Ok(());
     }
     console.result(&result, describe).map_err(Into::into)

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::CommandFactory;
 
 use super::Cli;
-use super::data_args::create_output;
+use super::files::create_output;
 
 /// Print completions for a shell
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::console::{Console, count, listed};
-use super::data_args::{ModelOutput, read_model};
+use super::files::{Output, is_dash, read_model};
 use crate::model::{Merged, Model, merge_models};
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MOST_NAMED)
         );
     }
-    let out = ModelOutput::open(&args.out)?;
+    let out = Output::open(&args.out)?;
     let prior = read_model(&args.prior)?;
     let bar = console.progress(Some(args.shards.len() as u64));
     let read = |path: &PathBuf| {
@@ -93,8 +93,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             j + 1
         ));
     }
-    out.write(&model)?;
-    if args.out.as_os_str() == "-" {
+    out.write_model(&model)?;
+    if is_dash(&args.out) {
         return Ok(());
     }
     let result = MergeResult {

@@ -8,12 +8,15 @@ mod data_args;
 mod datasets;
 mod eval;
 mod figure1;
+mod files;
 mod fit;
+mod ks;
 mod launch;
 mod manuals;
 mod merge;
 mod pass;
 mod plot;
+mod rows;
 mod show;
 mod synth;
 mod trace;
@@ -84,6 +87,11 @@ fn long_version() -> &'static str {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct UsageError(String);
+
+/// A usage error as `anyhow` carries it.
+fn usage(text: impl Into<String>) -> anyhow::Error {
+    UsageError(text.into()).into()
+}
 
 /// The user pressed Ctrl-C: exit code 130.
 #[derive(Debug, thiserror::Error)]

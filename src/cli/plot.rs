@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::data_args::{create_output, usage};
+use super::files::create_output;
+use super::usage;
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
 use crate::model::{Model, OutputFile, Recipe};

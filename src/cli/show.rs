@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::console::{Console, count, decimal};
-use super::data_args::{ReadingArgs, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
+use super::data_args::ReadingArgs;
+use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Health, LearnerState, MergeReport};

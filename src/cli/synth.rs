@@ -11,12 +11,13 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::console::{Console, count};
-use super::data_args::usage;
+use super::files::is_dash;
+use super::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
 use crate::model::{ColumnNames, Model, Recipe};
 use crate::stats::ColumnSummary;
-use output::{Sink, is_stdout, write_rows};
+use output::{Sink, write_rows};
 
 /// Draw data from a known mixture
 ///
@@ -185,7 +186,7 @@ enum Outcome {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let mut jobs = args.jobs(console)?;
     check_paths(&jobs)?;
-    let to_stdout = jobs.iter().flat_map(Job::paths).any(is_stdout);
+    let to_stdout = jobs.iter().flat_map(Job::paths).any(is_dash);
     let several = jobs.len() > 1;
     let outputs = jobs.iter().map(|job| Outputs::open(job, several)).collect::<Result<Vec<_>, _>>()?;
     let rows = jobs.iter().flat_map(|job| [job.synth.spec().rows, job.test_rows]);
@@ -304,7 +305,7 @@ fn describe_stand_in(name: &str, synth: &Synth) -> String {
 }
 
 fn place(path: &Path) -> String {
-    if is_stdout(path) { "standard output".into() } else { path.display().to_string() }
+    if is_dash(path) { "standard output".into() } else { path.display().to_string() }
 }
 
 /// Two outputs in one place would spoil each other.

@@ -8,9 +8,12 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::cli::console::Console;
-use crate::cli::data_args::{DataArgs, Ks, create_output, parse_k, usage};
+use crate::cli::data_args::DataArgs;
+use crate::cli::files::create_output;
+use crate::cli::ks::{Ks, parse_k};
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::Trace;
+use crate::cli::usage;
 use crate::learn::{Algorithm, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
 use crate::model::ColumnNames;
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Args, CandidateResult, FitResult, Fitted, check_enough_rows};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
-use crate::cli::data_args::usage;
+use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{EmSettings, find_column_faults, fit_em};

@@ -6,8 +6,9 @@ use anyhow::Context;
 
 use super::Args;
 use crate::cli::console::{Console, count};
-use crate::cli::data_args::{read_model, usage};
+use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
+use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, OnlineFit};
 use crate::model::{Lineage, Numbered};
 use crate::stats::ColumnSummary;

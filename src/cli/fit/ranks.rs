@@ -21,9 +21,9 @@ use super::args::DealBy;
 use super::parts::{Beginnings, Part, PartEnd, Watch, begin, check, finish};
 use super::{Args, open_outputs, write_and_tell};
 use crate::cli::console::Console;
-use crate::cli::data_args::usage;
 use crate::cli::exit_code;
 use crate::cli::launch::Launch;
+use crate::cli::usage;
 
 /// Between looks for a message: a rank that spins takes its core from one that learns.
 const NAP: Duration = Duration::from_millis(5);

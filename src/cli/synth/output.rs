@@ -1,6 +1,6 @@
 //! Rows as CSV, to a file or standard output, compressed or not.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -10,12 +10,10 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::cli::Interrupted;
-use crate::cli::console::stdout_failed;
-use crate::cli::data_args::create_output;
+use crate::cli::files::Output;
 use crate::cli::pass::watch_for_interrupt;
 use crate::data::synth::SynthRows;
 use crate::data::{Block, RowSource};
-use crate::model::OutputFile;
 
 /// An output file or standard output, compressed or not.
 pub(super) struct Sink {
@@ -23,63 +21,37 @@ pub(super) struct Sink {
 }
 
 enum Compressed {
-    No(Target),
-    Gzip(GzEncoder<Target>),
-}
-
-enum Target {
-    Stdout(io::Stdout),
-    File(OutputFile),
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Target::Stdout(stdout) => stdout.write(bytes).map_err(stdout_failed),
-            Target::File(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Target::Stdout(stdout) => stdout.flush().map_err(stdout_failed),
-            Target::File(file) => file.flush(),
-        }
-    }
+    No(Output),
+    Gzip(GzEncoder<Output>),
 }
 
 impl Sink {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let target =
-            if is_stdout(path) { Target::Stdout(io::stdout()) } else { Target::File(create_output(path)?) };
+        let output = Output::open(path)?;
         let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
         // Random digits hardly compress better with more effort.
         let to = if gzip {
-            Compressed::Gzip(GzEncoder::new(target, Compression::fast()))
+            Compressed::Gzip(GzEncoder::new(output, Compression::fast()))
         } else {
-            Compressed::No(target)
+            Compressed::No(output)
         };
         Ok(Sink { to })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let written = match &mut self.to {
-            Compressed::No(target) => target.write_all(bytes),
+            Compressed::No(output) => output.write_all(bytes),
             Compressed::Gzip(encoder) => encoder.write_all(bytes),
         };
         written.map_err(Into::into)
     }
 
     pub fn finish(self) -> anyhow::Result<()> {
-        let target = match self.to {
-            Compressed::No(target) => Ok(target),
-            Compressed::Gzip(encoder) => encoder.finish(),
+        let output = match self.to {
+            Compressed::No(output) => output,
+            Compressed::Gzip(encoder) => encoder.finish()?,
         };
-        let finished = target.and_then(|target| match target {
-            Target::Stdout(mut stdout) => stdout.flush().map_err(stdout_failed),
-            Target::File(file) => file.commit(),
-        });
-        finished.map_err(Into::into)
+        Ok(output.commit()?)
     }
 }
 
@@ -129,8 +101,4 @@ fn format_rows(block: &Block, texts: &mut Vec<Vec<u8>>) {
             text.push(b'\n');
         }
     });
-}
-
-pub(super) fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
 }

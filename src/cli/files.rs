@@ -1,0 +1,113 @@
+//! Files that commands read models from and write results to.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::console::stdout_failed;
+use super::usage;
+use crate::model::{Model, OutputFile, Seal};
+
+/// Whether a path stands for standard input or output.
+pub(super) fn is_dash(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Reads and checks a model file.
+pub(super) fn read_model(path: &Path) -> anyhow::Result<Model> {
+    read_sealed_model(path).map(|(model, _)| model)
+}
+
+/// The same, and whether there was a checksum to check it by.
+pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
+    let describe = || format!("model file '{}'", path.display());
+    if is_dash(path) {
+        return Model::read_sealed(std::io::stdin().lock()).context("model from standard input");
+    }
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            anyhow::bail!("there is no file '{}': a model file is made by 'gmm-bmm fit'", path.display())
+        }
+        opened => opened.with_context(describe)?,
+    };
+    Model::read_sealed(std::io::BufReader::new(file)).with_context(describe)
+}
+
+/// Opens an output file before any work is done.
+pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
+    Ok(OutputFile::create(path)?)
+}
+
+/// An output file or standard output, opened before any work is done.
+pub(super) enum Output {
+    Stdout(io::Stdout),
+    File(OutputFile),
+}
+
+impl Output {
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        Ok(if is_dash(path) { Output::Stdout(io::stdout()) } else { Output::File(create_output(path)?) })
+    }
+
+    /// Writes a model and nothing more.
+    pub fn write_model(mut self, model: &Model) -> anyhow::Result<()> {
+        model.write(&mut self)?;
+        Ok(self.commit()?)
+    }
+
+    /// Puts what was written in its place.
+    pub fn commit(self) -> io::Result<()> {
+        match self {
+            Output::Stdout(mut stdout) => stdout.flush().map_err(stdout_failed),
+            Output::File(file) => file.commit(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Stdout(stdout) => stdout.write(bytes).map_err(stdout_failed),
+            Output::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Stdout(stdout) => stdout.flush().map_err(stdout_failed),
+            Output::File(file) => file.flush(),
+        }
+    }
+}
+
+/// Refuses a model and data that both come from standard input.
+pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Result<()> {
+    if is_dash(model) && data.iter().any(|path| is_dash(path)) {
+        return Err(usage("model and data cannot both come from standard input"));
+    }
+    Ok(())
+}
+
+/// Refuses outputs that would replace an input, or each other.
+pub(super) fn refuse_overwriting<'a>(
+    outputs: impl Iterator<Item = &'a PathBuf>,
+    inputs: impl Iterator<Item = &'a PathBuf>,
+) -> anyhow::Result<()> {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let whole = std::fs::canonicalize(path);
+        whole.or_else(|_| {
+            Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
+        })
+    };
+    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
+    for path in outputs.filter(|path| !is_dash(path)) {
+        let Ok(whole) = place(path) else { continue };
+        if taken.contains(&whole) && (whole.is_file() || !whole.exists()) {
+            return Err(usage(format!("'{}' would replace another file of this command", path.display())));
+        }
+        taken.push(whole);
+    }
+    Ok(())
+}

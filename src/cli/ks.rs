@@ -1,0 +1,35 @@
+//! Numbers of components, as commands are given them.
+
+use std::ops::RangeInclusive;
+
+/// The numbers of components to learn, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ks(pub Vec<usize>);
+
+/// Parses `5`, `2..10`, which is 2 to 10 inclusive, as in the paper, or a list of such: `2,3,5..8`.
+pub(super) fn parse_k(text: &str) -> Result<Ks, String> {
+    let mut ks = Vec::new();
+    for part in text.split(',') {
+        ks.extend(parse_k_range(part)?);
+    }
+    ks.sort_unstable();
+    ks.dedup();
+    Ok(Ks(ks))
+}
+
+fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str| match text.trim().parse::<usize>() {
+        Ok(0) => Err("K must be at least 1".to_string()),
+        Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
+        Ok(k) => Ok(k),
+        Err(_) => Err("give a number, a range such as 2..10, or a list such as 2,3,5".to_string()),
+    };
+    let Some((low, high)) = text.split_once("..") else { return number(text).map(|k| k..=k) };
+    let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
+    if low > high {
+        return Err(format!("the range ends before it begins: write {high}..{low}"));
+    }
+    Ok(low..=high)
+}
+
+const MOST_COMPONENTS: usize = 10_000;
