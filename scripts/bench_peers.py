@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run gmm-bmm, scikit-learn, polars and Armadillo side by side on the same files, one thread each, and gmm-bmm with two.
+"""Run gmm-bmm, scikit-learn, polars and Armadillo side by side on the same files, one thread each.
 
 scikit-learn and polars are installed into a virtual environment; Armadillo takes part where its headers and g++ are
 there (Debian: libarmadillo-dev). What cannot be had is left out, and the page says so.
@@ -89,8 +89,8 @@ def machine() -> Dict[str, Any]:
 class Bench:
     """The runs on one data set."""
 
-    def __init__(self, gmm_bmm: Path, folder: Path, size: Sequence[int], repeats: int) -> None:
-        self.gmm_bmm, self.repeats = gmm_bmm, repeats
+    def __init__(self, gmm_bmm: Path, library: Path, folder: Path, size: Sequence[int], repeats: int) -> None:
+        self.gmm_bmm, self.library, self.repeats = gmm_bmm, library, repeats
         self.rows, self.columns, self.k = size
         self.train, self.test, self.truth = folder / "train.csv", folder / "test.csv", folder / "truth.json"
         self.model = folder / "model.json"
@@ -104,8 +104,12 @@ class Bench:
         scored = run([self.gmm_bmm, "eval", "--quiet", "--json", "--threads", 1, "--model", model, "--data", self.test])
         return scored.json()["mean_log_likelihood"]
 
-    def ours(self, who: str, algorithm: str, threads: int) -> None:
-        fits = [run([self.gmm_bmm, "fit", "--quiet", "--json", "--threads", threads, "--algo", algorithm, "--data",
+    def in_memory(self, who: str, algorithm: str) -> None:
+        done = run([self.library, self.train, self.k, algorithm, self.repeats])
+        self.add(who, **done.json(), passes=1, peak_megabytes=done.peak_megabytes)
+
+    def ours(self, who: str, algorithm: str) -> None:
+        fits = [run([self.gmm_bmm, "fit", "--quiet", "--json", "--threads", 1, "--algo", algorithm, "--data",
                      self.train, "--k", self.k, "--out", self.model]) for _ in range(self.repeats)]
         least = {name: min(fit.json()[name] for fit in fits) for name in ("read_seconds", "learn_seconds")}
         self.add(who, **least, wall_seconds=min(fit.seconds for fit in fits), passes=1,
@@ -139,9 +143,10 @@ class Bench:
         data = {"rows": self.rows, "columns": self.columns, "k": self.k, "runs": self.runs}
         say(table.title(data))
         self.draw(min(self.rows, 30_000))
-        self.ours(table.OBMM, "obmm", 1)
-        self.ours(table.OEM, "oem", 1)
-        self.ours(table.AHEAD, "obmm", 2)
+        self.ours(table.OBMM, "obmm")
+        self.ours(table.OEM, "oem")
+        self.in_memory(table.OBMM_IN_MEMORY, "obmm")
+        self.in_memory(table.OEM_IN_MEMORY, "oem")
         if python:
             self.of_python(python)
         if armadillo:
@@ -154,6 +159,8 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--gmm-bmm", type=Path, default=target / "release" / "gmm-bmm", help="the binary to run")
+    parser.add_argument("--library", type=Path, default=target / "release" / "examples" / "in_memory",
+                        help="the example in_memory, for the library on rows in memory")
     parser.add_argument("--venv", type=Path, default=target / "peers-venv", help="virtual environment, made if need be")
     parser.add_argument("--no-peers", action="store_true", help="run gmm-bmm alone")
     parser.add_argument("--out", type=Path, default=ROOT / "results", help="where peers.md and peers.json go")
@@ -165,9 +172,10 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     options = parse_arguments(arguments)
-    if not options.gmm_bmm.exists():
-        say(f"'{options.gmm_bmm}' does not exist: build it with 'cargo build --release', or name it with --gmm-bmm")
-        return 1
+    for program, option in ((options.gmm_bmm, "--gmm-bmm"), (options.library, "--library")):
+        if not program.exists():
+            say(f"'{program}' does not exist: 'cargo build --release --bins --examples' makes it, or name it with {option}")
+            return 1
     options.out.mkdir(parents=True, exist_ok=True)
     repeats = 1 if options.quick else options.repeats
     sizes = [size for size in SETS if not options.columns or size[1] in options.columns]
@@ -180,8 +188,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                    "repeats": repeats, "left_out": left_out, "sets": []}
         for rows, columns, k in sizes:
             size = (min(rows, QUICK_ROWS) if options.quick else rows, columns, k)
+            bench = Bench(options.gmm_bmm, options.library, Path(folder), size, repeats)
             try:
-                results["sets"].append(Bench(options.gmm_bmm, Path(folder), size, repeats).all(python, armadillo))
+                results["sets"].append(bench.all(python, armadillo))
             except ChildError as error:
                 say(str(error))
                 return 1

@@ -1,5 +1,5 @@
 //! Reading on a thread of its own, a few blocks ahead of the learner, so that parsing costs nothing where learning
-//! takes longer. With `--threads 1` the two take turns: the next block is read when the last one was given back.
+//! takes longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,20 +45,10 @@ impl Ahead {
         let bytes = rows.byte_counter();
         let (full, blocks) = sync_channel((NUMBERS_AHEAD / (largest * columns)).max(2));
         let (spare, empty) = channel();
-        let taking_turns = rayon::current_num_threads() == 1;
-        if taking_turns {
-            spare.send(Block::with_capacity(columns, most)).expect("the other end is at hand");
-        }
         let reader = std::thread::spawn(move || {
             let mut reading = Duration::ZERO;
             loop {
-                let given_back = if taking_turns { empty.recv().ok() } else { empty.try_recv().ok() };
-                let mut block = match given_back {
-                    Some(block) => block,
-                    // The learner has stopped.
-                    None if taking_turns => break,
-                    None => Block::with_capacity(columns, most),
-                };
+                let mut block = empty.try_recv().unwrap_or_else(|_| Block::with_capacity(columns, most));
                 let started = Instant::now();
                 let read = rows.read_block(&mut block, most);
                 reading += started.elapsed();

@@ -1,0 +1,49 @@
+//! Reads a table into memory and learns it with one call: `cargo run --release --example in_memory -- FILE K [ALGO [RUNS]]`.
+//!
+//! Prints the seconds of both, the least of so many runs, as JSON: `scripts/bench_peers.py` sets them beside those of
+//! other libraries.
+
+use std::path::Path;
+use std::time::Instant;
+
+use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input, RowSource};
+use gmm_bmm::learn::{Algorithm, ObmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, fit};
+use ndarray::Array2;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, k, more @ ..] = arguments.as_slice() else {
+        return Err("in_memory FILE K [ALGO [RUNS]]".into());
+    };
+    let algorithm = match more.first().map_or("obmm", String::as_str) {
+        "obmm" => Algorithm::Obmm(ObmmSettings::default()),
+        "oem" => Algorithm::Oem(OemSettings::default()),
+        other => return Err(format!("{other} is neither obmm nor oem").into()),
+    };
+    let runs: usize = more.get(1).map_or(Ok(1), |runs| runs.parse())?;
+    let settings = FitSettings { algorithm, ..FitSettings::obmm([k.parse()?]) };
+
+    let (mut reading, mut learning) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..runs {
+        let begun = Instant::now();
+        let rows = read(file)?;
+        reading = reading.min(begun.elapsed().as_secs_f64());
+        let begun = Instant::now();
+        fit(rows.view(), settings.clone())?;
+        learning = learning.min(begun.elapsed().as_secs_f64());
+    }
+    println!("{{\"read_seconds\": {reading}, \"learn_seconds\": {learning}}}");
+    Ok(())
+}
+
+/// All rows of a file, block by block.
+fn read(file: &str) -> Result<Array2<f64>, Box<dyn std::error::Error>> {
+    let mut stream = CsvStream::open(vec![Input::from_argument(Path::new(file))], CsvOptions::default())?;
+    let columns = stream.columns().len();
+    let (mut values, mut block) = (Vec::new(), Block::new(columns));
+    while stream.read_block(&mut block, 4096)? {
+        values.extend_from_slice(block.values());
+    }
+    Ok(Array2::from_shape_vec((values.len() / columns, columns), values)?)
+}
