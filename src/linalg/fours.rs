@@ -445,6 +445,74 @@ mod tests {
         }
     }
 
+    #[test]
+    fn both_forms_agree_with_any_number_of_columns() {
+        for dim in 1..=MOST_COLUMNS + 1 {
+            for forgetting in [0.0, 0.02] {
+                let (apart, fast) = compare(600, dim, 10.0, forgetting);
+                assert!(fast && apart < 1e-9, "d {dim}, forgetting {forgetting}: {apart}");
+            }
+        }
+    }
+
+    /// Rows that each component takes in another measure, or not at all.
+    #[test]
+    fn components_side_by_side_are_what_each_is_alone() {
+        for (dim, learn_one) in (1..=MOST_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
+            let mut source = Rows::new(dim, 10.0);
+            let floor = vec![1e-300; dim];
+            let start = |_: usize| (vec![0.0; dim], Factor::identity(dim));
+            let parts: Vec<_> = (0..3).map(start).collect();
+            let mut together = FourComponents::new(parts.iter().map(|(m, factor)| (&m[..], factor, None)));
+            let mut alone: Vec<_> = (0..3).map(|_| lone(Factor::identity(dim), None)).collect();
+            for row in 0..50 {
+                let v = source.next();
+                // The second of them is left out now and then, or all but the first.
+                let r = [1.0, f64::from(u8::from(row % 3 > 0 && !learn_one)), f64::from(u8::from(!learn_one)), 0.0];
+                let rows_of = |i: usize| Rates { r: r[i], step: 0.1 / (i + 1) as f64, tau: 0.5 + i as f64 };
+                let found = learn_four(&mut together, &v, std::array::from_fn(rows_of), &floor);
+                for (i, alone) in alone.iter_mut().enumerate() {
+                    let none = Rates { r: 0.0, step: 0.0, tau: 0.0 };
+                    let expected = learn_four(alone, &v, [rows_of(i), none, none, none], &floor)[0];
+                    assert_eq!(found[i].to_bits(), expected.to_bits(), "d {dim}, row {row}, component {i}");
+                }
+            }
+            for (i, alone) in alone.iter().enumerate() {
+                assert_eq!(together.mean(i), alone.mean(0));
+                assert_eq!(together.working_copy(i), alone.working_copy(0), "d {dim}, component {i}");
+            }
+        }
+    }
+
+    /// What a row does to one of four.
+    #[derive(Clone, Copy)]
+    struct Rates {
+        r: f64,
+        step: f64,
+        tau: f64,
+    }
+
+    #[inline(always)]
+    fn learn_four_kernel<A: Arithmetic>(
+        four: &mut FourComponents,
+        v: &[Quad],
+        rates: [Rates; 4],
+        floor: &[f64],
+    ) -> [f64; 4] {
+        let lanes = |value: fn(&Rates) -> f64| A::Lanes::load(&Quad(rates.map(|rates| value(&rates))));
+        let q = four.look_at::<A>(v);
+        let (r, step, tau) = (lanes(|own| own.r), lanes(|own| own.step), lanes(|own| own.tau));
+        let one = A::Lanes::splat(1.0);
+        let stretch = A::Lanes::splat(0.75);
+        let log_stretch = A::Lanes::splat(0.75f64.ln());
+        four.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
+        q.to_array()
+    }
+
+    at_run_time! {
+        fn learn_four(four: &mut FourComponents, v: &[Quad], rates: [Rates; 4], floor: &[f64]) -> [f64; 4] = learn_four_kernel
+    }
+
     /// `cargo test --release --lib a_million -- --ignored`: some minutes.
     #[test]
     #[ignore = "takes minutes"]
