@@ -11,9 +11,9 @@ use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
 use crate::special::{exp, ln};
 
 /// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
-/// rows. Below this many it is taken as 0 and the component is left as it is, which saves most of the work in many
-/// columns. Over a billion rows that is a tenth of a row for each component at most.
-pub(super) const NEGLIGIBLE: f64 = 1e-10;
+/// rows. Below this many the component is left as it is, which saves most of the work in many columns. Of a component
+/// with one row in a thousand that is no more than a hundred-thousandth of its moments.
+pub(super) const NEGLIGIBLE: f64 = 1e-8;
 
 /// The components' locations and matrices while they are being learned, in fours.
 #[derive(Debug, Clone)]

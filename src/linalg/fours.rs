@@ -468,7 +468,12 @@ mod tests {
             for row in 0..50 {
                 let v = source.next();
                 // The second of them is left out now and then, or all but the first.
-                let r = [1.0, f64::from(u8::from(row % 3 > 0 && !learn_one)), f64::from(u8::from(!learn_one)), 0.0];
+                let r = [
+                    1.0,
+                    f64::from(u8::from(row % 3 > 0 && !learn_one)),
+                    f64::from(u8::from(!learn_one)),
+                    0.0,
+                ];
                 let rows_of = |i: usize| Rates { r: r[i], step: 0.1 / (i + 1) as f64, tau: 0.5 + i as f64 };
                 let found = learn_four(&mut together, &v, std::array::from_fn(rows_of), &floor);
                 for (i, alone) in alone.iter_mut().enumerate() {
