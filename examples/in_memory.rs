@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input, RowSource};
+use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
 use gmm_bmm::learn::{Algorithm, ObmmSettings, OemSettings};
 use gmm_bmm::{FitSettings, fit};
 use ndarray::Array2;

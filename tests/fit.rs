@@ -190,7 +190,9 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
 
     // Of other data, or a model that is no checkpoint: refused.
     place.write("other.csv", &as_csv(&clusters(30_000, 3, 99), &["a", "b", "c"]));
-    place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["other data"]);
+    place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["the rows are not those"]);
+    place.write("short.csv", &as_csv(&clusters(100, 3, 99), &["a", "b", "c"]));
+    place.refuses(&line.replace("--data -", "--data short.csv"), 2, &["the rows end before"]);
     place.refuses(
         &line.replace("--data -", "--data rows.csv").replace("run.checkpoint", "straight.json"),
         2,

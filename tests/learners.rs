@@ -299,6 +299,21 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
 }
 
 #[test]
+fn the_scores_of_few_rows_do_not_depend_on_their_order() {
+    let rows = clusters(3000, 2, 31);
+    let mut order: Vec<usize> = (0..3000).collect();
+    order.sort_by_key(|i| i % 3);
+    let best = |rows: &Array2<f64>| {
+        let mut fit = OnlineFit::new(2, settings(OBMM, vec![1, 2, 3])).unwrap();
+        fit.observe(rows.view()).unwrap();
+        let state = fit.state().unwrap();
+        state.candidates[state.best()].prequential.mean().unwrap()
+    };
+    let (sorted, mixed) = (best(&rows.select(ndarray::Axis(0), &order)), best(&rows));
+    assert!((sorted - mixed).abs() < 0.1, "sorted {sorted}, mixed {mixed}");
+}
+
+#[test]
 fn several_k_learned_side_by_side_are_what_each_is_alone() {
     let rows = clusters(3000, 2, 31);
     let mut together =

@@ -4,7 +4,7 @@ use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::console::{Console, count, listed};
 use super::usage;
-use crate::data::{Block, find_discrete};
+use crate::data::find_discrete;
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;
 use crate::stats::ColumnSummary;
@@ -96,7 +96,8 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
 /// Rows that could not be read are told of by the first of them.
 pub(super) fn warn_of_skipped(rows: u64, first: Option<&str>, console: &Console) {
     if let Some(first) = first {
-        console.warn(&format!("{rows} bad rows were skipped; the first: {first}"));
+        let verb = if rows == 1 { "was" } else { "were" };
+        console.warn(&format!("{} {verb} skipped; the first: {first}", count(rows, "bad row")));
     }
 }
 
@@ -170,14 +171,13 @@ pub(super) fn tell_of_repeated_rows(before: &[ColumnSummary], after: &[ColumnSum
 }
 
 /// Counts and codes have no density, and a user should know it before reading a log-likelihood.
-pub(super) fn tell_of_discrete(first: &Block, names: &[String], console: &Console) {
+pub(super) fn tell_of_discrete(rows: ArrayView2<f64>, names: &[String], console: &Console) {
     const ENOUGH: usize = 100;
     const MOST: usize = 1000;
-    if first.rows() < ENOUGH {
+    if rows.nrows() < ENOUGH {
         return;
     }
-    let rows = first.view();
-    let found = find_discrete(rows.slice(s![..first.rows().min(MOST), ..]));
+    let found = find_discrete(rows.slice(s![..rows.nrows().min(MOST), ..]));
     let columns: Vec<&str> = found.iter().map(|discrete| names[discrete.column].as_str()).collect();
     if !found.is_empty() {
         console.note(&format!(

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, words};
 use super::Interrupted;
-use super::advice::{tell_of_numbering, warn_of_columns};
+use super::advice::{tell_of_discrete, tell_of_numbering, warn_of_columns};
 use super::console::Console;
 use super::data_args::ReadingArgs;
 use super::ks::{Ks, parse_k};
@@ -391,7 +391,10 @@ impl Args {
     fn with_and_without_noise(&self, set: PlannedSet, console: &Console) -> anyhow::Result<Vec<PlannedSet>> {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
-            Dequantize::Off => Vec::new(),
+            Dequantize::Off => {
+                tell_of_discrete(set.rows.view(), names, console);
+                Vec::new()
+            }
             Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
             Dequantize::Columns(wanted) => {
                 let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));

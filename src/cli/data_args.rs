@@ -41,11 +41,11 @@ pub(super) struct ReadingArgs {
     columns: Vec<String>,
 
     /// Columns to leave out, in the same terms
-    #[arg(long, hide_short_help = true, value_delimiter = ',', value_name = "LIST")]
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
     drop: Vec<String>,
 
     /// What to do about a row with a cell that is not a number
-    #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
+    #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
     bad_rows: BadRowsArg,
 
     /// Leave out so many first rows

@@ -273,6 +273,9 @@ fn describe_choice(result: &FitResult) -> String {
         };
         text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
     }
+    if result.candidates.iter().all(|candidate| candidate.standard_error.is_none()) {
+        text += "no standard errors: they need some hundred rows, all scored in this run\n";
+    }
     if let Some(near) = result.candidates.iter().find(|c| c.k < result.k && c.is_near()) {
         text += &format!("K = {} is smaller and within one standard error of the best\n", near.k);
     }

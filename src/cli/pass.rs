@@ -91,8 +91,11 @@ impl Pass<'_> {
                 }
             };
             if position == 0 && self.fit.rows() == 0 {
-                tell_of_discrete(&block, &self.provenance.columns.names, self.console);
-                tell_of_numbering(block.view(), &self.provenance.columns.names, self.console);
+                let names = &self.provenance.columns.names;
+                bar.suspend(|| {
+                    tell_of_discrete(block.view(), names, self.console);
+                    tell_of_numbering(block.view(), names, self.console);
+                });
             }
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
@@ -110,7 +113,10 @@ impl Pass<'_> {
         shards.iter().for_each(|counter| counter.finish_and_clear());
         bar.finish_and_clear();
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
-            return Err(other_data());
+            return Err(usage(
+                "the rows end before the one that the checkpoint was saved at: give the same rows again from the first, or \
+                 name another checkpoint",
+            ));
         }
         if self.provenance.lineage.is_none() {
             // Before the start is made of what there is, which in many dimensions takes long.
@@ -212,7 +218,10 @@ impl Pass<'_> {
 }
 
 fn other_data() -> anyhow::Error {
-    usage("the checkpoint was saved in the middle of other data: delete it, or name another file")
+    usage(
+        "the rows are not those that the checkpoint was saved in the midst of: give the same rows again from the first, or name \
+         another checkpoint",
+    )
 }
 
 /// Signals closer together than this are one.

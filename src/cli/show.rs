@@ -210,7 +210,7 @@ fn component_table(shown: &Shown) -> String {
         text += &line("weight", group.iter().map(|c| format!("{:.4}", c.weight)).collect());
         if group[0].worth_rows.is_some() {
             let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));
-            text += &line("rows (κ)", group.iter().map(worth).collect());
+            text += &line("κ", group.iter().map(worth).collect());
         }
         for (j, name) in shown.columns.iter().enumerate() {
             let short: String = name.chars().take(30).collect();

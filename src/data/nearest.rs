@@ -1,11 +1,14 @@
 //! The name that a misspelt one was meant to be.
 
-/// The name nearest to `wanted`, if one is so near that it may be meant; case does not matter.
+/// The name nearest to `wanted`, if one is so near that it may be meant, or begins with it; case does not matter.
 pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let close = (wanted.chars().count() / 3).max(1);
+    let wanted = wanted.to_lowercase();
+    let letters = wanted.chars().count();
     names
-        .map(|name| (edit_distance(&wanted.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(distance, _)| *distance <= close)
+        .map(|name| (edit_distance(&wanted, &name.to_lowercase()), name))
+        .filter(|(distance, name)| {
+            *distance <= (letters / 3).max(1) || letters > 2 && name.to_lowercase().starts_with(&wanted)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -34,6 +37,7 @@ mod tests {
     fn only_a_near_name_is_meant() {
         let names = || ["abalone", "airfoil"].into_iter();
         assert_eq!(nearest("Abalon", names()), Some("abalone"));
+        assert_eq!(nearest("air", names()), Some("airfoil"));
         assert_eq!(nearest("iris", names()), None);
     }
 

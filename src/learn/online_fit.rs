@@ -2,6 +2,9 @@
 //! side by side.
 
 use ndarray::ArrayView2;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -303,16 +306,20 @@ impl OnlineFit {
         }
     }
 
-    /// For prequential scores where all rows went into the start: each K learns the first half, and is scored on the
-    /// second. `None` from a lone row.
+    /// For prequential scores where all rows went into the start: each K learns half of them, drawn at random, for the
+    /// rows may be sorted, and is scored on the others. `None` from a lone row.
     fn learn_by_halves(&self, buffer: &[f64]) -> Result<Option<Learning>, LearnError> {
-        let half = buffer.len() / self.dim / 2 * self.dim;
-        if half == 0 {
+        let mut order: Vec<usize> = (0..buffer.len() / self.dim).collect();
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(self.settings.seed));
+        let (first, second) = order.split_at(order.len() / 2);
+        if first.is_empty() {
             return Ok(None);
         }
-        let (first, second) = buffer.split_at(half);
-        let mut learning = self.settings.start(first, self.dim)?;
-        learning.learn(second);
+        let rows = |chosen: &[usize]| -> Vec<f64> {
+            chosen.iter().flat_map(|i| &buffer[i * self.dim..(i + 1) * self.dim]).copied().collect()
+        };
+        let mut learning = self.settings.start(&rows(first), self.dim)?;
+        learning.learn(&rows(second));
         Ok(Some(learning))
     }
 
