@@ -144,7 +144,7 @@ contenders! {
         name: "oDMM",
         word: "odmm",
         family: "odmm",
-        description: "online distributed Moment Matching: shards learned apart, then merged",
+        description: "online distributed Moment Matching: shards learned apart after a shared warm-up, then merged; where the warm-up (by default as many rows as the start) takes all rows, the same as oBMM",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, settings| Algorithm::Odmm(OdmmSettings {
@@ -159,7 +159,7 @@ contenders! {
         name: "EM",
         word: "em",
         family: "em",
-        description: "batch EM with restarts, which may read the data many times: the level to reach",
+        description: "batch EM, the best of several restarts, which may read the data many times: the level to reach, though not always the best on new rows",
         way: Way::Batch,
     },
 }

@@ -165,7 +165,10 @@ pub(super) fn details(summary: &Summary) -> Grid {
         }
     }
     Grid {
-        caption: "The same with the chosen K, standard errors over rows, tests, and mean seconds".to_string(),
+        caption: "The same with the chosen K, standard errors over rows, tests, and mean seconds. p (Holm) is corrected for the \
+                  number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 to 1; tuned is \
+                  the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows"
+            .to_string(),
         head: head.map(String::from).to_vec(),
         rows,
         words: 2,
@@ -178,7 +181,7 @@ pub(super) fn legend(summary: &Summary) -> Vec<String> {
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
-            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}), paired on {}.",
+            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}.",
             SIGNIFICANCE,
             names::pairs(summary.options.pairs)
         ));
