@@ -159,7 +159,7 @@ contenders! {
         name: "EM",
         word: "em",
         family: "em",
-        description: "batch EM, the best of several restarts, which may read the data many times: the level to reach, though not always the best on new rows",
+        description: "batch EM with restarts, which may read the data many times: the level to reach, though not always the best on new rows",
         way: Way::Batch,
     },
 }
