@@ -96,8 +96,7 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
 /// Rows that could not be read are told of by the first of them.
 pub(super) fn warn_of_skipped(rows: u64, first: Option<&str>, console: &Console) {
     if let Some(first) = first {
-        let verb = if rows == 1 { "was" } else { "were" };
-        console.warn(&format!("{} {verb} skipped; the first: {first}", count(rows, "bad row")));
+        console.warn(&format!("{} skipped; the first: {first}", were(rows, "bad row")));
     }
 }
 

@@ -69,8 +69,8 @@ impl CandidateResult {
         let scores: Vec<_> = state.candidates.iter().map(score).collect();
         // Rows that were scored in an earlier run are in the scores, but not in the sums.
         let complete = state.scores.rows() >= state.candidates[0].prequential.rows as f64;
-        let sums = if complete { state.scores.clone() } else { PairedSums::default() };
-        Self::beside_the_best(&scores, state.best(), &sums)
+        let none = PairedSums::default();
+        Self::beside_the_best(&scores, state.best(), if complete { &state.scores } else { &none })
     }
 
     /// Several K with their scores, beside the best, which is given by its place.

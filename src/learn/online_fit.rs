@@ -15,8 +15,7 @@ use super::{
     Prequential, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
-use crate::stats::ColumnSummary;
-use crate::stats::PairedSums;
+use crate::stats::{ColumnSummary, PairedSums};
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -164,9 +164,14 @@ impl FourComponents {
 
     /// A component, up to date.
     fn component(&self, i: usize) -> Component {
-        let mut up_to_date = self.clone();
-        up_to_date.put_down(i);
-        up_to_date.components.swap_remove(i)
+        let mut component = self.components[i].clone();
+        self.numbers.give(i, &mut component);
+        if let Some(abreast) = &self.abreast {
+            let mut settled = abreast.clone();
+            settled.settle(&mut self.numbers.gain.clone());
+            settled.give(i, &mut component);
+        }
+        component
     }
 
     /// Brings one component up to date.
