@@ -19,7 +19,7 @@ pub struct Profile {
     pub word: &'static str,
     /// The word for it and its like, which take part together unless told otherwise.
     pub family: &'static str,
-    /// What it is, in a few words.
+    /// What it is, in a few words; `{restarts}` and `{shards}` stand for what the settings say.
     pub description: &'static str,
     /// How it comes to its mixture.
     pub way: Way,
@@ -67,6 +67,15 @@ impl Contender {
     /// Its name in tables and pictures.
     pub fn name(self) -> &'static str {
         self.profile().name
+    }
+
+    /// What it is, in a few words.
+    pub fn describe(self, settings: &CellSettings) -> String {
+        let restarts = settings.em_restarts.to_string();
+        self.profile()
+            .description
+            .replace("{restarts}", &restarts)
+            .replace("{shards}", &settings.shards.to_string())
     }
 
     /// Whether it learns in one pass over a stream.
@@ -144,7 +153,7 @@ contenders! {
         name: "oDMM",
         word: "odmm",
         family: "odmm",
-        description: "online distributed Moment Matching: shards learned apart after a shared warm-up, then merged; where the warm-up (by default as many rows as the start) takes all rows, the same as oBMM",
+        description: "online distributed Moment Matching: {shards} shards learned apart after a shared warm-up, then merged; where the warm-up (by default as many rows as the start) takes all rows, the same as oBMM",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, settings| Algorithm::Odmm(OdmmSettings {
@@ -159,7 +168,7 @@ contenders! {
         name: "EM",
         word: "em",
         family: "em",
-        description: "batch EM with restarts, which may read the data many times: the level to reach, though not always the best on new rows",
+        description: "batch EM, the best of {restarts} restarts, which may read the data many times: the level to reach, though not always the best on new rows",
         way: Way::Batch,
     },
 }

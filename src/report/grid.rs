@@ -61,6 +61,9 @@ impl Cell {
 /// Marks an arrow that points the other way than the means.
 const AGAINST_MEAN: &str = "†";
 
+/// Decimals of the scores in the main table, to which its best learner is told.
+pub(super) const SCORE_DECIMALS: usize = 2;
+
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
 pub(super) fn scores(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
@@ -72,7 +75,7 @@ pub(super) fn scores(summary: &Summary) -> Grid {
         for contender in &summary.contenders {
             let entry = set.entry(*contender);
             let mut cell = Cell::of(entry.and_then(|entry| entry.score()).map(|score| score.mean), |mean| {
-                fixed(mean, 2)
+                fixed(mean, SCORE_DECIMALS)
             });
             if let Some(entry) = entry {
                 cell.best = entry.best;
@@ -81,7 +84,7 @@ pub(super) fn scores(summary: &Summary) -> Grid {
             }
             row.push(cell);
         }
-        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
+        row.extend(paper.cells(&set.paper, |score| fixed(score, SCORE_DECIMALS)));
         row
     };
     Grid {
@@ -123,7 +126,8 @@ pub(super) fn times(summary: &Summary) -> Grid {
     let base = summary.reference.map(|contender| format!(", and as a multiple of {}'s", contender.name()));
     Grid {
         caption: format!(
-            "Learning time in seconds, start included, median over folds, at the same K for all{}",
+            "Learning time in seconds, start included{}, at the same K for all{}",
+            if summary.has_folds() { ", median over folds" } else { "" },
             base.unwrap_or_default()
         ),
         head,
@@ -175,15 +179,17 @@ pub(super) fn details(summary: &Summary) -> Grid {
     }
 }
 
-/// How the table is to be read, a sentence each.
-pub(super) fn legend(summary: &Summary) -> Vec<String> {
-    let mut legend = Vec::new();
+/// How the table is to be read, a sentence each; the best online learners are marked by `best`.
+pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
+    let mut legend = vec![format!(
+        "{best}: the best online learner to the decimals shown, or several if they are equal to these; the start and batch EM do not compete."
+    )];
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
             "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}.",
             SIGNIFICANCE,
-            names::pairs(summary.options.pairs)
+            names::pairs(summary.options.pairs, summary.has_folds())
         ));
     }
     if summary.sets.iter().any(|set| set.entries.iter().any(|entry| is_against_mean(summary, set, entry))) {
@@ -207,11 +213,10 @@ pub(super) fn legend(summary: &Summary) -> Vec<String> {
     legend
 }
 
-/// Who took part, a sentence each.
-pub(super) fn learners(summary: &Summary) -> Vec<String> {
-    let learner =
-        |contender: &Contender| format!("{}: {}.", contender.name(), contender.profile().description);
-    summary.contenders.iter().map(learner).collect()
+/// Who took part, and what it is.
+pub(super) fn learners(summary: &Summary) -> Vec<(&'static str, String)> {
+    let settings = summary.runs.last().map(|run| run.settings).unwrap_or_default();
+    summary.contenders.iter().map(|contender| (contender.name(), contender.describe(&settings))).collect()
 }
 
 /// What is special about single data sets, a sentence each.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::grid::{self, Grid};
-use super::names::{thousands, title};
+use super::names::{tested_on, thousands, title};
 use super::plot::Picture;
 use super::summary::Summary;
 
@@ -26,11 +26,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     compared(&mut page, summary);
     page.push_str("<section id=\"table\"><h2>Table</h2>\n");
     table(&mut page, &grid::scores(summary));
-    list(
-        &mut page,
-        "legend",
-        &[vec!["Bold: the best online learner.".to_string()], grid::legend(summary)].concat(),
-    );
+    list(&mut page, "legend", &grid::legend(summary, "Bold"));
     page.push_str("<details><summary>Chosen K, standard errors, p-values</summary>\n");
     table(&mut page, &grid::details(summary));
     page.push_str("</details></section>\n");
@@ -54,18 +50,14 @@ fn compared(page: &mut String, summary: &Summary) {
     let _ = write!(
         page,
         "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learned a mixture of Gaussians from the training rows of \
-         {sets} data set{}, once for every fold and every number of components K. The figures are the mean log-likelihood that its \
+         {sets} data set{}, once for {}every number of components K. The figures are the mean log-likelihood that its \
          model gives to rows that it has not seen: higher is better, and a difference of 1 means that an unseen row is \
          about 2.7 times as likely.</p>\n<dl>\n",
-        if sets == 1 { "" } else { "s" }
+        if sets == 1 { "" } else { "s" },
+        if summary.has_folds() { "every fold and " } else { "" }
     );
-    for contender in &summary.contenders {
-        let _ = writeln!(
-            page,
-            "<dt>{}</dt><dd>{}</dd>",
-            contender.name(),
-            escape(contender.profile().description)
-        );
+    for (name, description) in grid::learners(summary) {
+        let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escape(&description));
     }
     page.push_str("</dl></section>\n");
 }
@@ -94,7 +86,6 @@ fn provenance(page: &mut String, summary: &Summary) {
     page.push_str("<section id=\"provenance\"><h2>Provenance</h2>\n");
     for run in &summary.runs {
         let ks: Vec<_> = run.ks.iter().map(usize::to_string).collect();
-        let folds = if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) };
         let facts = [
             ("Command", format!("<code>{}</code>", escape(&run.command))),
             ("Version", escape(&run.tool)),
@@ -102,7 +93,7 @@ fn provenance(page: &mut String, summary: &Summary) {
             ("Processor", escape(&run.processor)),
             ("Threads", run.threads.to_string()),
             ("Seed", run.seed.to_string()),
-            ("Tested on", folds),
+            ("Tested on", tested_on(run)),
             ("K", ks.join(", ")),
         ];
         page.push_str("<dl>\n");

@@ -3,19 +3,19 @@
 use std::fmt::Write;
 
 use super::grid::{self, Grid};
+use super::names::tested_on;
 use super::plot::Picture;
 use super::summary::Summary;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");
     section(&mut text, &grid::scores(summary));
-    text.push_str("- **Bold**: the best online learner.\n");
-    for line in grid::legend(summary) {
+    for line in grid::legend(summary, "Bold") {
         let _ = writeln!(text, "- {}", escape(&line));
     }
     text.push_str("\n## Learners\n\n");
-    for line in grid::learners(summary) {
-        let _ = writeln!(text, "- {}", escape(&line));
+    for (name, description) in grid::learners(summary) {
+        let _ = writeln!(text, "- {}: {}.", escape(name), escape(&description));
     }
     let notes = grid::notes(summary);
     if !notes.is_empty() {
@@ -36,14 +36,14 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     for run in &summary.runs {
         let _ = writeln!(
             text,
-            "- `{}`, gmm-bmm {}, began {}, {}, {} threads, seed {}, {} folds",
+            "- `{}`, gmm-bmm {}, began {}, {}, {} threads, seed {}, tested on {}",
             run.command.replace('`', "'"),
             escape(&run.tool),
             escape(&run.began),
             escape(&run.processor),
             run.threads,
             run.seed,
-            run.folds
+            tested_on(run)
         );
     }
     text

@@ -1,7 +1,7 @@
 //! What data sets and units are called, and how numbers are written.
 
 use crate::data::Units;
-use crate::experiment::{DataRecord, Pairs, SelectRule};
+use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
 
 /// A data set's name with what a reader must know of it.
 pub(super) fn title(data: &DataRecord) -> String {
@@ -37,9 +37,15 @@ pub(super) fn select_rule(rule: SelectRule) -> &'static str {
     }
 }
 
-pub(super) fn pairs(pairs: Pairs) -> &'static str {
+/// What the rows were that a run tested on.
+pub(super) fn tested_on(run: &RunRecord) -> String {
+    if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) }
+}
+
+pub(super) fn pairs(pairs: Pairs, has_folds: bool) -> &'static str {
     match pairs {
-        Pairs::Rows => "the log-likelihoods of the test rows of all folds",
+        Pairs::Rows if has_folds => "the log-likelihoods of the test rows of all folds",
+        Pairs::Rows => "the log-likelihoods of the test rows",
         Pairs::Folds => "the mean test log-likelihoods of the folds",
     }
 }

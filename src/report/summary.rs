@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::names::title;
+use super::grid::SCORE_DECIMALS;
+use super::names::{fixed, title};
 use super::paired::{self, Arrow};
 use super::scores::{Folds, Score};
 use super::{ReportError, ReportOptions};
@@ -79,7 +80,7 @@ pub struct Entry {
     pub effect_size: Option<f64>,
     /// Whether it is significantly better or worse than the reference.
     pub arrow: Option<Arrow>,
-    /// Whether it is the best of the online learners.
+    /// Whether it is the best of the online learners, to the decimals that the main table shows.
     pub best: bool,
 }
 
@@ -113,12 +114,22 @@ impl Summary {
         correct_p_values(&contenders, &mut sets);
         Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
     }
+
+    /// Whether there are folds, and not just one test file.
+    pub(super) fn has_folds(&self) -> bool {
+        self.runs.iter().any(|run| run.folds > 1) || self.sets.iter().any(SetSummary::has_folds)
+    }
 }
 
 impl SetSummary {
     /// The figures of a learner.
     pub fn entry(&self, contender: Contender) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.contender == contender)
+    }
+
+    /// Whether any learner was tested on several folds.
+    pub(super) fn has_folds(&self) -> bool {
+        self.entries.iter().flat_map(|entry| &entry.by_k).any(|score| score.folds > 1)
     }
 
     /// The K at which times are compared, the same for all learners: that of the reference.
@@ -229,8 +240,9 @@ fn mark_best(entries: &mut [Entry]) {
     let mean_of =
         |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| entry.contender.is_online());
     let best = entries.iter().filter_map(mean_of).max_by(f64::total_cmp);
+    let shown = |mean: Option<f64>| mean.map(|mean| fixed(mean, SCORE_DECIMALS));
     for entry in entries {
-        entry.best = best.is_some() && mean_of(entry) == best;
+        entry.best = best.is_some() && shown(mean_of(entry)) == shown(best);
     }
 }
 

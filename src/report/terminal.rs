@@ -21,9 +21,10 @@ impl Summary {
         let scores = grid::scores(self);
         add(&scores.caption);
         add(&table(&scores, colour));
-        add(if colour { "Bold: the best online learner." } else { "*: the best online learner." });
-        for line in grid::legend(self).iter().chain(&grid::notes(self)).chain(&grid::learners(self)) {
-            add(&wrapped(line, LINE, "  "));
+        let legend = grid::legend(self, if colour { "Bold" } else { "*" });
+        let learners = grid::learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
+        for line in legend.into_iter().chain(grid::notes(self)).chain(learners) {
+            add(&wrapped(&line, LINE, "  "));
         }
         let times = grid::times(self);
         add("");

@@ -34,11 +34,6 @@ impl<'a> ByK<'a> {
         Some(ByK { set, range: readable(ends, REACH)?, ks: scores().map(|score| score.k).collect() })
     }
 
-    /// Whether error bars are over folds rather than over rows.
-    pub fn has_folds(&self) -> bool {
-        self.set.entries.iter().flat_map(|entry| &entry.by_k).any(|score| score.fold_error.is_some())
-    }
-
     fn draw_entry<B: DrawingBackend>(
         &self,
         canvas: &Canvas<B>,

@@ -8,6 +8,7 @@ use super::legend::{self, Item};
 use super::style::{GREY, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
+use crate::learn::default_init_rows;
 use crate::report::names::{fixed, title, units};
 use crate::report::summary::SetSummary;
 
@@ -21,6 +22,7 @@ pub(super) struct Curves {
     levels: Vec<(String, f64)>,
     range: (f64, f64),
     rows: (f64, f64),
+    columns: usize,
 }
 
 struct Line {
@@ -62,7 +64,16 @@ impl Curves {
         let first = all().map(|(rows, _)| *rows).min_by(f64::total_cmp)?;
         let last = all().map(|(rows, _)| *rows).max_by(f64::total_cmp)?;
         let rows = (10f64.powf(first), 10f64.powf(last));
-        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows })
+        let columns = set.data.columns.len();
+        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows, columns })
+    }
+
+    /// Rows that the start was fitted to, and rows in all, where all learners have the same K.
+    pub fn start_rows(&self) -> Option<(u64, u64)> {
+        let (k, all) = (self.lines.first()?.k, self.rows.1.round() as u64);
+        let wanted = default_init_rows(k, self.columns) as u64;
+        let is_common = self.columns > 0 && self.lines.iter().all(|line| line.k == k);
+        is_common.then_some((wanted.min(all), all))
     }
 }
 

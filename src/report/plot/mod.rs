@@ -17,7 +17,7 @@ pub use pairs::{PairPlot, PictureFormat};
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::names::title;
+use super::names::{thousands, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
 use crate::experiment::{CurveRecord, Record};
@@ -80,7 +80,7 @@ fn set_pictures(
     let title = title(&set.data);
     let mut pictures = Vec::new();
     if let Some(figure) = by_k::ByK::new(set) {
-        let over = if figure.has_folds() { "folds" } else { "test rows" };
+        let over = if set.has_folds() { "folds" } else { "test rows" };
         let caption = format!(
             "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; the chosen K is ringed."
         );
@@ -88,12 +88,21 @@ fn set_pictures(
         pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);
     }
     if let Some(figure) = curves::Curves::new(set, curves) {
-        let caption = format!("{title}: test log-likelihood of fold 0 against rows seen, on a log axis.");
+        let fold = if set.has_folds() { " of fold 0" } else { "" };
+        let caption = format!(
+            "{title}: test log-likelihood{fold} against rows seen, on a log axis.{}",
+            figure.start_rows().map_or(String::new(), |(first, all)| format!(
+                " All begin from a start that was fitted to {} of the {} rows.",
+                if first < all { format!("the first {}", thousands(first)) } else { "all".into() },
+                thousands(all)
+            ))
+        );
         let alt = format!("Learning curves on {title}: test log-likelihood against rows seen.");
         pictures.push(Picture::draw(format!("curve-{slug}"), caption, alt, &figure)?);
     }
     if let Some(figure) = times::Times::new(summary, set) {
-        let caption = format!("{title}: seconds of learning at K = {}, median over the folds.", figure.k);
+        let over = if set.has_folds() { ", median over the folds" } else { "" };
+        let caption = format!("{title}: seconds of learning at K = {}{over}.", figure.k);
         let alt = format!("Bar chart of learning times on {title}.");
         pictures.push(Picture::draw(format!("time-{slug}"), caption, alt, &figure)?);
     }
@@ -140,8 +149,9 @@ fn pair_plot(
     let Some(figure) = plot.figure() else { return Ok(None) };
     let over = if plot.axes.len() < set.data.columns.len() { "the first columns" } else { "all columns" };
     let caption = format!(
-        "{title}: the mixture that {name} learned in fold 0, over some of the rows, along {over}; the legend has the \
-         weights."
+        "{title}: the mixture that {name} learned{}, over some of the rows, along {over}; the legend has the \
+         weights.",
+        if set.has_folds() { " in fold 0" } else { "" }
     );
     let alt = format!("Pair plot of {k} components on {title}, with ellipses over the rows.");
     Picture::draw(format!("pairs-{slug}"), caption, alt, &figure).map(Some)

@@ -1,0 +1,5 @@
+//! From records to a report.
+
+mod page;
+mod records;
+mod tables;
