@@ -101,13 +101,19 @@ pub(super) fn refuse_overwriting<'a>(
             Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
         })
     };
-    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
+    let inputs: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
+    let mut written: Vec<PathBuf> = Vec::new();
     for path in outputs.filter(|path| !is_dash(path)) {
         let Ok(whole) = place(path) else { continue };
-        if taken.contains(&whole) && (whole.is_file() || !whole.exists()) {
-            return Err(usage(format!("'{}' would replace another file of this command", path.display())));
+        let clash =
+            [(&inputs, "reads"), (&written, "writes")].into_iter().find(|(taken, _)| taken.contains(&whole));
+        if let Some((_, does)) = clash.filter(|_| whole.is_file() || !whole.exists()) {
+            return Err(usage(format!(
+                "'{}' would replace a file that this command {does} too: give each a name of its own",
+                path.display()
+            )));
         }
-        taken.push(whole);
+        written.push(whole);
     }
     Ok(())
 }

@@ -37,6 +37,18 @@ pub enum ExperimentError {
         /// In the plan.
         ours: String,
     },
+    /// No records where they were to be.
+    #[error("there are no records in '{}': name a folder that a comparison was run into", folder.display())]
+    NoRecords {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file where a folder was to be.
+    #[error("'{}' is a file, and results need a folder: name another", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// A folder or file that cannot be used.
     #[error("cannot use '{}'", path.display())]
     File {

@@ -78,7 +78,7 @@ impl Plan {
                 }
                 None if self.folds < 2 || self.folds > rows => {
                     return refuse(format!(
-                        "{} folds cannot be made of the {rows} rows of '{name}'",
+                        "{} folds cannot be made of the {rows} rows of '{name}': give more rows or fewer folds",
                         self.folds
                     ));
                 }
@@ -90,7 +90,7 @@ impl Plan {
             if least / 2 < largest || least == rows {
                 return refuse(format!(
                     "'{name}' has too few rows for K = {largest}: {least} are left to learn from once test and \
-                     validation rows are set apart"
+                     validation rows are set apart; choose fewer components or more folds"
                 ));
             }
         }

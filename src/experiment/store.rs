@@ -13,6 +13,9 @@ pub const RECORDS_FILE: &str = "records.jsonl";
 /// The records of a folder. A last line that was cut short is not one of them.
 pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     let path = folder.join(RECORDS_FILE);
+    if !path.exists() {
+        return Err(ExperimentError::NoRecords { folder: folder.to_path_buf() });
+    }
     let text = fs::read(&path).map_err(|source| ExperimentError::File { path: path.clone(), source })?;
     parse(&text[..whole_lines(&text)], &path)
 }
@@ -30,7 +33,11 @@ impl RecordFile {
     pub fn open(folder: &Path) -> Result<(RecordFile, Vec<Record>), ExperimentError> {
         let path = folder.join(RECORDS_FILE);
         let failed = |source| ExperimentError::File { path: path.clone(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
+        if folder.is_file() {
+            return Err(ExperimentError::NotAFolder { path: folder.to_path_buf() });
+        }
+        fs::create_dir_all(folder)
+            .map_err(|source| ExperimentError::File { path: folder.to_path_buf(), source })?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

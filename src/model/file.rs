@@ -31,9 +31,12 @@ pub enum ModelError {
         /// What it looks like instead, if that can be told, in words that follow it.
         looks: &'static str,
     },
+    /// It ends too early.
+    #[error("it ends in the middle, so it was cut short: use an intact copy, or learn it again")]
+    CutShort,
     /// Not JSON of the right shape, or a value out of range.
     #[error("it is damaged or not a model file: {0}")]
-    Damaged(#[from] serde_json::Error),
+    Damaged(serde_json::Error),
     /// Some other JSON.
     #[error("it is not a gmm-bmm model file: its format says '{0}'")]
     OtherFormat(String),
@@ -54,6 +57,12 @@ pub enum ModelError {
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,
+}
+
+impl From<serde_json::Error> for ModelError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_eof() { ModelError::CutShort } else { ModelError::Damaged(error) }
+    }
 }
 
 impl Model {

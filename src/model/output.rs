@@ -154,7 +154,14 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
         Some(code) => io::Error::from_raw_os_error(code),
         None => io::Error::from(error.kind()),
     };
-    let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
+    let file = builder.tempfile_in(directory_of(place)).map_err(|error| match error.kind() {
+        // The folder is there, but takes no files.
+        io::ErrorKind::NotFound => io::Error::new(
+            error.kind(),
+            format!("no file can be made in '{}'", directory_of(place).display()),
+        ),
+        _ => without_name(error),
+    })?;
     // The lock ends with the process, however that ends, and says till then that the file is in use. A file system
     // without locks only means that nothing is ever taken for abandoned.
     let _ = file.as_file().lock();
