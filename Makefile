@@ -30,6 +30,7 @@ test: lint test-plain test-openblas test-mpi test-python advisories smoke
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) clippy --no-default-features --lib -- -D warnings
 
 test-plain:
 	$(CARGO) test

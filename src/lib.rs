@@ -36,6 +36,9 @@
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
+//! The command, its tables and its pictures are behind the feature `cli`, which is on by default: a program that learns and
+//! scores alone does without by `default-features = false`, and compiles half of the packages.
+//!
 //! The arrays are those of `ndarray` 0.17, and random numbers come from any generator of `rand` 0.10 (above, `rand_chacha`
 //! 0.10): depend on these versions beside this crate.
 //!
@@ -81,6 +84,7 @@
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod data;
 pub mod dist;
@@ -88,9 +92,11 @@ pub mod experiment;
 pub mod learn;
 pub mod linalg;
 pub mod model;
+#[cfg(feature = "cli")]
 pub mod report;
 pub mod special;
 pub mod stats;
+mod words;
 
 pub use dist::GaussianMixture;
 pub use learn::{Algorithm, FitSettings, LearnError, OnlineFit, fit};

@@ -184,8 +184,11 @@ fn tables_are_redrawn_from_records_without_the_data() {
     assert_eq!(records, workplace.read("out/records.jsonl"));
     assert_eq!(summary, workplace.read("out/summary.md"));
     for options in ["--select paper", "--select evidence --pairs folds", "--units zscore"] {
-        workplace.run(&format!("compare --from-records out {options}")).success();
+        workplace.run(&format!("compare --from-records out {options} --out elsewhere")).success();
+        assert_eq!(summary, workplace.read("out/summary.md"));
+        assert_ne!(summary, workplace.read("elsewhere/summary.md"), "{options}");
     }
+    assert!(!workplace.path("elsewhere/records.jsonl").exists());
 }
 
 #[test]
@@ -233,8 +236,10 @@ fn wrong_usage_is_refused_before_anything_is_written() {
     };
     refused("--k 0", &["K must be at least 1"]);
     refused("--algos obmm,kmeans", &["kmeans", "obmm_discounted"]);
-    refused("--folds 1", &["--folds"]);
-    refused("--folds 301", &["301 folds cannot be made of the 300 rows"]);
+    refused("--folds 1", &["--folds", "from 2 on", "use --test"]);
+    refused("--folds 301", &["301 folds cannot be made of the 300 rows", "fewer folds"]);
+    // Of the whole command, whatever was given and the environment says.
+    refused("--nonsense", &["Usage: gmm-bmm compare [OPTIONS]\n"]);
     refused("--k 150", &["too few rows for K = 150"]);
     refused("--select guess", &["--select"]);
     refused("--dequantize height", &["'height'", "a, b, c"]);
@@ -248,9 +253,9 @@ fn wrong_usage_is_refused_before_anything_is_written() {
 fn what_is_not_there_is_named() {
     let workplace = workplace();
     workplace.refuses("compare --data nowhere.csv --k 2", 1, &["nowhere.csv"]);
-    workplace.refuses("compare --from-records nowhere", 1, &["nowhere"]);
+    workplace.refuses("compare --from-records nowhere", 1, &["there are no records in 'nowhere'"]);
     workplace.write("broken", "");
-    workplace.refuses(&format!("compare {QUICK} --out broken"), 1, &["broken"]);
+    workplace.refuses(&format!("compare {QUICK} --out broken"), 1, &["'broken' is a file", "need a folder"]);
 }
 
 #[test]

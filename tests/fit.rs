@@ -138,6 +138,10 @@ fn a_column_that_numbers_the_rows_is_noted() {
         let note = predicates::str::contains("column 'id' goes up by one");
         place.run(&line).success().stderr(note).stderr(predicates::str::contains("--drop 'id'"));
     }
+    // It moves on from the first rows' range, but that is no reason to shuffle the file.
+    let said = place.run("fit --data rows.csv --k 2 --init-rows 100 --out m.json").success();
+    let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+    assert!(said.contains("'id' went on from the first rows' range") && !said.contains("shuffle"), "{said}");
 }
 
 #[test]

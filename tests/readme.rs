@@ -66,7 +66,7 @@ fn without_seconds(text: &str) -> String {
     for (i, word) in words.iter().enumerate() {
         let is_seconds = words
             .get(i + 1)
-            .is_some_and(|next| *next == "s" || next.starts_with("s)") || next.starts_with("s\n"));
+            .is_some_and(|next| *next == "s" || ["s,", "s)", "s\n"].iter().any(|end| next.starts_with(end)));
         if i > 0 {
             kept.push(' ');
         }

@@ -2,12 +2,13 @@
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::console::{Console, count, listed};
+use super::console::{Console, listed};
 use super::usage;
 use crate::data::find_discrete;
 use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::Model;
 use crate::stats::ColumnSummary;
+use crate::words::count;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {
@@ -46,8 +47,25 @@ fn roughly(minutes: f64) -> String {
 /// Columns beyond these are not named one by one.
 const MOST_NAMED: usize = 5;
 
-/// Rows in the order of their classes or of time are what a one-pass learner can least cope with.
-pub(super) fn warn_of_order(shifts: &[ColumnShift], names: &[String], shuffled: bool, console: &Console) {
+/// Rows in the order of their classes or of time are what a one-pass learner can least cope with. Columns that number the
+/// rows move by themselves, and are told of apart.
+pub(super) fn warn_of_order(
+    shifts: &[ColumnShift],
+    numbering: &[usize],
+    names: &[String],
+    shuffled: bool,
+    console: &Console,
+) {
+    let (numbers, shifts): (Vec<&ColumnShift>, Vec<&ColumnShift>) =
+        shifts.iter().partition(|shift| numbering.contains(&shift.column));
+    if !numbers.is_empty() {
+        let columns: Vec<&str> = numbers.iter().map(|shift| names[shift.column].as_str()).collect();
+        console.warn(&format!(
+            "{} went on from the first rows' range, as row numbers do: scores and the choice of K are of little use \
+             unless it is left out with --drop",
+            some_of(&columns)
+        ));
+    }
     if shifts.is_empty() {
         return;
     }
@@ -133,20 +151,22 @@ pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Con
 /// So many times the floor is still the floor: a point estimate is a little wider than what was held.
 const AT_FLOOR: f64 = 2.0;
 
-/// A column that numbers the rows has nothing to say about them.
-pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], console: &Console) {
+/// A column that numbers the rows has nothing to say about them. Gives the places of such columns.
+pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], console: &Console) -> Vec<usize> {
     const ENOUGH: usize = 10;
     let counts_up = |values: ArrayView1<f64>| {
         values[0].fract() == 0.0 && values.windows(2).into_iter().all(|pair| pair[1] - pair[0] == 1.0)
     };
-    for (values, name) in first.columns().into_iter().zip(names) {
-        if values.len() >= ENOUGH && counts_up(values) {
-            console.note(&format!(
-                "column '{name}' goes up by one from row to row, as a row's number does, and is learned like any other: if \
-                 it is no measurement, leave it out with --drop '{name}'"
-            ));
-        }
+    let found =
+        (0..first.ncols()).filter(|&column| first.nrows() >= ENOUGH && counts_up(first.column(column)));
+    let found: Vec<usize> = found.collect();
+    for name in found.iter().map(|&column| &names[column]) {
+        console.note(&format!(
+            "column '{name}' goes up by one from row to row, as a row's number does, and is learned like any other: if \
+             it is no measurement, leave it out with --drop '{name}'"
+        ));
     }
+    found
 }
 
 /// Says so where a resumed run was given the rows that the model had learned before. Models do not name their data, but

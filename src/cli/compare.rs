@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use ndarray::Array2;
 use serde::Serialize;
 
-use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, words};
+use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, parse_folds, words};
 use super::Interrupted;
 use super::advice::{tell_of_discrete, tell_of_numbering, warn_of_columns};
 use super::console::Console;
@@ -39,7 +39,7 @@ use crate::report::{ReportOptions, SetSummary, write_report};
   gmm-bmm compare --data abalone --k 2..10 --out abalone
   gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
   gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
-  gmm-bmm compare --from-records abalone --select paper --units zscore
+  gmm-bmm compare --from-records abalone --select paper --units zscore --out abalone-as-in-the-paper
   gmm-bmm compare --from-records abalone --reference oem_counted")]
 pub(super) struct Args {
     /// CSV file to compare on (also .gz), or the name of a set in the catalogue; each is a set of its own
@@ -74,7 +74,7 @@ pub(super) struct Args {
     algos: Vec<Algos>,
 
     /// Folds of the cross-validation
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
     folds: u16,
 
     /// Seed of splits and starts: the same seed gives the same scores, whatever the number of threads
@@ -101,12 +101,14 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// Folder for records, tables and pictures; records that are there already are not run again
-    #[arg(long, short, value_name = "DIR", default_value = "gmm-bmm-compare")]
-    out: PathBuf,
+    /// Folder for records, tables and pictures; records that are there already are not run again [default: gmm-bmm-compare,
+    /// or the folder of --from-records]
+    #[arg(long, short, value_name = "DIR")]
+    out: Option<PathBuf>,
 
-    /// Make tables and pictures anew from the records in this folder, and run nothing
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "out", "dequantize", "stand_in", "keep_missing", "k",
+    /// Make tables and pictures from the records in this folder, and run nothing. They replace the folder's own unless
+    /// --out names another
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
@@ -180,20 +182,18 @@ struct CompareResult {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
-    let (folder, records, cells_run) = match &args.from_records {
-        Some(folder) => (folder, read_records(folder)?, 0),
-        None => {
-            let plan = args.plan(console)?;
-            let (records, cells_run) = run_plan(args, &plan, console)?;
-            (&args.out, records, cells_run)
-        }
+    let folder = args.folder();
+    let (records, cells_run) = match &args.from_records {
+        Some(records) => (read_records(records)?, 0),
+        None => run_plan(folder, args.workers(), &args.plan(console)?, console)?,
     };
     let cells = count_cells(&records);
-    anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", folder.display());
+    let source = args.from_records.as_deref().unwrap_or(folder);
+    anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", source.display());
     let summary = write_report(&records, &args.shown.options(), folder)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
-        folder: folder.clone(),
+        folder: folder.to_path_buf(),
         cells,
         cells_run,
         seconds: begun.elapsed().as_secs_f64(),
@@ -209,12 +209,13 @@ fn count_cells(records: &[Record]) -> usize {
 
 fn describe(result: &CompareResult) -> String {
     format!(
-        "{}\n{} cells, {} of them run now in {:.1} s; records, tables and pictures are in {}\n",
+        "{}\n{} cells, {} of them run now in {:.1} s; tables and pictures are in {}: open {}\n",
         result.tables.trim_end(),
         result.cells,
         result.cells_run,
         result.seconds,
-        result.folder.display()
+        result.folder.display(),
+        result.folder.join("report.html").display()
     )
 }
 
@@ -241,22 +242,24 @@ impl ShownArgs {
 }
 
 /// Runs what the records do not have yet. Gives all records, and the number of cells that were run.
-fn run_plan(args: &Args, plan: &Plan, console: &Console) -> anyhow::Result<(Vec<Record>, usize)> {
+fn run_plan(
+    folder: &Path,
+    workers: Workers,
+    plan: &Plan,
+    console: &Console,
+) -> anyhow::Result<(Vec<Record>, usize)> {
     let interrupted = watch_for_interrupt();
-    let (mut file, mut records) = RecordFile::open(&args.out)?;
-    plan.check_against(&records).with_context(|| format!("cannot add to '{}'", args.out.display()))?;
+    let (mut file, mut records) = RecordFile::open(folder)?;
+    plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
     let missing = plan.missing_cells(&records).len();
     let done = records.len();
     if done > 0 {
-        console.note(&format!(
-            "'{}' has {done} records already; {missing} cells are missing",
-            args.out.display()
-        ));
+        console
+            .note(&format!("'{}' has {done} records already; {missing} cells are missing", folder.display()));
     }
-    let workers = args.workers();
     let earlier = records.clone();
     if missing > 0 {
-        let run = Record::Run(args.run_record(plan, workers));
+        let run = Record::Run(run_record(plan, workers));
         file.append(&run)?;
         records.push(run);
     }
@@ -278,32 +281,38 @@ fn run_plan(args: &Args, plan: &Plan, console: &Console) -> anyhow::Result<(Vec<
     if ending? == Ending::Stopped && interrupted.load(Ordering::Relaxed) {
         return Err(Interrupted(format!(
             " after {run} of {missing} cells: they are kept in '{}', and the same command goes on from there",
-            args.out.display()
+            folder.display()
         ))
         .into());
     }
     Ok((records, run))
 }
 
+fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
+    RunRecord {
+        tool: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        began: provenance::utc(SystemTime::now()),
+        processor: provenance::processor(),
+        threads: workers.jobs * workers.threads,
+        seed: plan.seed,
+        folds: plan.folds,
+        ks: plan.ks.clone(),
+        settings: plan.settings,
+    }
+}
+
 impl Args {
+    /// Where tables and pictures go.
+    fn folder(&self) -> &Path {
+        let default = self.from_records.as_deref().unwrap_or(Path::new("gmm-bmm-compare"));
+        self.out.as_deref().unwrap_or(default)
+    }
+
     fn workers(&self) -> Workers {
         let threads = rayon::current_num_threads();
         let jobs = self.jobs.map_or(threads, usize::from);
         Workers { jobs, threads: (threads / jobs).max(1) }
-    }
-
-    fn run_record(&self, plan: &Plan, workers: Workers) -> RunRecord {
-        RunRecord {
-            tool: env!("CARGO_PKG_VERSION").into(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
-            began: provenance::utc(SystemTime::now()),
-            processor: provenance::processor(),
-            threads: workers.jobs * workers.threads,
-            seed: plan.seed,
-            folds: plan.folds,
-            ks: plan.ks.clone(),
-            settings: plan.settings,
-        }
     }
 
     fn plan(&self, console: &Console) -> anyhow::Result<Plan> {

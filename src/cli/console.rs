@@ -13,14 +13,6 @@ pub(super) struct Console {
     quiet: bool,
 }
 
-/// `1 row`, `2 rows`.
-pub(super) fn count(number: impl Into<u64>, thing: &str) -> String {
-    match number.into() {
-        1 => format!("1 {thing}"),
-        number => format!("{number} {thing}s"),
-    }
-}
-
 /// The first of some names, and how many more there are: `a, b and 3 more`.
 pub(super) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
     let more = names.len().saturating_sub(most);

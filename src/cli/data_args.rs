@@ -56,7 +56,7 @@ pub(super) struct ReadingArgs {
     #[arg(long, hide_short_help = true, value_name = "N")]
     limit: Option<u64>,
 
-    /// Shuffle the rows within a buffer of so many
+    /// Shuffle the rows within a buffer of so many, held in memory: for files sorted by class or time, as large as it can be
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     shuffle_buffer: Option<u32>,
 

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::console::{Console, count, decimal};
+use super::console::{Console, decimal};
 use super::data_args::DataArgs;
-use super::files::{create_output, is_dash, read_model, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Output, is_dash, read_model, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
 use crate::stats::ColumnSummary;
+use crate::words::count;
 
 /// Score data under a model
 ///
@@ -22,13 +23,15 @@ use crate::stats::ColumnSummary;
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
   gmm-bmm predict --model model.json --data test.csv --scores labels.csv
+  gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f3
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
 
-    /// Write the score of each row, its most probable component and that probability to this CSV file
+    /// Write the score of each row, its most probable component and that probability to this CSV file ('-' is standard
+    /// output, which then has nothing else)
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
 
@@ -65,11 +68,6 @@ struct EvalResult {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_sharing_stdin(&args.model, &args.data.data)?;
-    if args.scores.as_deref().is_some_and(is_dash) {
-        return Err(usage(
-            "--scores wants a file, for standard output has the result: name one such as scores.csv",
-        ));
-    }
     if args.scores.is_some() && args.data.reading.shuffles() {
         return Err(usage(
             "--scores numbers the rows as the file has them, which is lost when they are shuffled: leave out \
@@ -87,7 +85,10 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     } else {
         score(args, &model, &model.estimate(), console)?
     };
-    console.result(&result, describe)?;
+    // Standard output has one content: the scores, if they were sent there.
+    if !args.scores.as_deref().is_some_and(is_dash) {
+        console.result(&result, describe)?;
+    }
     Ok(())
 }
 
@@ -102,7 +103,7 @@ fn score<C: Density>(
 ) -> anyhow::Result<EvalResult> {
     let names = model.column_names();
     let mut rows = args.data.open(model.seed, Some(names.clone().into()), console)?;
-    let mut scores = args.scores.as_deref().map(create_output).transpose()?;
+    let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
     if let Some(file) = &mut scores {
         writeln!(file, "row,log_likelihood,component,probability")?;
     }

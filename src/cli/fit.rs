@@ -3,6 +3,7 @@
 mod args;
 mod batch;
 mod beginning;
+mod choice;
 mod parts;
 #[cfg(feature = "mpi")]
 mod ranks;
@@ -14,18 +15,19 @@ use serde::Serialize;
 use args::Algo;
 pub(super) use args::Args;
 use beginning::{Beginning, beginning};
+use choice::{CandidateResult, describe_choice};
 
 use super::advice;
-use super::console::{Console, count, decimal};
+use super::console::{Console, decimal};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::plot::PlotOutput;
 use super::usage;
 use crate::data::Reservoir;
-use crate::learn::{CandidateState, FitState, Health, OnlineFit};
+use crate::learn::{Health, OnlineFit};
 use crate::model::{ColumnNames, Model};
-use crate::stats::PairedSums;
+use crate::words::count;
 
 /// What a fit came to.
 #[derive(Debug, Serialize)]
@@ -50,47 +52,6 @@ struct FitResult {
     /// Where the picture is, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
-}
-
-#[derive(Debug, Serialize)]
-struct CandidateResult {
-    k: usize,
-    /// Mean prequential log-likelihood, or −BIC/(2n) for batch EM.
-    score: Option<f64>,
-    /// What it lacks to the best score, and the paired standard error of that.
-    difference: Option<f64>,
-    standard_error: Option<f64>,
-}
-
-impl CandidateResult {
-    /// The K of a pass.
-    fn of_pass(state: &FitState) -> Vec<Self> {
-        let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
-        let scores: Vec<_> = state.candidates.iter().map(score).collect();
-        // Rows that were scored in an earlier run are in the scores, but not in the sums.
-        let complete = state.scores.rows() >= state.candidates[0].prequential.rows as f64;
-        let none = PairedSums::default();
-        Self::beside_the_best(&scores, state.best(), if complete { &state.scores } else { &none })
-    }
-
-    /// Several K with their scores, beside the best, which is given by its place.
-    fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, sums: &PairedSums) -> Vec<Self> {
-        let beside = |(place, &(k, score)): (usize, &(usize, Option<f64>))| {
-            let another = place != best;
-            CandidateResult {
-                k,
-                score,
-                difference: score.zip(scores[best].1).map(|(own, top)| own - top).filter(|_| another),
-                standard_error: sums.standard_error(place, best).filter(|_| another),
-            }
-        };
-        scores.iter().enumerate().map(beside).collect()
-    }
-
-    /// Whether it may well predict as well as the best.
-    fn is_near(&self) -> bool {
-        self.difference.zip(self.standard_error).is_some_and(|(difference, error)| -difference <= error)
-    }
 }
 
 impl FitResult {
@@ -166,7 +127,7 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     }
     usage(format!(
         "this is one of {size} processes that a launcher such as mpirun has started, but this gmm-bmm was built without \
-         MPI, and each would learn all the data and write the same file: build it with 'cargo install --path . \
+         MPI, and each would learn all the data and write the same file: build it with 'cargo install --locked --path . \
          --features mpi', or learn each shard with --prior and --shard and combine them with 'gmm-bmm merge'"
     ))
 }
@@ -225,7 +186,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     };
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
     let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
-    let PassEnd { fit, state, sample, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    let PassEnd { fit, state, sample, numbering, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
     let faults = fit.column_faults();
     advice::warn_of_columns(&faults, &provenance.columns.names, console);
@@ -234,6 +195,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     }
     advice::warn_of_order(
         &fit.start_shifts(),
+        &numbering,
         &provenance.columns.names,
         args.data.reading.shuffles(),
         console,
@@ -246,53 +208,18 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     Ok(Fitted { model, result, sample })
 }
 
-pub(super) fn check_enough_rows(ks: &[usize], rows: u64) -> anyhow::Result<()> {
-    let most = ks.iter().copied().max().unwrap_or(0) as u64;
-    anyhow::ensure!(
-        most <= rows,
-        "{} cannot be learned from {}: give more rows or a smaller K",
-        count(most, "component"),
-        count(rows, "row")
-    );
-    Ok(())
-}
-
-/// The scores of several K, and what a person should know before taking the best.
-fn describe_choice(result: &FitResult) -> String {
-    let heading = if result.algorithm == "em" { "log-lik. − BIC's price" } else { "prequential" };
-    let width = heading.chars().count();
-    let mut text = format!("   K   {heading}   difference to the best\n");
-    for candidate in &result.candidates {
-        let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
-        let error =
-            candidate.standard_error.map_or(String::new(), |error| format!(" ± {}", decimal(error, 4)));
-        let beside = match candidate.difference {
-            _ if candidate.k == result.k => "← kept".into(),
-            Some(difference) => decimal(difference, 4) + &error,
-            None => "–".into(),
-        };
-        text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
-    }
-    if result.candidates.iter().all(|candidate| candidate.standard_error.is_none()) {
-        text += "no standard errors: they need some hundred rows, all scored in this run\n";
-    }
-    if let Some(near) = result.candidates.iter().find(|c| c.k < result.k && c.is_near()) {
-        text += &format!("K = {} is smaller and within one standard error of the best\n", near.k);
-    }
-    if result.candidates.iter().all(|candidate| candidate.k <= result.k) {
-        text += &format!(
-            "the largest K is the best: try larger ones, such as --k {}..{}\n",
-            result.k,
-            2 * result.k
-        );
-    }
-    text
-}
-
 fn describe(result: &FitResult) -> String {
-    let mut text = if result.candidates.len() > 1 { describe_choice(result) } else { String::new() };
+    let mut text = if result.candidates.len() > 1 {
+        describe_choice(
+            &result.candidates,
+            result.k,
+            if result.algorithm == "em" { "log-lik. − BIC's price" } else { "prequential" },
+        )
+    } else {
+        String::new()
+    };
     text += &format!(
-        "{}: {} learned from {} of {} in {:.2} s (reading {:.2} s)\n",
+        "{}: {} learned from {} of {}; learning took {:.2} s, reading beside it {:.2} s\n",
         result.algorithm,
         count(result.k as u64, "component"),
         count(result.rows, "row"),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::CommandFactory;
 
 use super::Cli;
+use super::console::Console;
 use super::files::create_output;
 
 /// Print completions for a shell
@@ -36,7 +37,7 @@ pub(super) struct ManArgs {
     folder: PathBuf,
 }
 
-pub(super) fn man(args: &ManArgs) -> anyhow::Result<()> {
+pub(super) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.folder)
         .with_context(|| format!("cannot make '{}'", args.folder.display()))?;
     let mut command = Cli::command();
@@ -45,10 +46,13 @@ pub(super) fn man(args: &ManArgs) -> anyhow::Result<()> {
         let name: &'static str = format!("gmm-bmm-{}", sub.get_name()).leak();
         sub.clone().name(name)
     });
-    for page in subcommands.collect::<Vec<_>>().into_iter().chain([command]) {
+    let pages: Vec<_> = subcommands.collect::<Vec<_>>().into_iter().chain([command]).collect();
+    let number = pages.len();
+    for page in pages {
         let mut file = create_output(&args.folder.join(format!("{}.1", page.get_name())))?;
         clap_mangen::Man::new(page).render(&mut file)?;
         file.commit()?;
     }
+    console.note(&format!("{number} pages written to '{}'", args.folder.display()));
     Ok(())
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::console::{Console, count, listed};
+use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model};
 use crate::model::{Merged, Model, merge_models};
+use crate::words::count;
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///

@@ -44,15 +44,15 @@ struct Cli {
     command: Command,
 
     /// Print results as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Any command")]
     json: bool,
 
     /// Print no notes, no warnings and no progress bars; results and errors are still printed
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Any command")]
     quiet: bool,
 
     /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
@@ -120,15 +120,22 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A file given without its option: the tip names the option.
+/// The usage shown is that of the whole command, not of the options that were given or come from the environment. Of a
+/// file given without its option the tip names the option.
 fn with_tip(mut error: clap::Error) -> clap::Error {
+    let mut cli = Cli::command();
+    cli.build();
+    let words = std::env::args_os().skip(1);
+    let called = words.into_iter().find_map(|word| Some(cli.find_subcommand(word)?.get_name().to_string()));
+    let Some(called) = called.and_then(|name| cli.find_subcommand_mut(name)) else { return error };
+    if error.get(ContextKind::Usage).is_some() {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(called.render_usage()));
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return error };
     if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
         return error;
     }
-    let cli = Cli::command();
-    let called = std::env::args_os().find_map(|word| cli.find_subcommand(word));
-    let takes = |option: &str| called.is_some_and(|sub| sub.get_opts().any(|arg| arg.get_id() == option));
+    let takes = |option: &str| called.get_opts().any(|arg| arg.get_id() == option);
     let option = if word.ends_with(".json") && takes("model") { "model" } else { "data" };
     if takes(option) {
         let tip = format!("a file is named by its option: '--{option} {word}'");
@@ -159,7 +166,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Synth(args) => synth::run(&args, console),
         Command::Datasets(args) => datasets::run(&args, console),
         Command::Completions(args) => manuals::completions(&args),
-        Command::Man(args) => manuals::man(&args),
+        Command::Man(args) => manuals::man(&args, console),
     }
 }
 

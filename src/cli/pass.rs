@@ -12,15 +12,15 @@ use ndarray::s;
 use super::Interrupted;
 use super::advice::{tell_of_discrete, tell_of_numbering};
 use super::ahead::{Ahead, Next};
-use super::console::{Console, count};
+use super::console::Console;
 use super::files::create_output;
-use super::fit::check_enough_rows;
 use super::rows::Rows;
 use super::trace::Trace;
 use super::usage;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, check_enough_rows};
 use crate::model::{ColumnNames, Lineage, Model};
+use crate::words::count;
 
 /// After how many rows the pass does something else than learn.
 pub(super) struct Stops {
@@ -60,6 +60,8 @@ pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
     pub sample: Option<Reservoir>,
+    /// Columns that number the rows.
+    pub numbering: Vec<usize>,
     /// What was read from, for what there is to tell about it.
     pub rows: Rows,
     pub read_seconds: f64,
@@ -80,6 +82,7 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
+        let mut numbering = Vec::new();
         let ahead = Ahead::start(rows, self.rows_until_stop(0));
         loop {
             let block = match ahead.next(interrupted)? {
@@ -94,7 +97,7 @@ impl Pass<'_> {
                 let names = &self.provenance.columns.names;
                 bar.suspend(|| {
                     tell_of_discrete(block.view(), names, self.console);
-                    tell_of_numbering(block.view(), names, self.console);
+                    numbering = tell_of_numbering(block.view(), names, self.console);
                 });
             }
             if let Some(sample) = &mut self.sample {
@@ -132,6 +135,7 @@ impl Pass<'_> {
             fit: self.fit,
             state,
             sample: self.sample,
+            numbering,
             rows,
             read_seconds: reading.as_secs_f64(),
             learn_seconds: learning.as_secs_f64(),

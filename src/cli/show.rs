@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::console::{Console, count, decimal};
+use super::console::{Console, decimal};
 use super::data_args::ReadingArgs;
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
+use crate::words::count;
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
 ///
-/// With --plot and --quiet there is only the picture.
+/// Components are numbered from the heaviest. Of each the table has: 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
@@ -193,7 +194,8 @@ fn describe(shown: &Shown) -> String {
     text
 }
 
-/// A row for each column of the data, two figures for each component: mean ± standard deviation.
+/// What there is to say of each component, and apart from it, since a column may have any name, a row for each column of
+/// the data: mean ± standard deviation.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
     let width =
@@ -212,12 +214,13 @@ fn component_table(shown: &Shown) -> String {
             let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));
             text += &line("κ", group.iter().map(worth).collect());
         }
+        text += &line("condition", group.iter().map(|c| condition(c.condition)).collect());
+        text += "\n";
         for (j, name) in shown.columns.iter().enumerate() {
             let short: String = name.chars().take(30).collect();
             let cell = |c: &ShownComponent| mean_and_spread(c.mean[j], c.standard_deviation[j]);
             text += &line(&short, group.iter().map(cell).collect());
         }
-        text += &line("condition", group.iter().map(|c| condition(c.condition)).collect());
     }
     text + "\n"
 }

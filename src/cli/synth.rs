@@ -10,13 +10,14 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::console::{Console, count};
+use super::console::Console;
 use super::files::is_dash;
 use super::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
 use crate::model::{ColumnNames, Model, Recipe};
 use crate::stats::ColumnSummary;
+use crate::words::count;
 use output::{Sink, write_rows};
 
 /// Draw data from a known mixture

@@ -3,6 +3,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::words::count;
+
 /// What can go wrong while data are opened and read. Every message names the file and says what to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -23,7 +25,7 @@ pub enum DataError {
     #[error(
         "'{file}' is compressed and cannot be cut into byte ranges for {shares} shares of {}: unpack it, \
          give more files, or use at most {files}",
-        counted(*files, "file")
+        count(*files as u64, "file")
     )]
     CannotCut {
         /// The file.
@@ -129,7 +131,7 @@ pub enum DataError {
     #[error(
         "'{file}': the first line has {} but most rows have {rows}: make the header name \
          every column, and remove any lines above it",
-        counted(*header, "field")
+        count(*header as u64, "field")
     )]
     HeaderWidth {
         /// The file.
@@ -196,7 +198,7 @@ pub enum DataError {
     #[error(
         "'{file}' gives {} of numbers where the model was learned from {expected}: choose them \
          with --columns or --drop",
-        counted(*found, "column")
+        count(*found as u64, "column")
     )]
     ColumnCount {
         /// The file.
@@ -221,7 +223,7 @@ pub enum DataError {
     /// A later file has another number of fields.
     #[error(
         "'{file}' has {} in a row, but the first input has {expected}: give every input the same columns",
-        counted(*found, "field")
+        count(*found as u64, "field")
     )]
     FieldCount {
         /// The later file.
@@ -319,11 +321,6 @@ pub enum BadCell {
     Date,
 }
 
-/// `1 field`, `2 fields`.
-fn counted(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
-}
-
 impl BadRow {
     fn remedy(&self) -> String {
         match &self.problem {
@@ -355,7 +352,7 @@ impl fmt::Display for BadRow {
                 write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
             }
             RowProblem::Fields { found, expected } => {
-                write!(f, "the row has {} instead of {expected}", counted(*found, "field"))
+                write!(f, "the row has {} instead of {expected}", count(*found as u64, "field"))
             }
         }
     }

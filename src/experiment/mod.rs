@@ -20,7 +20,7 @@ pub use contender::{ALPHAS, BETAS, Contender, Profile, Way};
 pub use error::ExperimentError;
 pub use figure1::{Figure1Error, figure1_curve};
 pub use plan::{Cell, Plan, PlannedSet};
-pub(crate) use record::STAND_IN;
+pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_k, paired_differences};

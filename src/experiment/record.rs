@@ -91,7 +91,7 @@ pub struct DataRecord {
 pub(super) const DEQUANTIZED: &str = "+dequantized";
 
 /// What the names of sets that stand in for others end in.
-pub(crate) const STAND_IN: &str = "-stand-in";
+pub const STAND_IN: &str = "-stand-in";
 
 impl DataRecord {
     /// The same set with noise in some columns, each with its quantum.
@@ -106,7 +106,7 @@ impl DataRecord {
     }
 
     /// The name in the catalogue, if it is there.
-    pub(crate) fn catalogue_name(&self) -> &str {
+    pub fn catalogue_name(&self) -> &str {
         let plain = self.name_without_noise();
         plain.strip_suffix(STAND_IN).unwrap_or(plain)
     }

@@ -82,7 +82,7 @@ fn work(rows: usize, k: usize, dim: usize) -> f64 {
 
 /// Minutes that a start takes one core, within a factor of three, where it takes long: then both searches make the
 /// fewest iterations they can.
-pub(crate) fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
+pub fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
     work(rows, k, dim) / WORK_PER_MINUTE
 }
 

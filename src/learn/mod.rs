@@ -22,19 +22,20 @@ pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
-pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start};
-pub(crate) use init::{start_minutes, variance_floor};
+pub(crate) use init::variance_floor;
+pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start, start_minutes};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings, prior_around, prior_strength};
 pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
-pub use online_fit::{FitSettings, OnlineFit, fit};
+pub use online_fit::{FitSettings, OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use shares::{CommonGround, ShardFindings, WarmUp};
 pub use state::{CandidateState, FitState, Health, LearnerState, Prequential};
 
 use crate::dist::GaussianMixture;
+use crate::words::count;
 
 /// A setting out of range, or data that cannot be learned from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -67,7 +68,11 @@ pub enum LearnError {
         column: usize,
     },
     /// More components than rows.
-    #[error("{k} components cannot be learned from {rows} rows: give more rows or a smaller K")]
+    #[error(
+        "{} cannot be learned from {}: give more rows or a smaller K",
+        count(*k as u64, "component"),
+        count(*rows, "row")
+    )]
     TooFewRows {
         /// Components asked for.
         k: usize,

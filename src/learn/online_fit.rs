@@ -88,13 +88,16 @@ impl FitSettings {
 /// # Ok::<(), gmm_bmm::LearnError>(())
 /// ```
 pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
-    let largest = settings.ks.iter().copied().max().unwrap_or(0);
-    if largest > rows.nrows() {
-        return Err(LearnError::TooFewRows { k: largest, rows: rows.nrows() as u64 });
-    }
+    check_enough_rows(&settings.ks, rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
     pass.mixture()
+}
+
+/// Refuses more components than rows.
+pub fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
+    let k = ks.iter().copied().max().unwrap_or(0);
+    if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
 }
 
 /// One pass under way.

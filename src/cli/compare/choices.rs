@@ -41,6 +41,13 @@ pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
     }
 }
 
+pub(super) fn parse_folds(text: &str) -> Result<u16, String> {
+    let folds = text.parse().ok().filter(|&folds| folds >= 2);
+    folds.ok_or_else(|| {
+        "give a number from 2 on; to learn from one file and test on another, use --test".into()
+    })
+}
+
 /// What to do about discrete columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Dequantize {

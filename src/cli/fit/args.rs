@@ -28,7 +28,7 @@ use crate::model::ColumnNames;
   gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
   gmm-bmm fit --data big.csv --k 8 --out model.json --algo odmm --shards 8
   gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm --deal parts --shards 8
-  mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm    # a build with MPI
+  mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm   (a build with MPI)
   gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
@@ -128,11 +128,12 @@ impl ValueEnum for Algo {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "oBMM")]
 pub(super) struct ObmmArgs {
-    /// Which moments each step keeps: 'paper' follows the paper's printed equations
+    /// Which moments each step keeps: 'whitened' for use, 'paper' (the paper's printed equations) to compare with the paper
     #[arg(long, hide_short_help = true, value_enum, default_value_t = MomentsArg::Whitened)]
     pub(super) moments: MomentsArg,
 
-    /// How fast early rows lose weight, from 0 (exact Bayes) to below 1
+    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 where what
+    /// was learned early is wrong later, as from a poor start or rows that drift
     #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
     pub(super) discount: f64,
 }

@@ -2,20 +2,22 @@
 
 use std::time::Instant;
 
-use super::{Args, CandidateResult, FitResult, Fitted, check_enough_rows};
+use super::{Args, CandidateResult, FitResult, Fitted};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
-use crate::learn::{EmSettings, find_column_faults, fit_em};
+use crate::learn::{EmSettings, check_enough_rows, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
 use crate::stats::{ColumnSummary, PairedSums};
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
-        return Err(usage("batch EM has no checkpoints and no learning curve: use --algo obmm or oem"));
+        return Err(usage(
+            "batch EM has no checkpoints and no learning curve: use an online learner, such as --algo obmm",
+        ));
     }
     let mut rows = args.data.open(args.seed, None, console)?;
     let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };

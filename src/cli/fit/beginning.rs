@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Args;
-use crate::cli::console::{Console, count};
+use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
 use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, OnlineFit};
 use crate::model::{Lineage, Numbered};
 use crate::stats::ColumnSummary;
+use crate::words::count;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
