@@ -12,7 +12,7 @@ use super::online::{Cells, Online, Rule};
 use super::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
 };
-use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
+use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start, prior_around, prior_strength};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
@@ -440,32 +440,3 @@ fn raw_precision(cells: &FourComponents, j: usize, nu: f64) -> RawPrecision {
         u_form: u.dot(&w.dot(&u)),
     }
 }
-
-/// `nx`: rows that the prior of a component is worth. Grows with the columns, for a component that lags in many
-/// dimensions has the heavier-tailed evidence and starves. Fewer than eight rows let the first ones after the start
-/// pull a component away from where it belongs.
-pub fn prior_strength(dim: usize) -> f64 {
-    (dim as f64 / 4.0).max(8.0)
-}
-
-/// A weak prior around a mixture fitted to the first rows.
-pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
-    let strength = prior_strength(mixture.dim());
-    let nu = mixture.dim() as f64 + 1.0 + strength;
-    let kappa = strength / 2.0;
-    let component = |gaussian: &crate::dist::Gaussian| {
-        let mut psi = gaussian.covariance().clone();
-        psi.scale_by(strength);
-        NormalWishart::new(gaussian.mean().to_vec(), kappa, nu, psi).expect("nu > d − 1 by construction")
-    };
-    let k = mixture.k() as f64;
-    let a = mixture.weights().iter().map(|weight| (k * weight).max(LEAST_CONCENTRATION)).collect();
-    Posterior::new(
-        Dirichlet::new(a).expect("concentrations are at least LEAST_CONCENTRATION"),
-        mixture.components().iter().map(component).collect(),
-    )
-    .expect("one component for each weight")
-}
-
-/// A component that the first rows left empty still gets a chance.
-const LEAST_CONCENTRATION: f64 = 1e-3;
