@@ -39,8 +39,8 @@
 //! The command, its tables and its pictures are behind the feature `cli`, which is on by default: a program that learns and
 //! scores alone does without by `default-features = false`, and compiles half of the packages.
 //!
-//! The arrays are those of `ndarray` 0.17, and random numbers come from any generator of `rand` 0.10 (above, `rand_chacha`
-//! 0.10): depend on these versions beside this crate.
+//! The arrays are those of `ndarray` 0.17, which is here as `gmm_bmm::ndarray`, and random numbers come from any generator
+//! of `rand` 0.10 (above, `rand_chacha` 0.10): depend on these versions beside this crate.
 //!
 //! # A stream
 //! Rows that do not fit in memory, or have not happened yet, go into an [`OnlineFit`] in portions, as into the
@@ -98,6 +98,12 @@ pub mod special;
 pub mod stats;
 mod words;
 
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use dist::GaussianMixture;
 pub use learn::{Algorithm, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;
+pub use ndarray;

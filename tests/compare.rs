@@ -239,7 +239,7 @@ fn wrong_usage_is_refused_before_anything_is_written() {
     refused("--folds 1", &["--folds", "from 2 on", "use --test"]);
     refused("--folds 301", &["301 folds cannot be made of the 300 rows", "fewer folds"]);
     // Of the whole command, whatever was given and the environment says.
-    refused("--nonsense", &["Usage: gmm-bmm compare [OPTIONS]\n"]);
+    refused("--nonsense", &["Usage: gmm-bmm compare --data <FILE|NAME> [OPTIONS]\n"]);
     refused("--k 150", &["too few rows for K = 150"]);
     refused("--select guess", &["--select"]);
     refused("--dequantize height", &["'height'", "a, b, c"]);

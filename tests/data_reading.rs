@@ -281,6 +281,9 @@ fn decimal_commas_are_recognised() {
         assert_says(&error(text, options()), &["part1.csv", "decimal comma", "decimal point"]);
     }
     assert_eq!(read("x;y\n1;2,71\n2;2,5\n", choosing(&["x"], &[])).1, [[1.0], [2.0]]);
+    // With points between the digits, which have to go first.
+    let pointed = "x;y\n2.015,27;1,449\n3.001,5;2,25\n";
+    assert_says(&error(pointed, options()), &["'2.015,27'", "decimal comma", "tr -d . | tr ',' '.'"]);
 }
 
 #[test]

@@ -73,6 +73,10 @@ fn scores_have_the_row_numbers_of_the_file() {
         2,
         &["--scores", "leave out --shuffle-buffer"],
     );
+    // The model needs its columns, so that leaving one out is no way out.
+    let line = "eval --model model.json --data holes.csv";
+    place.refuses(line, 1, &["row 3: the cell in column 'b' is empty", "the model needs the column"]);
+    place.refuses(&format!("{line} --drop b"), 1, &["learned from column 'b'", "--drop cannot"]);
     place.refuses(
         "eval --model model.json --data test.csv --scores no/where.csv",
         1,

@@ -145,7 +145,8 @@ fn every_command_of_the_readme_runs_and_prints_what_it_says() {
                     commands += 1;
                 }
             }
-            "rust" | "" => {}
+            // The program is a test of the library's documentation, and scripts/smoke.sh does what is typed but once.
+            "rust" | "toml" | "text" => {}
             other => panic!("a block of the README is in {other}, and nobody runs it"),
         }
     }

@@ -1,6 +1,8 @@
 //! Words of warning: before work that will take long, and after a pass over rows that were not what they seemed.
 
-use ndarray::{ArrayView1, ArrayView2, s};
+use std::collections::HashSet;
+
+use ndarray::{ArrayView2, s};
 
 use super::console::{Console, listed};
 use super::usage;
@@ -151,22 +153,29 @@ pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Con
 /// So many times the floor is still the floor: a point estimate is a little wider than what was held.
 const AT_FLOOR: f64 = 2.0;
 
-/// A column that numbers the rows has nothing to say about them. Gives the places of such columns.
+/// A column that numbers the rows has nothing to say about them. Gives the places of those that go up from row to row.
 pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], console: &Console) -> Vec<usize> {
-    const ENOUGH: usize = 10;
-    let counts_up = |values: ArrayView1<f64>| {
-        values[0].fract() == 0.0 && values.windows(2).into_iter().all(|pair| pair[1] - pair[0] == 1.0)
-    };
-    let found =
-        (0..first.ncols()).filter(|&column| first.nrows() >= ENOUGH && counts_up(first.column(column)));
-    let found: Vec<usize> = found.collect();
-    for name in found.iter().map(|&column| &names[column]) {
+    const ENOUGH_TO_RISE: usize = 10;
+    const ENOUGH_TO_DIFFER: usize = 500;
+    let mut rising = Vec::new();
+    for (column, (values, name)) in first.columns().into_iter().zip(names).enumerate() {
+        let is_whole = values.iter().all(|value| value.fract() == 0.0);
+        let rises = || values.windows(2).into_iter().all(|pair| pair[1] > pair[0]);
+        let differ =
+            || values.iter().map(|value| value.to_bits()).collect::<HashSet<_>>().len() == values.len();
+        let what = if is_whole && values.len() >= ENOUGH_TO_RISE && rises() {
+            rising.push(column);
+            "goes up from row to row, as a row's number or a time does,"
+        } else if is_whole && values.len() >= ENOUGH_TO_DIFFER && differ() {
+            "has another whole number in every row, as an id does,"
+        } else {
+            continue;
+        };
         console.note(&format!(
-            "column '{name}' goes up by one from row to row, as a row's number does, and is learned like any other: if \
-             it is no measurement, leave it out with --drop '{name}'"
+            "column '{name}' {what} and is learned like any other: if it is no measurement, leave it out with --drop '{name}'"
         ));
     }
-    found
+    rising
 }
 
 /// Says so where a resumed run was given the rows that the model had learned before. Models do not name their data, but

@@ -35,6 +35,8 @@ use crate::report::{ReportOptions, SetSummary, write_report};
 ///
 /// Every learner is run with every K on every fold of the cross-validation. Each finished cell is written to DIR/records.jsonl at once: a comparison that was interrupted goes on where it stopped when the same command is called again, and a longer one adds to a shorter one. Tables and pictures are made from the records alone.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "gmm-bmm compare --data <FILE|NAME> [OPTIONS]
+       gmm-bmm compare --from-records <DIR> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm compare --data abalone --k 2..10 --out abalone
   gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
@@ -101,13 +103,12 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// Folder for records, tables and pictures; records that are there already are not run again [default: gmm-bmm-compare,
-    /// or the folder of --from-records]
+    /// Folder for records, tables and pictures; records that are there are not run again [default: gmm-bmm-compare, or that of
+    /// --from-records]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Make tables and pictures from the records in this folder, and run nothing. They replace the folder's own unless
-    /// --out names another
+    /// Run nothing: make tables and pictures from the records in this folder, in their place or that of --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
@@ -252,10 +253,9 @@ fn run_plan(
     let (mut file, mut records) = RecordFile::open(folder)?;
     plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
     let missing = plan.missing_cells(&records).len();
-    let done = records.len();
+    let done = count_cells(&records);
     if done > 0 {
-        console
-            .note(&format!("'{}' has {done} records already; {missing} cells are missing", folder.display()));
+        console.note(&format!("'{}' has {done} cells already; {missing} are missing", folder.display()));
     }
     let earlier = records.clone();
     if missing > 0 {

@@ -97,6 +97,7 @@ struct Outputs {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
+    args.refuse_foreign_options()?;
     // A process that says which shard it learns writes a file of its own, whoever started it.
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
         // One process alone may also be told to hold several shards.

@@ -121,6 +121,10 @@ impl Pass<'_> {
                  name another checkpoint",
             ));
         }
+        anyhow::ensure!(
+            self.fit.rows() > 0,
+            "there are no rows to learn from: check the file, and --skip and --limit if they are given"
+        );
         if self.provenance.lineage.is_none() {
             // Before the start is made of what there is, which in many dimensions takes long.
             check_enough_rows(&self.provenance.settings.ks, self.fit.rows())?;

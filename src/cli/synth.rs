@@ -24,6 +24,9 @@ use output::{Sink, write_rows};
 ///
 /// Draws the parameters of a mixture of Gaussians and then rows from it: training rows, test rows and the true mixture as a model file, which every other command reads. The true mixture's score on the test rows is what a learner can hope to reach. The same options and seed give the same bytes on any number of threads. Memory does not grow with the rows.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "gmm-bmm synth --k <K> --d <D> --n <N> --out <FILE> [OPTIONS]
+       gmm-bmm synth --paper <N|LO..HI> --out <FILE|DIR> [OPTIONS]
+       gmm-bmm synth --like <NAME> --out <FILE> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm synth --k 4 --d 10 --n 200000 --seed 7 --out train.csv \\
       --test-rows 30000 --test-out test.csv --truth truth.json

@@ -84,14 +84,21 @@ pub(super) fn is_date(cell: &[u8]) -> bool {
     })
 }
 
+/// Whether a comma stands before the decimals; points may stand before every three digits, as in `1.234,5`.
 fn is_decimal_comma(cell: &[u8]) -> bool {
     let Some(comma) = cell.iter().position(|&byte| byte == b',') else { return false };
     let digit_at = |i: usize| cell.get(i).is_some_and(u8::is_ascii_digit);
-    if comma == 0 || !digit_at(comma - 1) || !digit_at(comma + 1) || cell.contains(&b'.') {
+    if comma == 0 || !digit_at(comma - 1) || !digit_at(comma + 1) {
         return false;
     }
-    let mut pointed = cell.to_vec();
-    pointed[comma] = b'.';
+    let (whole, decimals) = cell.split_at(comma);
+    let swapped: Vec<u8> = whole.iter().map(|&byte| if byte == b'.' { b',' } else { byte }).collect();
+    if decimals.contains(&b'.') || swapped != whole && !has_thousands_commas(&swapped) {
+        return false;
+    }
+    let mut pointed: Vec<u8> = whole.iter().copied().filter(|&byte| byte != b'.').collect();
+    pointed.push(b'.');
+    pointed.extend_from_slice(&decimals[1..]);
     parse_number(&pointed).is_some()
 }
 
@@ -174,13 +181,13 @@ mod tests {
 
     #[test]
     fn numbers_with_commas_are_known() {
-        for cell in ["3,14", "-0,5", " 1,5e3 ", "0,125", "1234,567"] {
+        for cell in ["3,14", "-0,5", " 1,5e3 ", "0,125", "1234,567", "1.234,5", "-2.015.000,27"] {
             assert_eq!(comma(cell.as_bytes()), Some(Comma::Decimal), "{cell}");
         }
         for cell in ["1,234", "1,234.5", "-12,345,678", " 999,000 "] {
             assert_eq!(comma(cell.as_bytes()), Some(Comma::Thousands), "{cell}");
         }
-        for cell in ["3.14", "a,b", ",5", "5,", "1,2,3", "", "1,234,56", "1.234,5"] {
+        for cell in ["3.14", "a,b", ",5", "5,", "1,2,3", "", "1,234,56", "1.23,5", "1,5.2"] {
             assert_eq!(comma(cell.as_bytes()), None, "{cell}");
         }
     }

@@ -101,7 +101,8 @@ pub enum DataError {
     /// Numbers are written with decimal commas.
     #[error(
         "'{file}': column '{column}' holds '{cell}', a number with a decimal comma: write a decimal point \
-         instead (if the file has no other commas: tr ',' '.'), or leave the column out with --drop '{column}'"
+         instead (if the file has no other commas{}), or leave the column out with --drop '{column}'",
+        if cell.contains('.') { " and points: tr -d . | tr ',' '.'" } else { ": tr ',' '.'" }
     )]
     DecimalComma {
         /// The file.
@@ -208,6 +209,12 @@ pub enum DataError {
         /// Columns of the model.
         expected: usize,
     },
+    /// A column is to be left out that a model was learned from.
+    #[error("the model was learned from column '{column}', so --drop cannot leave it out")]
+    NeededColumn {
+        /// The column.
+        column: String,
+    },
     /// A later file has no header although the first has.
     #[error("'{file}' has no header, but the first input has one: give it the same header line")]
     HeaderMissing {
@@ -296,6 +303,8 @@ pub enum RowProblem {
         cell: String,
         /// Why the cell is no use.
         why: BadCell,
+        /// Who chose the column.
+        chosen: ChosenBy,
     },
     /// The row has too few or too many fields.
     Fields {
@@ -304,6 +313,17 @@ pub enum RowProblem {
         /// How many it should have.
         expected: usize,
     },
+}
+
+/// Who chose a column, and so whether it can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// It holds numbers.
+    Content,
+    /// The user named it.
+    User,
+    /// A model was learned from it.
+    Model,
 }
 
 /// Why a cell is no use.
@@ -324,9 +344,19 @@ pub enum BadCell {
 impl BadRow {
     fn remedy(&self) -> String {
         match &self.problem {
-            RowProblem::Cell { column, .. } => format!(
-                "fix the cell, leave the column out with --drop '{column}', or skip such rows with --bad-rows skip"
-            ),
+            RowProblem::Cell { column, chosen, .. } => match chosen {
+                ChosenBy::Content => format!(
+                    "fix the cell, leave the column out with --drop '{column}', or skip such rows with --bad-rows skip"
+                ),
+                ChosenBy::User => {
+                    "fix the cell, name other columns with --columns, or skip such rows with --bad-rows skip"
+                        .to_string()
+                }
+                ChosenBy::Model => {
+                    "fix the cell, since the model needs the column, or skip such rows with --bad-rows skip"
+                        .to_string()
+                }
+            },
             RowProblem::Fields { .. } => "fix the row, or skip such rows with --bad-rows skip".to_string(),
         }
     }
@@ -339,16 +369,16 @@ impl fmt::Display for BadRow {
             RowProblem::Cell { column, why: BadCell::Empty, .. } => {
                 write!(f, "the cell in column '{column}' is empty")
             }
-            RowProblem::Cell { column, cell, why: BadCell::NotANumber } => {
+            RowProblem::Cell { column, cell, why: BadCell::NotANumber, .. } => {
                 write!(f, "'{cell}' in column '{column}' is not a number")
             }
-            RowProblem::Cell { column, cell, why: BadCell::NotFinite } => {
-                write!(f, "'{cell}' in column '{column}' is not a finite number")
+            RowProblem::Cell { column, cell, why: BadCell::NotFinite, .. } => {
+                write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
             }
-            RowProblem::Cell { column, cell, why: BadCell::Thousands } => {
+            RowProblem::Cell { column, cell, why: BadCell::Thousands, .. } => {
                 write!(f, "'{cell}' in column '{column}' has thousands separators")
             }
-            RowProblem::Cell { column, cell, why: BadCell::Date } => {
+            RowProblem::Cell { column, cell, why: BadCell::Date, .. } => {
                 write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
             }
             RowProblem::Fields { found, expected } => {
@@ -364,11 +394,18 @@ mod tests {
 
     #[test]
     fn a_bad_row_says_where_it_is_and_its_error_adds_the_remedy() {
-        let problem =
-            RowProblem::Cell { column: "Height".into(), cell: "tall".into(), why: BadCell::NotANumber };
-        let row = BadRow { file: "a.csv".into(), line: 8, row: 7, problem };
-        assert_eq!(row.to_string(), "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number");
-        let error = DataError::BadRow(Box::new(row)).to_string();
-        assert!(error.contains("--drop 'Height'") && error.contains("--bad-rows skip"), "{error}");
+        let row = |chosen| {
+            let (column, cell) = ("Height".into(), "tall".into());
+            let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen };
+            BadRow { file: "a.csv".into(), line: 8, row: 7, problem }
+        };
+        let error = |chosen| DataError::BadRow(Box::new(row(chosen))).to_string();
+        assert_eq!(
+            row(ChosenBy::Content).to_string(),
+            "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number"
+        );
+        assert!(error(ChosenBy::Content).contains("--drop 'Height'"));
+        assert!(error(ChosenBy::User).contains("name other columns with --columns"));
+        assert!(!error(ChosenBy::Model).contains("--drop"));
     }
 }

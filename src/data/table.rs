@@ -6,7 +6,7 @@ use super::block::Block;
 use super::cell::{parse_number, shown, why_bad};
 use super::columns::{self, Names};
 use super::detect::{Delimiter, Layout};
-use super::error::{BadRow, DataError, RowProblem};
+use super::error::{BadRow, ChosenBy, DataError, RowProblem};
 use super::input::OpenInput;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
@@ -24,6 +24,8 @@ pub(super) struct Table {
     positions: Vec<usize>,
     /// How many fields a record has to have.
     width: usize,
+    /// Who chose the columns.
+    chosen: ChosenBy,
     /// Rows taken from this input, good or bad.
     rows: u64,
 }
@@ -79,6 +81,10 @@ impl Table {
                     column: column.to_string(),
                 };
                 let positions = names.positions(&expected.names).map_err(missing)?;
+                let dropped = names.select_all(&options.drop)?;
+                if let Some(&needed) = dropped.iter().find(|&i| positions.contains(i)) {
+                    return Err(DataError::NeededColumn { column: names.name(needed).to_string() });
+                }
                 columns::Choice { positions, notices: Vec::new() }
             }
             _ => columns::choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
@@ -97,7 +103,7 @@ impl Table {
                 "the first line of '{file}' was taken for a header; if it is data, use --no-header"
             ));
         }
-        let table = Table::start(sampled, &layout, choice.positions.clone())?;
+        let table = Table::start(sampled, &layout, choice.positions.clone(), chosen_by(options))?;
         let (named, positions) = (layout.header.is_some(), choice.positions);
         let shape = Shape { columns, named, width: layout.width, positions };
         Ok((table, shape, notices))
@@ -134,10 +140,15 @@ impl Table {
         if layout.rows.is_empty() && sampled.complete {
             notices.push(format!("'{}' has only a header, no rows", sampled.name));
         }
-        Ok((Table::start(sampled, &layout, positions)?, notices))
+        Ok((Table::start(sampled, &layout, positions, chosen_by(options))?, notices))
     }
 
-    fn start(sampled: Sampled, layout: &Layout, positions: Vec<usize>) -> Result<Table, DataError> {
+    fn start(
+        sampled: Sampled,
+        layout: &Layout,
+        positions: Vec<usize>,
+        chosen: ChosenBy,
+    ) -> Result<Table, DataError> {
         let records = Records::new(sampled.text, layout.delimiter);
         let (file, gzip) = (sampled.name, sampled.gzip);
         let delimiter = match layout.delimiter {
@@ -146,7 +157,7 @@ impl Table {
         };
         let width = layout.width;
         let plain = PlainLines::new(delimiter, width, &positions);
-        let mut table = Table { file, gzip, records, plain, positions, width, rows: 0 };
+        let mut table = Table { file, gzip, records, plain, positions, width, chosen, rows: 0 };
         if layout.header.is_some() {
             table.advance()?;
         }
@@ -187,7 +198,8 @@ impl Table {
             Flaw::Fields => RowProblem::Fields { found: record.len(), expected: self.width },
             Flaw::Cell(nth) => {
                 let cell = record.get(self.positions[nth]).unwrap_or_default();
-                RowProblem::Cell { column: columns[nth].clone(), cell: shown(cell), why: why_bad(cell) }
+                let (column, why) = (columns[nth].clone(), why_bad(cell));
+                RowProblem::Cell { column, cell: shown(cell), why, chosen: self.chosen }
             }
         };
         BadRow { file: self.file.clone(), line: self.records.line(), row: self.rows, problem }
@@ -204,6 +216,14 @@ impl Table {
                 DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
             }
         }
+    }
+}
+
+fn chosen_by(options: &CsvOptions) -> ChosenBy {
+    match &options.expected {
+        _ if !options.columns.is_empty() => ChosenBy::User,
+        Some(_) => ChosenBy::Model,
+        None => ChosenBy::Content,
     }
 }
 

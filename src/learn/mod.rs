@@ -1,6 +1,7 @@
 //! Learning a mixture: online (oBMM, oEM) or in batches (EM), and the start that all of them share.
 
 mod assignment;
+mod beside;
 mod columns;
 mod em;
 mod fingerprint;
@@ -19,6 +20,7 @@ pub mod projection;
 mod shares;
 mod state;
 
+pub use beside::ScoresBeside;
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;

@@ -12,10 +12,10 @@ use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
 use super::{
     Algorithm, CandidateState, Fingerprint, FitState, Health, LearnError, ObmmSettings, OnlineLearner,
-    Prequential, StartRows, default_init_rows,
+    Prequential, ScoresBeside, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
-use crate::stats::{ColumnSummary, PairedSums};
+use crate::stats::ColumnSummary;
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,8 @@ impl FitSettings {
         let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
         let floor = started[0].0.clone();
         let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-        Ok(Learning { floor, candidates, scores: PairedSums::new(self.ks.len()) })
+        let scores = ScoresBeside::new(vec![0.0; self.ks.len()]);
+        Ok(Learning { floor, candidates, scores })
     }
 }
 
@@ -121,11 +122,8 @@ enum Stage {
 struct Learning {
     floor: Vec<f64>,
     candidates: Vec<Candidate>,
-    scores: PairedSums,
+    scores: ScoresBeside,
 }
-
-/// Rows of which each K has one score beside those of the others.
-const PORTION: usize = 64;
 
 struct Candidate {
     learner: Box<dyn OnlineLearner>,
@@ -133,14 +131,13 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Learns portions of rows; returns the sum of the scores of each.
-    fn learn_in_portions<'a>(&mut self, portions: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
-        let learn = |rows: &[f64]| {
-            let before = self.prequential.log_likelihood;
+    /// Learns portions of rows; returns the sum of all scores after each.
+    fn learn_in_portions(&mut self, portions: &[&[f64]]) -> Vec<f64> {
+        let learn = |rows: &&[f64]| {
             self.learner.observe_block(rows, &mut self.prequential);
-            self.prequential.log_likelihood - before
+            self.prequential.log_likelihood
         };
-        portions.map(learn).collect()
+        portions.iter().map(learn).collect()
     }
 
     fn state(&self) -> CandidateState {
@@ -189,9 +186,11 @@ impl OnlineFit {
                         settings.algorithm.learner(saved.learned, state.floor.clone(), saved.health)?;
                     Ok(Candidate { learner, prequential: saved.prequential })
                 };
-                let candidates =
+                let candidates: Vec<Candidate> =
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
-                let scores = PairedSums::new(settings.ks.len());
+                let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
+                let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
+                let scores = saved.unwrap_or_else(|| ScoresBeside::new(totals().collect()));
                 Stage::Learning(Learning { floor: state.floor, candidates, scores })
             }
         };
@@ -348,12 +347,18 @@ impl Learning {
         let dim = self.floor.len();
         // Shards are given all rows at once, or they would wait for one another.
         let sharded = !self.candidates[0].learner.shard_rows().is_empty();
-        let portion = if sharded { values.len().max(dim) } else { PORTION * dim };
-        let learn = |candidate: &mut Candidate| candidate.learn_in_portions(values.chunks(portion));
-        let sums: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
-        for (i, rows) in values.chunks(portion).enumerate() {
-            let portion: Vec<f64> = sums.iter().map(|sums| sums[i]).collect();
-            self.scores.add((rows.len() / dim) as f64, &portion);
+        let portions: Vec<&[f64]> = if sharded {
+            vec![values]
+        } else {
+            let (first, rest) = values.split_at(values.len().min(self.scores.rows_wanted() * dim));
+            std::iter::once(first).chain(rest.chunks(ScoresBeside::PORTION * dim)).collect()
+        };
+        let learn = |candidate: &mut Candidate| candidate.learn_in_portions(&portions);
+        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        for (i, portion) in portions.iter().enumerate() {
+            let rows = portion.len() / dim;
+            let is_whole = sharded || rows == self.scores.rows_wanted();
+            self.scores.note(rows, totals.iter().map(|totals| totals[i]), is_whole);
         }
     }
 }

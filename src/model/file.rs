@@ -153,6 +153,9 @@ impl Model {
                 ));
             }
         }
+        if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
+            return inconsistent("its scores beside one another are not those of its K".into());
+        }
         if !self.prequential.log_likelihood.is_finite() {
             return inconsistent("its prequential score is not a number".into());
         }

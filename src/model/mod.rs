@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, EmSettings, Fingerprint, FitSettings, FitState, Health, LearnerState,
-    Prequential, variance_floor,
+    Prequential, ScoresBeside, variance_floor,
 };
-use crate::stats::{ColumnSummary, PairedSums};
+use crate::stats::ColumnSummary;
 
 /// How a model came about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,9 @@ pub struct Model {
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<CandidateState>,
+    /// Their scores beside one another, by which it is known how sure the differences are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoresBeside>,
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Lineage>,
@@ -170,13 +173,17 @@ impl Model {
             pending: None,
             candidates: vec![CandidateState { learned, prequential, health }],
             fingerprint: None,
-            scores: PairedSums::default(),
+            scores: ScoresBeside::default(),
         };
         Model::new(recipe, seed, state, columns)
     }
 
     fn new(recipe: Recipe, seed: u64, mut state: FitState, columns: &ColumnNames) -> Self {
+        let ks = state.candidates.len();
         let best = state.candidates.remove(state.best());
+        // The portions of shards end where blocks do, which may be elsewhere in another run.
+        let lasts = ks > 1 && !matches!(best.learned, LearnerState::Sharded(_));
+        let scores = Some(state.scores).filter(|scores| lasts && scores.is_sound(ks));
         let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
         Model {
             format: FORMAT.into(),
@@ -194,6 +201,7 @@ impl Model {
             health: best.health,
             learned: best.learned,
             rivals: state.candidates,
+            scores,
             lineage: None,
             checkpoint: None,
             pending: state.pending,
@@ -224,7 +232,7 @@ impl Model {
             pending: self.pending.clone(),
             candidates,
             fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
-            scores: PairedSums::default(),
+            scores: self.scores.clone().unwrap_or_default(),
         };
         Some((settings, state))
     }

@@ -44,12 +44,10 @@ impl Cell {
         Cell::new(value.map_or_else(|| NONE.to_string(), write))
     }
 
-    /// The figures in one line.
-    pub fn figures(&self) -> String {
-        match &self.aside {
-            Some(aside) => format!("{} ({aside})", self.text),
-            None => self.text.clone(),
-        }
+    /// All of it in one line.
+    pub fn line(&self) -> String {
+        let aside = self.aside.as_ref().map_or(String::new(), |aside| format!(" ({aside})"));
+        format!("{}{}{aside}", self.text, self.marks())
     }
 
     /// The arrow, marked where it points the other way than the means.
@@ -61,30 +59,35 @@ impl Cell {
 /// Marks an arrow that points the other way than the means.
 const AGAINST_MEAN: &str = "†";
 
-/// Decimals of the scores in the main table, to which its best learner is told.
-pub(super) const SCORE_DECIMALS: usize = 2;
+/// Decimals of the scores in the main table: those of the paper's tables, and more of a single set, whose learners may be
+/// close.
+fn score_decimals(summary: &Summary) -> usize {
+    if summary.sets.len() == 1 { 4 } else { 2 }
+}
 
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
 pub(super) fn scores(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
+    let decimals = score_decimals(summary);
     let mut head = vec!["data set".to_string(), "units".to_string()];
     head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
     head.extend(paper.head());
     let row = |set: &SetSummary| {
         let mut row = vec![Cell::new(title(&set.data)), Cell::new(names::units(set.units))];
+        let shown = |entry: &Entry| entry.score().map(|score| fixed(score.mean, decimals));
+        let best = set.entries.iter().find(|entry| entry.best).and_then(shown);
         for contender in &summary.contenders {
             let entry = set.entry(*contender);
-            let mut cell = Cell::of(entry.and_then(|entry| entry.score()).map(|score| score.mean), |mean| {
-                fixed(mean, SCORE_DECIMALS)
-            });
+            let mut cell = Cell::new(entry.and_then(shown).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
-                cell.best = entry.best;
+                cell.best = contender.is_online() && best.as_ref() == Some(&cell.text);
+                cell.aside = entry.chosen.filter(|_| entry.by_k.len() > 1).map(|k| format!("K={k}"));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
             }
             row.push(cell);
         }
-        row.extend(paper.cells(&set.paper, |score| fixed(score, SCORE_DECIMALS)));
+        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
         row
     };
     Grid {
@@ -187,7 +190,7 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
-            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}.",
+            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}. With many rows the smallest difference is significant: summary.md has the size of each effect.",
             SIGNIFICANCE,
             names::pairs(summary.options.pairs, summary.has_folds())
         ));
@@ -197,7 +200,10 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
             "{AGAINST_MEAN}: the means say the opposite. The test weighs ranks, while a few extreme rows can move a mean."
         ));
     }
-    legend.push(format!("K is chosen for each learner {}.", names::select_rule(summary.options.select)));
+    legend.push(format!(
+        "K: the number of components, chosen for each learner {}.",
+        names::select_rule(summary.options.select)
+    ));
     if summary.sets.iter().any(|set| set.units == Units::Zscore) {
         legend.push(
             "Units: scores of a z-scored set are those of columns scaled to standard deviation 1, by the exact Jacobian."

@@ -119,7 +119,7 @@ fn table(page: &mut String, grid: &Grid) {
     for row in &grid.rows {
         page.push_str("<tr>");
         for (index, cell) in row.iter().enumerate() {
-            let mut text = escape(&cell.figures());
+            let mut text = escape(&cell.text);
             if cell.best {
                 text = format!("<strong class=\"best\">{text}</strong>");
             }
@@ -130,6 +130,9 @@ fn table(page: &mut String, grid: &Grid) {
             };
             if grid.width_of_marks(index) > 0 {
                 let _ = write!(text, "<span class=\"arrow\"{meaning}>{}</span>", cell.marks());
+            }
+            if let Some(aside) = &cell.aside {
+                let _ = write!(text, " <span class=\"aside\">{}</span>", escape(aside));
             }
             let _ = match index {
                 0 => write!(page, "<th scope=\"row\" class=\"word\">{text}</th>"),

@@ -62,7 +62,7 @@ fn section(text: &mut String, grid: &Grid) {
     for row in &grid.rows {
         text.push('|');
         for cell in row {
-            let whole = escape(&format!("{}{}", cell.figures(), cell.marks()));
+            let whole = escape(&cell.line());
             let _ = if cell.best { write!(text, " **{whole}** |") } else { write!(text, " {whole} |") };
         }
         text.push('\n');

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::grid::SCORE_DECIMALS;
-use super::names::{fixed, title};
+use super::names::title;
 use super::paired::{self, Arrow};
 use super::scores::{Folds, Score};
 use super::{ReportError, ReportOptions};
@@ -80,7 +79,7 @@ pub struct Entry {
     pub effect_size: Option<f64>,
     /// Whether it is significantly better or worse than the reference.
     pub arrow: Option<Arrow>,
-    /// Whether it is the best of the online learners, to the decimals that the main table shows.
+    /// Whether it is the best of the online learners.
     pub best: bool,
 }
 
@@ -240,9 +239,8 @@ fn mark_best(entries: &mut [Entry]) {
     let mean_of =
         |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| entry.contender.is_online());
     let best = entries.iter().filter_map(mean_of).max_by(f64::total_cmp);
-    let shown = |mean: Option<f64>| mean.map(|mean| fixed(mean, SCORE_DECIMALS));
     for entry in entries {
-        entry.best = best.is_some() && shown(mean_of(entry)) == shown(best);
+        entry.best = best.is_some() && mean_of(entry) == best;
     }
 }
 

@@ -65,7 +65,7 @@ fn table(grid: &Grid, colour: bool) -> String {
 /// In a column with marks every cell has room for them, so that the digits stay in line.
 fn text(cell: &grid::Cell, width_of_marks: usize, colour: bool) -> String {
     let star = if cell.best && !colour { "*" } else { "" };
-    let below = cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}"));
+    let below = cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}{:width_of_marks$}", ""));
     format!("{star}{}{:<width_of_marks$}{below}", cell.text, cell.marks())
 }
 

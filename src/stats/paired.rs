@@ -1,8 +1,11 @@
 //! How sure a difference between two scores is, from running sums, so that no row is kept.
 
+use serde::{Deserialize, Serialize};
+
 /// Scores of several rivals for the same rows, as sums over portions of rows. A portion counts as one draw: rows beside
 /// one another may be alike.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairedSums {
     portions: u64,
     rows: f64,
@@ -29,6 +32,15 @@ impl PairedSums {
             gains_by_rows: vec![0.0; rivals],
             products: vec![0.0; rivals * rivals],
         }
+    }
+
+    /// Whether it is of so many rivals, with numbers that a file can hold.
+    pub(crate) fn is_sound(&self, rivals: usize) -> bool {
+        let lists = [(&self.gains, rivals), (&self.gains_by_rows, rivals), (&self.products, rivals * rivals)];
+        let is_whole = |(list, length): &(&Vec<f64>, usize)| {
+            list.len() == *length && list.iter().all(|value| value.is_finite())
+        };
+        self.rows.is_finite() && self.squared_rows.is_finite() && lists.iter().all(is_whole)
     }
 
     /// Rows added so far.

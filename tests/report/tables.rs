@@ -77,9 +77,19 @@ fn the_usual_learners_fit_a_terminal() {
 fn learners_that_show_the_same_figure_are_best_together() {
     let marked = |shift: f32| {
         let summary = Summary::new(&small(shift), &OPTIONS).unwrap();
-        summary.sets[0].entries.iter().filter(|entry| entry.best).count()
+        let exactly = summary.sets[0].entries.iter().filter(|entry| entry.best).count();
+        (exactly, summary.terminal(false).matches("*−").count())
     };
-    assert_eq!((marked(0.0), marked(-0.004), marked(-0.04)), (2, 2, 1));
+    assert_eq!([marked(0.0), marked(-0.00004), marked(-0.0004)], [(2, 2), (1, 2), (1, 1)]);
+}
+
+#[test]
+fn the_table_names_the_chosen_k() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    assert_eq!(summary.terminal(false).matches("K=2").count(), 2);
+    assert!(read(folder.path(), "summary.md").contains("**−3.0000 (K=2)**"));
+    assert!(read(folder.path(), "report.html").contains("<span class=\"aside\">K=2</span>"));
 }
 
 /// With a test file there is one fold, and nothing is said of folds.
@@ -111,7 +121,7 @@ fn an_arrow_against_the_means_is_marked() {
     }
     let folder = tempfile::tempdir().unwrap();
     let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
-    assert!(summary.terminal(false).contains("−0.76↓†"), "{}", summary.terminal(false));
+    assert!(summary.terminal(false).contains("−0.7597↓†"), "{}", summary.terminal(false));
     for text in
         [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
     {

@@ -37,7 +37,10 @@ pub(super) fn words() -> String {
 pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
     match parse_algo(text)?.0.as_slice() {
         [one] => Ok(*one),
-        several => Err(format!("'{text}' stands for {} learners: name one of them", several.len())),
+        several => {
+            let words: Vec<&str> = several.iter().map(|contender| contender.profile().word).collect();
+            Err(format!("'{text}' stands for several learners: name one of {}", words.join(", ")))
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use crate::model::ColumnNames;
 ///
 /// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "gmm-bmm fit --data <FILE|NAME> --k <K|LO..HI|LIST> --out <FILE> [OPTIONS]
+       gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data abalone --k 5 --out model.json
   zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
@@ -28,7 +30,7 @@ use crate::model::ColumnNames;
   gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
   gmm-bmm fit --data big.csv --k 8 --out model.json --algo odmm --shards 8
   gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm --deal parts --shards 8
-  mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm   (a build with MPI)
+  mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm   (with MPI)
   gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
@@ -173,7 +175,7 @@ pub(super) enum DealBy {
 #[command(next_help_heading = "oEM")]
 pub(super) struct OemArgs {
     /// Exponent of the step (n+3)^−α, from 0.5 to 1
-    #[arg(long, hide_short_help = true, default_value_t = 0.8)]
+    #[arg(long, hide_short_help = true, default_value_t = OemSettings::default().alpha)]
     pub(super) alpha: f64,
 
     /// Whether the step counts the rows of the start ('false' is the printed form, which forgets its start)
@@ -227,6 +229,31 @@ pub(super) struct TraceArgs {
 impl Args {
     pub(super) fn ks(&self) -> Vec<usize> {
         self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
+    }
+
+    /// Refuses options that the learner has no use for: a user would believe that they had their effect.
+    pub(super) fn refuse_foreign_options(&self) -> anyhow::Result<()> {
+        let name = match self.algo {
+            Algo::Online(algorithm) => algorithm.name(),
+            Algo::Em => "em",
+        };
+        let oem = OemSettings::default();
+        let given = [
+            ("--moments", matches!(self.obmm.moments, MomentsArg::Paper), ["obmm", "odmm"].as_slice()),
+            ("--discount", self.obmm.discount != 0.0, &["obmm", "odmm"]),
+            ("--shards", self.odmm.shards.is_some(), &["odmm"]),
+            ("--deal", self.odmm.deal.is_some(), &["odmm"]),
+            ("--warmup", self.odmm.warmup.is_some(), &["odmm"]),
+            ("--alpha", self.oem.alpha != oem.alpha, &["oem"]),
+            ("--count-start", self.oem.count_start != oem.count_start, &["oem"]),
+        ];
+        match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
+            None => Ok(()),
+            Some((option, _, learners)) => Err(usage(format!(
+                "{option} means nothing to --algo {name}: leave it out, or choose --algo {}",
+                learners.join(" or ")
+            ))),
+        }
     }
 
     /// Whether it learns shards apart.

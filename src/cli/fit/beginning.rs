@@ -9,7 +9,7 @@ use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
 use crate::cli::usage;
-use crate::learn::{Algorithm, Fingerprint, OnlineFit};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit};
 use crate::model::{Lineage, Numbered};
 use crate::stats::ColumnSummary;
 use crate::words::count;
@@ -39,13 +39,15 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed }) };
     let (saved, fit, seen) = read_checkpoint(path)?;
     let name = path.display();
-    let same = match &from {
-        Some((begun, _)) => saved.settings == begun.settings && same_shard(&saved.lineage, &begun.lineage),
-        None => saved.settings == args.settings()? && saved.lineage.is_none(),
+    let other = match &from {
+        Some((begun, _)) if !same_shard(&saved.lineage, &begun.lineage) => Some("another shard or prior"),
+        Some((begun, _)) => difference(&saved.settings, &begun.settings),
+        None if saved.lineage.is_some() => Some("a shard"),
+        None => difference(&saved.settings, &args.settings()?),
     };
-    if !same {
+    if let Some(other) = other {
         return Err(usage(format!(
-            "checkpoint '{name}' is of a run with other settings: delete it, or name another file"
+            "checkpoint '{name}' is of a run with {other}: delete it, or name another file"
         )));
     }
     let learned_before = from.as_ref().map_or(0, |(_, fit)| fit.rows());
@@ -58,6 +60,17 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let skip = fit.rows() - learned_before;
     console.note(&format!("going on from checkpoint '{name}' after {}", count(skip, "row")));
     Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)), resumed })
+}
+
+/// What two runs do not have in common.
+fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
+    match () {
+        () if saved.ks != asked.ks => Some("another --k"),
+        () if saved.algorithm != asked.algorithm => Some("another learner or other settings of it"),
+        () if saved.seed != asked.seed => Some("another --seed"),
+        () if saved.init_rows != asked.init_rows => Some("another --init-rows"),
+        () => None,
+    }
 }
 
 fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {

@@ -21,10 +21,10 @@ impl CandidateResult {
     pub fn of_pass(state: &FitState) -> Vec<Self> {
         let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
         let scores: Vec<_> = state.candidates.iter().map(score).collect();
-        // Rows that were scored in an earlier run are in the scores, but not in the sums.
-        let complete = state.scores.rows() >= state.candidates[0].prequential.rows as f64;
+        // Rows that shards scored in an earlier run are in the scores, but not in the sums.
         let none = PairedSums::default();
-        Self::beside_the_best(&scores, state.best(), if complete { &state.scores } else { &none })
+        let sums = state.scores.over(state.candidates[0].prequential.rows).unwrap_or(&none);
+        Self::beside_the_best(&scores, state.best(), sums)
     }
 
     /// Several K with their scores, beside the best, which is given by its place.

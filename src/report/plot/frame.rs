@@ -165,10 +165,14 @@ impl Frame {
     fn draw_grid<B: DrawingBackend>(&self, canvas: &Canvas<B>, size: f64) -> Drawn<B> {
         let label = || canvas.font(size, INK, false);
         let gap = canvas.px(0.46 * size);
+        let mut free_from = i32::MIN;
         for (value, text) in &self.x.ticks {
             let (x, _) = self.at(*value, self.y.low);
             canvas.line(&[(x, self.top), (x, self.bottom)], canvas.stroke(FAINT, 1.0))?;
-            if !text.is_empty() {
+            // A label that would run into the one before it is left out.
+            let half = canvas.px(0.31 * size * text.chars().count() as f64);
+            if !text.is_empty() && x - half >= free_from {
+                free_from = x + half + gap;
                 canvas.text(text, (x, self.bottom + gap), label(), HPos::Center, VPos::Top)?;
             }
         }

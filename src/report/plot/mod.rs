@@ -92,7 +92,8 @@ fn set_pictures(
         let caption = format!(
             "{title}: test log-likelihood{fold} against rows seen, on a log axis.{}",
             figure.start_rows().map_or(String::new(), |(first, all)| format!(
-                " All begin from a start that was fitted to {} of the {} rows.",
+                " All begin from a start that was fitted to {} of the {} rows; Bayesian learners take it for a prior worth a \
+                 few rows, and so begin below it.",
                 if first < all { format!("the first {}", thousands(first)) } else { "all".into() },
                 thousands(all)
             ))

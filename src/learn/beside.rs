@@ -1,0 +1,84 @@
+//! The prequential scores of several K beside one another.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::PairedSums;
+
+/// The prequential scores of several K for the same rows, in portions that end after as many rows wherever the stream is
+/// cut, so that a pass that was interrupted goes on to the same sums.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoresBeside {
+    sums: PairedSums,
+    /// Rows of the portion under way.
+    open_rows: u64,
+    /// The score of each K, summed over all rows before that portion.
+    before: Vec<f64>,
+}
+
+impl ScoresBeside {
+    /// Rows of a portion.
+    pub(super) const PORTION: usize = 64;
+
+    /// For K that have these scores so far, summed over their rows.
+    pub(super) fn new(totals: Vec<f64>) -> Self {
+        ScoresBeside { sums: PairedSums::new(totals.len()), open_rows: 0, before: totals }
+    }
+
+    /// Rows until the portion under way is full.
+    pub(super) fn rows_wanted(&self) -> usize {
+        Self::PORTION - self.open_rows as usize
+    }
+
+    /// Notes that so many rows more brought the scores to these sums; `is_whole` ends the portion under way.
+    pub(super) fn note(&mut self, rows: usize, totals: impl Iterator<Item = f64> + Clone, is_whole: bool) {
+        self.open_rows += rows as u64;
+        if is_whole {
+            let gained: Vec<f64> =
+                totals.clone().zip(&self.before).map(|(now, before)| now - before).collect();
+            self.sums.add(self.open_rows as f64, &gained);
+            (self.open_rows, self.before) = (0, totals.collect());
+        }
+    }
+
+    /// The sums, if they are of no fewer rows than this, but for a portion under way.
+    pub fn over(&self, rows: u64) -> Option<&PairedSums> {
+        (self.sums.rows() + self.open_rows as f64 >= rows as f64).then_some(&self.sums)
+    }
+
+    /// Whether it is of so many K, with numbers that a file can hold.
+    pub(crate) fn is_sound(&self, ks: usize) -> bool {
+        let finite = self.before.iter().all(|total| total.is_finite());
+        finite && self.before.len() == ks && self.open_rows < Self::PORTION as u64 && self.sums.is_sound(ks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_do_not_depend_on_where_the_stream_is_cut() {
+        let total = |k: usize, rows: usize| -1.5 * rows as f64 - (k as f64 * rows as f64).sin();
+        let told = |cuts: &[usize]| {
+            let (mut scores, mut seen) = (ScoresBeside::new(vec![total(1, 0), total(2, 0)]), 0);
+            for &rows in cuts {
+                let mut left = rows;
+                while left > 0 {
+                    let part = left.min(scores.rows_wanted());
+                    seen += part;
+                    let whole = part == scores.rows_wanted();
+                    scores.note(part, [1, 2].into_iter().map(|k| total(k, seen)), whole);
+                    left -= part;
+                }
+            }
+            scores
+        };
+        let straight = told(&[1000]);
+        assert_eq!(straight, told(&[10, 54, 1, 199, 636, 100]));
+        assert!(straight.over(1000).unwrap().standard_error(0, 1).unwrap() > 0.0);
+        assert!(straight.over(1001).is_none() && straight.is_sound(2) && !straight.is_sound(3));
+        let read: ScoresBeside = serde_json::from_str(&serde_json::to_string(&straight).unwrap()).unwrap();
+        assert_eq!(read, straight);
+    }
+}
