@@ -200,10 +200,12 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
             "{AGAINST_MEAN}: the means say the opposite. The test weighs ranks, while a few extreme rows can move a mean."
         ));
     }
-    legend.push(format!(
-        "K: the number of components, chosen for each learner {}.",
-        names::select_rule(summary.options.select)
-    ));
+    if summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1) {
+        legend.push(format!(
+            "K: the number of components, chosen for each learner {}.",
+            names::select_rule(summary.options.select)
+        ));
+    }
     if summary.sets.iter().any(|set| set.units == Units::Zscore) {
         legend.push(
             "Units: scores of a z-scored set are those of columns scaled to standard deviation 1, by the exact Jacobian."

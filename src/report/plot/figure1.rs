@@ -59,7 +59,7 @@ impl Panels<'_> {
         let level = curves.iter().find_map(|curve| curve.level.as_ref()).map(|(_, level)| *level);
 
         let bottom_row = index + ACROSS >= self.panels.len();
-        let x = Axis::log(first, last, rows, if bottom_row { "rows seen" } else { "" });
+        let x = Axis::log(first, last, thousands_of, if bottom_row { "rows seen" } else { "" });
         let y_title = match (index.is_multiple_of(ACROSS), self.gap) {
             (false, _) => "",
             (true, false) => "test log-likelihood (nats)",
@@ -122,6 +122,11 @@ impl Panels<'_> {
         }
         items
     }
+}
+
+/// Rows, as `10k`: a panel has no room for more.
+fn thousands_of(value: f64) -> String {
+    if value >= 1000.0 { format!("{}k", rows(value / 1000.0)) } else { rows(value) }
 }
 
 impl Figure for Panels<'_> {

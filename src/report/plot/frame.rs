@@ -102,6 +102,11 @@ pub(super) fn readable(values: impl Iterator<Item = f64>, reach: f64) -> Option<
     Some((reached - 0.08 * (highest - reached), highest))
 }
 
+/// How wide a number is, in multiples of the font's size.
+fn width_in_ems(number: &str) -> f64 {
+    number.chars().map(|c| if matches!(c, ',' | '.') { 0.32 } else { 0.64 }).sum()
+}
+
 /// Where data are drawn, in pixels.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
@@ -170,9 +175,9 @@ impl Frame {
             let (x, _) = self.at(*value, self.y.low);
             canvas.line(&[(x, self.top), (x, self.bottom)], canvas.stroke(FAINT, 1.0))?;
             // A label that would run into the one before it is left out.
-            let half = canvas.px(0.31 * size * text.chars().count() as f64);
+            let half = canvas.px(0.5 * size * width_in_ems(text));
             if !text.is_empty() && x - half >= free_from {
-                free_from = x + half + gap;
+                free_from = x + half + canvas.px(0.2 * size);
                 canvas.text(text, (x, self.bottom + gap), label(), HPos::Center, VPos::Top)?;
             }
         }
