@@ -80,7 +80,7 @@ pub(super) struct Args {
     folds: u16,
 
     /// Seed of splits and starts: the same seed gives the same scores, whatever the number of threads
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     /// Shards of oDMM

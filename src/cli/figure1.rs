@@ -30,7 +30,7 @@ pub(super) struct Args {
     test_rows: u64,
 
     /// Seed of the sets and of the starts
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     /// Folder to write to

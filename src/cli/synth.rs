@@ -50,7 +50,7 @@ pub(super) struct Args {
     n: Option<u64>,
 
     /// Seed of all random choices
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     #[command(flatten)]

@@ -197,12 +197,17 @@ pub(super) fn choose(
 }
 
 /// What is said of columns without numbers, by what they hold instead.
-const LEFT_OUT: [(Content, &str, &str); 3] = [
+const LEFT_OUT: [(Content, &str, &str); 4] = [
     (Content::Words, "left out: it holds words, not numbers", "left out: they hold words, not numbers"),
     (
         Content::Dates,
         "left out: it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
         "left out: they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
+    ),
+    (
+        Content::Percents,
+        "left out: it holds percentages; to learn from them, write them as numbers, without the sign",
+        "left out: they hold percentages; to learn from them, write them as numbers, without the sign",
     ),
     (
         Content::Nothing,

@@ -199,6 +199,7 @@ pub(super) struct ColumnSample {
     with_point: usize,
     with_comma: usize,
     dates: usize,
+    percents: usize,
     words: usize,
     comma_example: Option<(String, Comma)>,
 }
@@ -210,6 +211,8 @@ pub(super) enum Content {
     Numbers,
     /// Dates and times.
     Dates,
+    /// Numbers with a percent sign.
+    Percents,
     /// Words.
     Words,
     /// None has anything in it.
@@ -230,6 +233,8 @@ impl ColumnSample {
             }
         } else if is_date(cell) {
             self.dates += 1;
+        } else if cell.trim_ascii().strip_suffix(b"%").is_some_and(|number| parse_number(number).is_some()) {
+            self.percents += 1;
         } else if !is_missing(cell) {
             self.words += 1;
         }
@@ -240,6 +245,7 @@ impl ColumnSample {
         match self {
             _ if self.numbers > 0 => Content::Numbers,
             _ if self.dates > self.words => Content::Dates,
+            _ if self.percents > self.words => Content::Percents,
             _ if self.words > 0 || self.with_comma > 0 => Content::Words,
             _ => Content::Nothing,
         }

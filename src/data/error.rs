@@ -90,6 +90,12 @@ pub enum DataError {
         /// The file.
         file: String,
     },
+    /// The file is JSON.
+    #[error("'{file}' looks like JSON, not rows of cells: export it as CSV first")]
+    Json {
+        /// The file.
+        file: String,
+    },
     /// The file is a model, not data.
     #[error(
         "'{file}' is a model file, not rows of data: 'gmm-bmm show' prints it, and 'gmm-bmm eval' takes it as --model"

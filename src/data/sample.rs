@@ -135,6 +135,10 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
     if is_model(bytes) {
         return Err(DataError::Model { file: file() });
     }
+    let start: Vec<u8> = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(2).collect();
+    if matches!(start.as_slice(), [b'{', b'"' | b'}'] | [b'[', b'{' | b'[']) {
+        return Err(DataError::Json { file: file() });
+    }
     let mut lines =
         bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     // ARFF files may open with comments.

@@ -48,7 +48,7 @@ pub(in crate::cli) struct Args {
     pub(super) algo: Algo,
 
     /// Seed of all random choices: the same seed gives the same model, bit for bit
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(super) seed: u64,
 
     /// Rows that the start is fitted to [default: the larger of 5000 and 10·K·columns]
