@@ -189,6 +189,11 @@ fn tables_are_redrawn_from_records_without_the_data() {
         assert_ne!(summary, workplace.read("elsewhere/summary.md"), "{options}");
     }
     assert!(!workplace.path("elsewhere/records.jsonl").exists());
+    std::fs::copy(workplace.path("out/records.jsonl"), workplace.path("elsewhere/records.jsonl")).unwrap();
+    let line = "compare --from-records out --out elsewhere";
+    workplace.refuses(line, 2, &["'elsewhere' has records of its own", "another folder"]);
+    workplace.write("file", "");
+    workplace.refuses("compare --from-records out --out file", 1, &["'file' is a file", "folder"]);
 }
 
 #[test]

@@ -266,13 +266,17 @@ fn a_bad_cell_in_a_column_that_is_not_read_does_no_harm() {
 }
 
 #[test]
-fn json_and_percentages_are_called_by_their_name() {
+fn json_and_numbers_with_signs_are_called_by_their_name() {
     for text in ["[{\"x\": 1}]\n", "{\"x\": [1, 2]}\n", "[\n [1, 2],\n [3, 4]]\n"] {
         assert_says(&error(text, options()), &["part1.csv", "looks like JSON", "CSV"]);
     }
     assert_eq!(read("[x],{y}\n1,2\n", options()).1, [[1.0, 2.0]]);
-    let stream = CsvStream::open(inputs(&["x,share\n1,12%\n2,7.5 %\n"]), options()).unwrap();
-    assert!(stream.notices().iter().any(|notice| notice.contains("'share' left out: it holds percentages")));
+    for cells in [["12%", "7.5 %"], ["$12", "\"$1,200.50\""], ["3 €", "4 €"]] {
+        let text = format!("x,share\n1,{}\n2,{}\n", cells[0], cells[1]);
+        let stream = CsvStream::open(inputs(&[&text]), options()).unwrap();
+        let said = stream.notices().join("\n");
+        assert!(said.contains("'share' left out: it holds numbers with a sign such as % or $"), "{said}");
+    }
 }
 
 #[test]

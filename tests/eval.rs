@@ -77,6 +77,7 @@ fn scores_have_the_row_numbers_of_the_file() {
     let line = "eval --model model.json --data holes.csv";
     place.refuses(line, 1, &["row 3: the cell in column 'b' is empty", "the model needs the column"]);
     place.refuses(&format!("{line} --drop b"), 1, &["learned from column 'b'", "--drop cannot"]);
+    place.run("eval --model model.json --data test.csv --drop id").success();
     place.refuses(
         "eval --model model.json --data test.csv --scores no/where.csv",
         1,

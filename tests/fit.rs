@@ -57,14 +57,12 @@ fn a_choice_by_hardly_any_rows_is_warned_of() {
     place.write("rows.csv", &as_csv(&clusters(1001, 3, 1), &["a", "b", "c"]));
     let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
     assert!(
-        said("fit --data rows.csv --k 1..3 --init-rows 1000 --out m.json")
-            .contains("by the scores of 1 row only")
+        said("fit --data rows.csv --k 1..3 --limit 401 --out m.json").contains("the scores of 201 rows only")
     );
-    assert!(!said("fit --data rows.csv --k 1..3 --init-rows 500 --out m.json").contains("by the scores"));
-    assert!(
-        !said("fit --data rows.csv --k 1..3 --out m.json").contains("by the scores"),
-        "halves are scored then"
-    );
+    for enough in ["", "--init-rows 1000", "--init-rows 500"] {
+        let line = format!("fit --data rows.csv --k 1..3 {enough} --out m.json");
+        assert!(!said(&line).contains("the scores of"), "{enough}");
+    }
 }
 
 #[test]
@@ -130,7 +128,7 @@ fn a_column_that_numbers_the_rows_is_noted() {
     place.write("rows.csv", &as_csv(&rows, &["a", "id", "c"]));
     for options in ["", "--algo em"] {
         let line = format!("fit --data rows.csv --k 2 --out m.json {options}");
-        let note = predicates::str::contains("column 'id' goes up from row to row");
+        let note = predicates::str::contains("column 'id' goes up evenly from row to row");
         place.run(&line).success().stderr(note).stderr(predicates::str::contains("--drop 'id'"));
     }
     // Ids in another order are told by being all different.
@@ -173,6 +171,26 @@ fn a_resumed_run_knows_how_sure_the_differences_are() {
     place.run("fit --data rows.csv --limit 1333 --init-rows 1000 --k 2..4 --out part.json").success();
     assert_eq!(result("fit --data rows.csv --skip 1333 --resume part.json --out part.json"), whole);
     assert_eq!(place.read("part.json"), place.read("whole.json"));
+}
+
+/// A stream that ends with the rows of the start, or soon after, has K chosen by half of its rows.
+#[test]
+fn k_is_chosen_by_enough_rows_wherever_the_stream_ends() {
+    let place = with_clusters(2400);
+    for (rows, scored) in [(1399, 700), (1400, 700), (1401, 701), (2099, 1050), (2100, 700), (2400, 1000)] {
+        let line = format!("fit --data rows.csv --limit {rows} --init-rows 1400");
+        let result = place.json(&format!("{line} --k 2..4 --out several.json"));
+        assert_eq!(result["prequential_rows"], scored, "of {rows}");
+        assert!(result["candidates"].as_array().unwrap().iter().any(|c| c["standard_error"].is_number()));
+        // The K that is kept is the same as if it were alone.
+        let k = &result["k"];
+        place.run(&format!("{line} --k {k} --out alone.json")).success();
+        assert_eq!(
+            model(&place, "several.json")["learned"],
+            model(&place, "alone.json")["learned"],
+            "{rows}"
+        );
+    }
 }
 
 #[test]

@@ -152,6 +152,19 @@ fn merging_does_not_depend_on_order_or_grouping() {
     place.run("show m.json").success().stdout(predicates::str::contains("2 shards merged"));
 }
 
+/// A prior that chose its K among several keeps their scores, which are not those of what is merged.
+#[test]
+fn a_prior_of_several_k_can_be_merged_with() {
+    let place = with_parts();
+    place.run("fit --data part0.csv --init-rows 300 --k 2..3 --out prior.json").success();
+    assert!(place.read("prior.json").contains("\"scores\""));
+    for part in 1..3 {
+        place.run(&format!("fit --data part{part}.csv --prior prior.json --out p{part}.json")).success();
+    }
+    place.run("merge --prior prior.json p1.json p2.json --out merged.json").success();
+    place.run("eval --model merged.json --data part0.csv").success();
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let place = with_parts();

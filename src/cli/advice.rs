@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::console::{Console, listed};
 use super::usage;
@@ -121,8 +121,8 @@ pub(super) fn warn_of_skipped(rows: u64, first: Option<&str>, console: &Console)
 }
 
 /// Some columns in a sentence: the first of them by name.
-fn some_of(names: &[&str]) -> String {
-    listed(names.iter().map(|name| format!("'{name}'")), MOST_NAMED)
+fn some_of(names: &[impl AsRef<str>]) -> String {
+    listed(names.iter().map(|name| format!("'{}'", name.as_ref())), MOST_NAMED)
 }
 
 /// Names the columns that were held at the floor although no fault was found in the first rows: those that are nearly
@@ -160,12 +160,12 @@ pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], consol
     let mut rising = Vec::new();
     for (column, (values, name)) in first.columns().into_iter().zip(names).enumerate() {
         let is_whole = values.iter().all(|value| value.fract() == 0.0);
-        let rises = || values.windows(2).into_iter().all(|pair| pair[1] > pair[0]);
+        let rises = || rises_in_steps(values);
         let differ =
             || values.iter().map(|value| value.to_bits()).collect::<HashSet<_>>().len() == values.len();
         let what = if is_whole && values.len() >= ENOUGH_TO_RISE && rises() {
             rising.push(column);
-            "goes up from row to row, as a row's number or a time does,"
+            "goes up evenly from row to row, as a row's number or a time does,"
         } else if is_whole && values.len() >= ENOUGH_TO_DIFFER && differ() {
             "has another whole number in every row, as an id does,"
         } else {
@@ -176,6 +176,15 @@ pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], consol
         ));
     }
     rising
+}
+
+/// Whether values go up, nearly always by the same step: some rows may be missing. What a file is sorted by goes up unevenly.
+fn rises_in_steps(values: ArrayView1<f64>) -> bool {
+    let mut steps: Vec<f64> = values.windows(2).into_iter().map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = steps[steps.len() / 2];
+    let even = steps.iter().filter(|&&step| step == usual).count();
+    steps[0] > 0.0 && 5 * even >= 4 * steps.len()
 }
 
 /// Says so where a resumed run was given the rows that the model had learned before. Models do not name their data, but
@@ -198,33 +207,45 @@ pub(super) fn tell_of_repeated_rows(before: &[ColumnSummary], after: &[ColumnSum
     }
 }
 
-/// Counts and codes have no density, and a user should know it before reading a log-likelihood.
-pub(super) fn tell_of_discrete(rows: ArrayView2<f64>, names: &[String], console: &Console) {
+/// Counts and codes have no density, and a user should know it before reading a log-likelihood. Gives such columns.
+pub(super) fn tell_of_discrete(rows: ArrayView2<f64>, names: &[String], console: &Console) -> Vec<String> {
     const ENOUGH: usize = 100;
     const MOST: usize = 1000;
     if rows.nrows() < ENOUGH {
-        return;
+        return Vec::new();
     }
     let found = find_discrete(rows.slice(s![..rows.nrows().min(MOST), ..]));
-    let columns: Vec<&str> = found.iter().map(|discrete| names[discrete.column].as_str()).collect();
-    if !found.is_empty() {
+    let columns: Vec<String> = found.iter().map(|discrete| names[discrete.column].clone()).collect();
+    if !columns.is_empty() {
         console.note(&format!(
             "of {} many rows share few values, where no density is bounded: log-likelihoods then say how narrow a \
              component may become; 'compare --dequantize' shows what is left of them",
             some_of(&columns)
         ));
     }
+    columns
 }
 
-/// Where hardly any rows came after those of the start, the scores of the K are chance.
+/// Where hardly any rows were scored, the choice is chance.
 pub(super) fn warn_of_choice(state: &FitState, console: &Console) {
     const ENOUGH: u64 = 300;
     let scored = state.candidates.iter().map(|candidate| candidate.prequential.rows).min().unwrap_or(0);
     if state.candidates.len() > 1 && scored < ENOUGH {
         console.warn(&format!(
-            "K was chosen by the scores of {} only, those that came after the start: give more rows, or start from fewer with \
-             --init-rows",
+            "K was chosen by the scores of {} only, and with so few it may be chance: give more rows",
             count(scored, "row")
+        ));
+    }
+}
+
+/// A component of a few rows follows these rows, and nothing else.
+pub(super) fn warn_of_few_rows(k: usize, rows: u64, console: &Console) {
+    const ENOUGH: u64 = 10;
+    if rows < ENOUGH * k as u64 {
+        console.warn(&format!(
+            "{} from {} are fewer than {ENOUGH} rows for each: they follow single rows, and a smaller K would tell more",
+            count(k as u64, "component"),
+            count(rows, "row")
         ));
     }
 }
@@ -233,8 +254,9 @@ pub(super) fn warn_of_choice(state: &FitState, console: &Console) {
 pub(super) fn tell_of_kept_rows(model: &Model, console: &Console) {
     if model.pending.is_some() {
         console.note(&format!(
-            "there are fewer rows than the start wants, so the model file keeps {}, to begin anew when more come; \
+            "there are fewer rows than the start{} wants, so the model file keeps {}, to begin anew when more come; \
              for a file without rows, start from fewer with --init-rows",
+            if model.rivals.is_empty() { "" } else { " with a choice of K" },
             if model.rows == 1 { "it".to_string() } else { format!("all {} of them", model.rows) }
         ));
     }

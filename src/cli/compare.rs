@@ -25,8 +25,8 @@ use crate::data::{
     Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
 };
 use crate::experiment::{
-    CellSettings, Contender, DataRecord, Ending, ExperimentError, Pairs, Plan, PlannedSet, Record,
-    RecordFile, RunRecord, STAND_IN, SelectRule, Workers, read_records,
+    CellSettings, Contender, DataRecord, Ending, ExperimentError, Pairs, Plan, PlannedSet, RECORDS_FILE,
+    Record, RecordFile, RunRecord, STAND_IN, SelectRule, Workers, read_records,
 };
 use crate::learn::find_column_faults;
 use crate::report::{ReportOptions, SetSummary, write_report};
@@ -48,7 +48,7 @@ pub(super) struct Args {
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
     data: Vec<PathBuf>,
 
-    /// Score these rows, and learn from all of --data, instead of cross-validation
+    /// Score these rows, and learn from all of --data, in an order drawn by the seed, instead of cross-validation
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "folds", help_heading = "Data")]
     test: Option<PathBuf>,
 
@@ -136,7 +136,7 @@ struct ShownArgs {
     #[arg(long, value_enum, default_value_t = UnitsArg::Paper)]
     units: UnitsArg,
 
-    /// The learner that the others are tested against, a single one of --algos [default: obmm_exact]
+    /// The learner that the others are tested against, a single one of --algos or a name in the tables [default: obmm_exact]
     #[arg(long, hide_short_help = true, value_name = "LEARNER", value_parser = parse_contender)]
     reference: Option<Contender>,
 }
@@ -184,6 +184,9 @@ struct CompareResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
+    if let Some(records) = &args.from_records {
+        check_place_of_tables(folder, records)?;
+    }
     let (records, cells_run) = match &args.from_records {
         Some(records) => (read_records(records)?, 0),
         None => run_plan(folder, args.workers(), &args.plan(console)?, console)?,
@@ -202,6 +205,21 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         sets: summary.sets,
     };
     console.result(&result, describe).map_err(Into::into)
+}
+
+/// Tables of some records must not replace those of others.
+fn check_place_of_tables(folder: &Path, records: &Path) -> anyhow::Result<()> {
+    if folder.is_file() {
+        return Err(ExperimentError::NotAFolder { path: folder.to_path_buf() }.into());
+    }
+    let file = |folder: &Path| std::fs::canonicalize(folder.join(RECORDS_FILE)).ok();
+    if file(folder).is_some_and(|own| Some(own) != file(records)) {
+        return Err(usage(format!(
+            "'{}' has records of its own, whose tables would be replaced: give another folder with --out",
+            folder.display()
+        )));
+    }
+    Ok(())
 }
 
 fn count_cells(records: &[Record]) -> usize {
@@ -391,17 +409,22 @@ impl Args {
             rows,
             columns,
             dequantized: Vec::new(),
+            discrete: Vec::new(),
             stand_in: self.stand_in,
             sample: None,
         }
     }
 
     /// A set as it is, with noise in its discrete columns, or both.
-    fn with_and_without_noise(&self, set: PlannedSet, console: &Console) -> anyhow::Result<Vec<PlannedSet>> {
+    fn with_and_without_noise(
+        &self,
+        mut set: PlannedSet,
+        console: &Console,
+    ) -> anyhow::Result<Vec<PlannedSet>> {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
             Dequantize::Off => {
-                tell_of_discrete(set.rows.view(), names, console);
+                set.record.discrete = tell_of_discrete(set.rows.view(), names, console);
                 Vec::new()
             }
             Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),

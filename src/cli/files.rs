@@ -41,13 +41,17 @@ pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
 
 /// An output file or standard output, opened before any work is done.
 pub(super) enum Output {
-    Stdout(io::Stdout),
+    Stdout(io::BufWriter<io::Stdout>),
     File(OutputFile),
 }
 
 impl Output {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        Ok(if is_dash(path) { Output::Stdout(io::stdout()) } else { Output::File(create_output(path)?) })
+        Ok(if is_dash(path) {
+            Output::Stdout(io::BufWriter::new(io::stdout()))
+        } else {
+            Output::File(create_output(path)?)
+        })
     }
 
     /// Writes a model and nothing more.

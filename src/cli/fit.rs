@@ -153,6 +153,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
         let _ = std::fs::remove_file(checkpoint);
     }
     advice::warn_of_health(&result.health, console);
+    advice::warn_of_few_rows(model.k(), model.rows, console);
     advice::tell_of_kept_rows(&model, console);
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, sample.as_ref())?;
@@ -220,12 +221,13 @@ fn describe(result: &FitResult) -> String {
         String::new()
     };
     text += &format!(
-        "{}: {} learned from {} of {}; learning took {:.2} s, reading beside it {:.2} s\n",
+        "{}: {} learned from {} of {}; learning took {:.2} s, reading {} it {:.2} s\n",
         result.algorithm,
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),
         result.learn_seconds,
+        if result.algorithm == "em" { "before" } else { "beside" },
         result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {

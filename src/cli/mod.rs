@@ -125,16 +125,15 @@ pub fn main() -> ExitCode {
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let mut cli = Cli::command();
     cli.build();
-    let words = std::env::args_os().skip(1);
-    let called = words.into_iter().find_map(|word| Some(cli.find_subcommand(word)?.get_name().to_string()));
-    let Some(called) = called.and_then(|name| cli.find_subcommand_mut(name)) else {
-        if error.kind() == ErrorKind::InvalidSubcommand {
-            let commands: Vec<&str> = cli.get_subcommands().map(|sub| sub.get_name()).collect();
-            let tip = format!("the commands are {}", commands.join(", "));
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        }
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let commands: Vec<&str> = cli.get_subcommands().map(|sub| sub.get_name()).collect();
+        let tip = format!("the commands are {}", commands.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return error;
-    };
+    }
+    let mut words = std::env::args_os().skip(1);
+    let called = words.find_map(|word| Some(cli.find_subcommand(word)?.get_name().to_string()));
+    let Some(called) = called.and_then(|name| cli.find_subcommand_mut(name)) else { return error };
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(called.render_usage()));
     }

@@ -84,6 +84,14 @@ pub(super) fn is_date(cell: &[u8]) -> bool {
     })
 }
 
+/// Whether a cell is a number but for a sign of percent or of a currency before or after it.
+pub(super) fn is_number_with_sign(cell: &[u8]) -> bool {
+    const SIGNS: [&str; 4] = ["%", "$", "€", "£"];
+    let cell = cell.trim_ascii();
+    let without = |sign: &&str| cell.strip_suffix(sign.as_bytes()).or(cell.strip_prefix(sign.as_bytes()));
+    SIGNS.iter().filter_map(without).any(|number| parse_number(number).is_some() || comma(number).is_some())
+}
+
 /// Whether a comma stands before the decimals; points may stand before every three digits, as in `1.234,5`.
 fn is_decimal_comma(cell: &[u8]) -> bool {
     let Some(comma) = cell.iter().position(|&byte| byte == b',') else { return false };

@@ -79,7 +79,7 @@ impl Names {
         }
     }
 
-    pub(super) fn select_all(&self, selectors: &[String]) -> Result<Vec<usize>, DataError> {
+    fn select_all(&self, selectors: &[String]) -> Result<Vec<usize>, DataError> {
         let mut seen = HashSet::new();
         let mut positions = Vec::new();
         for selector in selectors {
@@ -205,9 +205,9 @@ const LEFT_OUT: [(Content, &str, &str); 4] = [
         "left out: they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
     ),
     (
-        Content::Percents,
-        "left out: it holds percentages; to learn from them, write them as numbers, without the sign",
-        "left out: they hold percentages; to learn from them, write them as numbers, without the sign",
+        Content::WithSign,
+        "left out: it holds numbers with a sign such as % or $; to learn from them, write them without it",
+        "left out: they hold numbers with a sign such as % or $; to learn from them, write them without it",
     ),
     (
         Content::Nothing,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use csv::ByteRecord;
 
-use super::cell::{Comma, comma, is_date, is_missing, parse_number, shown};
+use super::cell::{Comma, comma, is_date, is_missing, is_number_with_sign, parse_number, shown};
 use super::error::DataError;
 use super::records::{RecordError, sample_records};
 use super::sample::{SAMPLE_LINES, Sampled};
@@ -199,7 +199,7 @@ pub(super) struct ColumnSample {
     with_point: usize,
     with_comma: usize,
     dates: usize,
-    percents: usize,
+    with_sign: usize,
     words: usize,
     comma_example: Option<(String, Comma)>,
 }
@@ -211,8 +211,8 @@ pub(super) enum Content {
     Numbers,
     /// Dates and times.
     Dates,
-    /// Numbers with a percent sign.
-    Percents,
+    /// Numbers with a sign such as that of percent or of a currency.
+    WithSign,
     /// Words.
     Words,
     /// None has anything in it.
@@ -233,8 +233,8 @@ impl ColumnSample {
             }
         } else if is_date(cell) {
             self.dates += 1;
-        } else if cell.trim_ascii().strip_suffix(b"%").is_some_and(|number| parse_number(number).is_some()) {
-            self.percents += 1;
+        } else if is_number_with_sign(cell) {
+            self.with_sign += 1;
         } else if !is_missing(cell) {
             self.words += 1;
         }
@@ -245,7 +245,7 @@ impl ColumnSample {
         match self {
             _ if self.numbers > 0 => Content::Numbers,
             _ if self.dates > self.words => Content::Dates,
-            _ if self.percents > self.words => Content::Percents,
+            _ if self.with_sign > self.words => Content::WithSign,
             _ if self.words > 0 || self.with_comma > 0 => Content::Words,
             _ => Content::Nothing,
         }

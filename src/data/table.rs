@@ -81,9 +81,9 @@ impl Table {
                     column: column.to_string(),
                 };
                 let positions = names.positions(&expected.names).map_err(missing)?;
-                let dropped = names.select_all(&options.drop)?;
-                if let Some(&needed) = dropped.iter().find(|&i| positions.contains(i)) {
-                    return Err(DataError::NeededColumn { column: names.name(needed).to_string() });
+                // Other words of --drop may be of columns that this file has not.
+                if let Some(needed) = options.drop.iter().find(|name| expected.names.contains(name)) {
+                    return Err(DataError::NeededColumn { column: needed.clone() });
                 }
                 columns::Choice { positions, notices: Vec::new() }
             }

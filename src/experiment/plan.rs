@@ -225,6 +225,7 @@ pub(super) mod tests {
             title: "Waves".into(),
             rows,
             columns: vec!["a".into(), "b".into()],
+            discrete: Vec::new(),
             dequantized: Vec::new(),
             units: Units::Raw,
             stand_in: false,

@@ -75,6 +75,9 @@ pub struct DataRecord {
     pub columns: Vec<String>,
     /// Columns that got noise of one quantum, with that quantum.
     pub dequantized: Vec<(String, f64)>,
+    /// Columns of which many rows share few values, where no noise was added: there no density is bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub discrete: Vec<String>,
     /// The units in which scores are to be shown. Scores in records are always in the data's own units.
     pub units: Units,
     /// Whether it stands in for another set that was not at hand.
@@ -97,7 +100,7 @@ impl DataRecord {
     /// The same set with noise in some columns, each with its quantum.
     pub fn dequantized(&self, columns: Vec<(String, f64)>) -> DataRecord {
         let data = format!("{}{DEQUANTIZED}", self.data);
-        DataRecord { data, dequantized: columns, ..self.clone() }
+        DataRecord { data, dequantized: columns, discrete: Vec::new(), ..self.clone() }
     }
 
     /// The name without what was done to the set, so that the folds of both forms are the same.

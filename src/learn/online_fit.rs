@@ -59,6 +59,26 @@ impl FitSettings {
         self.init_rows.unwrap_or_else(|| default_init_rows(largest, dim))
     }
 
+    /// Rows that are buffered: those of the start, and half as many again where there are several K to choose from, so that a
+    /// stream that ends soon after the start has enough to choose by.
+    pub(super) fn buffered_rows(&self, dim: usize) -> usize {
+        let start = self.init_rows(dim);
+        start.saturating_add(if self.ks.len() > 1 { start / 2 } else { 0 })
+    }
+
+    /// The start, and the rows that were buffered after it learned.
+    fn begin(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
+        let (first, rest) = self.split(buffer, dim);
+        let mut learning = self.start(first, dim)?;
+        learning.learn(rest);
+        Ok(learning)
+    }
+
+    /// Buffered rows: those of the start, and those after them.
+    fn split<'a>(&self, buffer: &'a [f64], dim: usize) -> (&'a [f64], &'a [f64]) {
+        buffer.split_at(buffer.len().min(self.init_rows(dim).saturating_mul(dim)))
+    }
+
     /// The start of each K from the first rows, with those rows learned once each.
     fn start(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
         let rows = as_rows(buffer, dim);
@@ -74,7 +94,7 @@ impl FitSettings {
         let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
         let floor = started[0].0.clone();
         let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-        let scores = ScoresBeside::new(vec![0.0; self.ks.len()]);
+        let scores = ScoresBeside::of_stream(vec![0.0; self.ks.len()]);
         Ok(Learning { floor, candidates, scores })
     }
 }
@@ -151,8 +171,10 @@ impl Candidate {
 
 impl OnlineFit {
     /// A pass over rows of `dim` numbers.
-    pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
+    pub fn new(dim: usize, mut settings: FitSettings) -> Result<Self, LearnError> {
         settings.check()?;
+        settings.ks.sort_unstable();
+        settings.ks.dedup();
         if dim == 0 {
             return Err(LearnError::Setting {
                 name: "the number of columns",
@@ -190,7 +212,7 @@ impl OnlineFit {
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
-                let scores = saved.unwrap_or_else(|| ScoresBeside::new(totals().collect()));
+                let scores = saved.unwrap_or_else(|| ScoresBeside::of_stream(totals().collect()));
                 Stage::Learning(Learning { floor: state.floor, candidates, scores })
             }
         };
@@ -252,16 +274,17 @@ impl OnlineFit {
             values.chunks_exact(self.dim).for_each(|row| fingerprint.add_row(row));
         }
         if let Stage::Buffering(buffer) = &mut self.stage {
-            let room =
-                self.settings.init_rows(self.dim).saturating_mul(self.dim).saturating_sub(buffer.len());
+            let wanted = self.settings.buffered_rows(self.dim).saturating_mul(self.dim);
+            let room = wanted.saturating_sub(buffer.len());
             let (first, rest) = values.split_at(room.min(values.len()));
             buffer.extend_from_slice(first);
             if first.len() < room {
                 return Ok(());
             }
-            self.faults = find_column_faults(as_rows(buffer, self.dim));
-            self.start_columns = tame_summaries(as_rows(buffer, self.dim));
-            let learning = self.settings.start(buffer, self.dim)?;
+            let of_start = as_rows(self.settings.split(buffer, self.dim).0, self.dim);
+            self.faults = find_column_faults(of_start);
+            self.start_columns = tame_summaries(of_start);
+            let learning = self.settings.begin(buffer, self.dim)?;
             self.stage = Stage::Learning(learning);
             values = rest;
         }
@@ -283,7 +306,7 @@ impl OnlineFit {
         }
         let (learning, pending) = match &self.stage {
             Stage::Learning(learning) => return Ok(self.state_of(learning, None)),
-            Stage::Buffering(buffer) => (self.settings.start(buffer, self.dim)?, buffer),
+            Stage::Buffering(buffer) => (self.settings.begin(buffer, self.dim)?, buffer),
         };
         let mut state = self.state_of(&learning, Some(pending.clone()));
         if let Some(scored) = self.learn_by_halves(pending)? {
@@ -307,7 +330,7 @@ impl OnlineFit {
         }
     }
 
-    /// For prequential scores where all rows went into the start: each K learns half of them, drawn at random, for the
+    /// For prequential scores where all rows are still buffered: each K learns half of them, drawn at random, for the
     /// rows may be sorted, and is scored on the others. `None` from a lone row.
     fn learn_by_halves(&self, buffer: &[f64]) -> Result<Option<Learning>, LearnError> {
         let mut order: Vec<usize> = (0..buffer.len() / self.dim).collect();
@@ -320,13 +343,22 @@ impl OnlineFit {
             chosen.iter().flat_map(|i| &buffer[i * self.dim..(i + 1) * self.dim]).copied().collect()
         };
         let mut learning = self.settings.start(&rows(first), self.dim)?;
+        learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
         learning.learn(&rows(second));
         Ok(Some(learning))
     }
 
     /// Columns that lie elsewhere in the rows that the start was made from than in those after them, farthest first.
     pub fn start_shifts(&self) -> Vec<ColumnShift> {
-        find_shifts(&self.start_columns, &self.columns)
+        match &self.stage {
+            Stage::Buffering(buffer) => {
+                let (first, rest) = self.settings.split(buffer, self.dim);
+                let first =
+                    if rest.is_empty() { Vec::new() } else { tame_summaries(as_rows(first, self.dim)) };
+                find_shifts(&first, &self.columns)
+            }
+            Stage::Learning(_) => find_shifts(&self.start_columns, &self.columns),
+        }
     }
 
     /// Constant and collinear columns among the rows that the start is made from.
@@ -340,6 +372,9 @@ impl OnlineFit {
 
 impl Learning {
     fn learn(&mut self, values: &[f64]) {
+        if values.is_empty() {
+            return;
+        }
         if let [only] = self.candidates.as_mut_slice() {
             only.learner.observe_block(values, &mut only.prequential);
             return;
@@ -347,18 +382,12 @@ impl Learning {
         let dim = self.floor.len();
         // Shards are given all rows at once, or they would wait for one another.
         let sharded = !self.candidates[0].learner.shard_rows().is_empty();
-        let portions: Vec<&[f64]> = if sharded {
-            vec![values]
-        } else {
-            let (first, rest) = values.split_at(values.len().min(self.scores.rows_wanted() * dim));
-            std::iter::once(first).chain(rest.chunks(ScoresBeside::PORTION * dim)).collect()
-        };
+        let portions: Vec<&[f64]> =
+            if sharded { vec![values] } else { self.scores.cut(values, dim).collect() };
         let learn = |candidate: &mut Candidate| candidate.learn_in_portions(&portions);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
         for (i, portion) in portions.iter().enumerate() {
-            let rows = portion.len() / dim;
-            let is_whole = sharded || rows == self.scores.rows_wanted();
-            self.scores.note(rows, totals.iter().map(|totals| totals[i]), is_whole);
+            self.scores.note(portion.len() / dim, totals.iter().map(|totals| totals[i]), sharded);
         }
     }
 }

@@ -68,7 +68,7 @@ impl WarmUp {
         // One shard takes what the start learns beyond the warm-up.
         let alone = Algorithm::Odmm(OdmmSettings { shards: 1, ..odmm });
         let fit = OnlineFit::new(dim, FitSettings { algorithm: alone, ..settings.clone() })?;
-        let rows = (settings.init_rows(dim) as u64).max(odmm.warmup.unwrap_or(0));
+        let rows = (settings.buffered_rows(dim) as u64).max(odmm.warmup.unwrap_or(0));
         Ok(WarmUp { settings, odmm, fit, rows })
     }
 
@@ -284,6 +284,6 @@ mod tests {
     fn a_first_share_too_short_for_the_start_is_refused() {
         let mut warm = WarmUp::new(2, settings(None)).unwrap();
         warm.pass().observe(rows(0, 50).view()).unwrap();
-        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 100 }));
+        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 150 }));
     }
 }

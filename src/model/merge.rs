@@ -205,6 +205,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     let (posterior, report) = merge(common, &posteriors.iter().collect::<Vec<_>>());
     let mut model = prior.clone();
     model.rivals.clear();
+    model.scores = None;
     model.pending = None;
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));

@@ -182,7 +182,7 @@ impl Model {
         let ks = state.candidates.len();
         let best = state.candidates.remove(state.best());
         // The portions of shards end where blocks do, which may be elsewhere in another run.
-        let lasts = ks > 1 && !matches!(best.learned, LearnerState::Sharded(_));
+        let lasts = ks > 1 && state.pending.is_none() && !matches!(best.learned, LearnerState::Sharded(_));
         let scores = Some(state.scores).filter(|scores| lasts && scores.is_sound(ks));
         let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
         Model {

@@ -4,12 +4,11 @@ use serde::Serialize;
 
 use super::grid::ratio;
 use super::summary::Summary;
-use crate::experiment::Contender;
 
 #[derive(Serialize)]
 struct ScoreRow<'a> {
     data: &'a str,
-    contender: Contender,
+    contender: &'a str,
     k: usize,
     chosen: bool,
     folds: usize,
@@ -27,13 +26,13 @@ struct ScoreRow<'a> {
 #[derive(Serialize)]
 struct TimeRow<'a> {
     data: &'a str,
-    contender: Contender,
+    contender: &'a str,
     k: usize,
     start_seconds_mean: f64,
     start_seconds_median: f64,
     learn_seconds_mean: f64,
     learn_seconds_median: f64,
-    ratio_to_obmm: Option<f64>,
+    ratio_to_reference: Option<f64>,
 }
 
 /// `loglik.csv`: one line per data set, learner and K. Tests are of the chosen K.
@@ -44,7 +43,7 @@ pub(super) fn scores(summary: &Summary) -> String {
                 let chosen = entry.chosen == Some(score.k);
                 ScoreRow {
                     data: &set.data.data,
-                    contender: entry.contender,
+                    contender: entry.contender.profile().word,
                     k: score.k,
                     chosen,
                     folds: score.folds,
@@ -70,13 +69,13 @@ pub(super) fn times(summary: &Summary) -> String {
         set.entries.iter().flat_map(move |entry| {
             entry.by_k.iter().map(move |score| TimeRow {
                 data: &set.data.data,
-                contender: entry.contender,
+                contender: entry.contender.profile().word,
                 k: score.k,
                 start_seconds_mean: score.start_seconds.mean,
                 start_seconds_median: score.start_seconds.median,
                 learn_seconds_mean: score.learn_seconds.mean,
                 learn_seconds_median: score.learn_seconds.median,
-                ratio_to_obmm: ratio(set, summary, entry.contender, score.k),
+                ratio_to_reference: ratio(set, summary, entry.contender, score.k),
             })
         })
     });

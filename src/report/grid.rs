@@ -155,13 +155,18 @@ pub(super) fn details(summary: &Summary) -> Grid {
         ["data set", "learner", "K", "mean", "std. error", "p", "p (Holm)", "effect", "tuned", "seconds"];
     let mut rows = Vec::new();
     for set in &summary.sets {
+        let shown = |entry: &Entry| entry.score().map(|score| fixed(score.mean, 4));
+        let best = set.entries.iter().find(|entry| entry.best).and_then(shown);
         for entry in &set.entries {
             let Some(score) = entry.score() else { continue };
             rows.push(vec![
                 Cell::new(title(&set.data)),
                 Cell::new(entry.contender.name()),
                 Cell::new(score.k.to_string()),
-                Cell { best: entry.best, ..Cell::new(fixed(score.mean, 4)) },
+                Cell {
+                    best: entry.contender.is_online() && shown(entry) == best,
+                    ..Cell::new(fixed(score.mean, 4))
+                },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
                 Cell::of(entry.p_value, p_value),
                 Cell::of(entry.p_holm, p_value),
@@ -172,10 +177,12 @@ pub(super) fn details(summary: &Summary) -> Grid {
         }
     }
     Grid {
-        caption: "The same with the chosen K, standard errors over rows, tests, and mean seconds. p (Holm) is corrected for the \
-                  number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 to 1; tuned is \
-                  the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows"
-            .to_string(),
+        caption: format!(
+            "The same with the chosen K, standard errors over rows, tests, and mean seconds. p (Holm) is corrected for the \
+             number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 to 1; tuned is \
+             the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{}",
+            if summary.has_folds() { ", the median of those of the folds" } else { "" }
+        ),
         head: head.map(String::from).to_vec(),
         rows,
         words: 2,
@@ -184,13 +191,16 @@ pub(super) fn details(summary: &Summary) -> Grid {
 
 /// How the table is to be read, a sentence each; the best online learners are marked by `best`.
 pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
-    let mut legend = vec![format!(
-        "{best}: the best online learner to the decimals shown, or several if they are equal to these; the start and batch EM do not compete."
-    )];
+    let mut legend = Vec::new();
+    if summary.contenders.iter().any(|contender| contender.is_online()) {
+        legend.push(format!(
+            "{best}: the best online learner to the decimals shown, or several if they are equal to these; the start and batch EM do not compete."
+        ));
+    }
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
-            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}. With many rows the smallest difference is significant: summary.md has the size of each effect.",
+            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}. With many rows the smallest difference is significant: the details in summary.md have the size of each effect.",
             SIGNIFICANCE,
             names::pairs(summary.options.pairs, summary.has_folds())
         ));
@@ -251,6 +261,13 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
                 columns.join(", ")
             ));
         }
+    }
+    for data in summary.sets.iter().map(|set| &set.data).filter(|data| !data.discrete.is_empty()) {
+        notes.push(format!(
+            "{}: many rows share few values of {}, where no density is bounded: these scores tell how narrow a component may become. --dequantize adds noise of one quantum.",
+            title(data),
+            data.discrete.join(", ")
+        ));
     }
     notes.extend(summary.notes.iter().cloned());
     notes

@@ -188,6 +188,7 @@ fn unknown_data(name: &str) -> DataRecord {
         rows: 0,
         columns: Vec::new(),
         dequantized: Vec::new(),
+        discrete: Vec::new(),
         units: Units::Raw,
         stand_in: false,
         missing: None,

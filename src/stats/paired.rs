@@ -53,12 +53,15 @@ impl PairedSums {
         self.portions += 1;
         self.rows += rows;
         self.squared_rows += rows * rows;
+        // A row that lies so far out that a square is beyond all numbers must not make the sums unfit for a file.
+        let finite = |value: f64| value.clamp(-f64::MAX, f64::MAX);
+        let add = |sum: &mut f64, value: f64| *sum = finite(*sum + finite(value));
         for (i, sum) in sums.iter().enumerate() {
-            let gain = sum - sums[0];
-            self.gains[i] += gain;
-            self.gains_by_rows[i] += rows * gain;
+            let gain = finite(sum - sums[0]);
+            add(&mut self.gains[i], gain);
+            add(&mut self.gains_by_rows[i], rows * gain);
             for (j, other) in sums.iter().enumerate() {
-                self.products[i * sums.len() + j] += gain * (other - sums[0]);
+                add(&mut self.products[i * sums.len() + j], gain * finite(other - sums[0]));
             }
         }
     }
@@ -74,6 +77,9 @@ impl PairedSums {
             - 2.0 * mean * (self.gains_by_rows[i] - self.gains_by_rows[j])
             + mean * mean * self.squared_rows;
         let portions = self.portions as f64;
+        if !squares.is_finite() {
+            return None;
+        }
         let variance = squares.max(0.0) * portions / (portions - 1.0);
         Some(variance.sqrt() / self.rows).filter(|error| error.is_finite())
     }
@@ -110,6 +116,14 @@ mod tests {
         assert!(mean(&residuals).unwrap().abs() < 1e-12);
         let expected = standard_error(&residuals).unwrap() * 12.0 / rows;
         assert!((sums.standard_error(0, 1).unwrap() - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn scores_beyond_all_measure_leave_sums_that_a_file_can_hold() {
+        let mut sums = PairedSums::new(2);
+        (0..20).for_each(|i| sums.add(64.0, &[1.0, -1e200 * f64::from(i % 2)]));
+        assert!(sums.is_sound(2) && !sums.is_sound(3));
+        assert_eq!(sums.standard_error(0, 1), None);
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord
         rows: 4177,
         columns: (0..columns).map(|i| format!("x{i}")).collect(),
         dequantized: Vec::new(),
+        discrete: Vec::new(),
         units,
         stand_in: false,
         missing: None,

@@ -155,11 +155,12 @@ fn the_tables_for_programs_have_a_line_for_each_k() {
     );
     assert_eq!(lines.len(), 5);
     assert!(
-        lines[1].starts_with("toy,oem,2,true,2,4,-4.0,") || lines[1].starts_with("toy,oem,2,true,2,4,-4,")
+        lines[1].starts_with("toy,oem_counted,2,true,2,4,-4.0,")
+            || lines[1].starts_with("toy,oem_counted,2,true,2,4,-4,")
     );
-    assert!(lines[2].starts_with("toy,oem,3,false,2,4,-2"));
+    assert!(lines[2].starts_with("toy,oem_counted,3,false,2,4,-2"));
     let times = read(folder.path(), "times.csv");
-    assert!(times.lines().nth(1).unwrap().starts_with("toy,oem,2,"), "{times}");
+    assert!(times.lines().nth(1).unwrap().starts_with("toy,oem_counted,2,"), "{times}");
     assert!(times.lines().nth(1).unwrap().ends_with(",2.0"), "{times}");
 }
 

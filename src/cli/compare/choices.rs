@@ -33,8 +33,12 @@ pub(super) fn words() -> String {
     words.join(", ")
 }
 
-/// The one learner that a word of `--algos` stands for.
+/// The one learner that a word of `--algos` stands for, or that the tables call so.
 pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
+    let named = Contender::ALL.iter().find(|contender| contender.name().eq_ignore_ascii_case(text.trim()));
+    if let Some(&contender) = named {
+        return Ok(contender);
+    }
     match parse_algo(text)?.0.as_slice() {
         [one] => Ok(*one),
         several => {
@@ -111,8 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn a_family_of_several_is_no_single_learner() {
-        let refusal = parse_contender("obmm").unwrap_err();
-        assert!(refusal.starts_with("'obmm' stands for ") && refusal.contains("name one"), "{refusal}");
+    fn one_learner_is_wanted_by_its_word_or_by_its_name_in_the_tables() {
+        for &contender in Contender::ALL {
+            assert_eq!(parse_contender(contender.name()), Ok(contender));
+        }
+        assert_eq!(parse_contender("oem"), Ok(Contender::Oem));
+        let refusal = parse_contender("all").unwrap_err();
+        assert!(refusal.contains("name one of start, oem_printed, oem_counted"), "{refusal}");
     }
 }

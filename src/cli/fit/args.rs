@@ -22,7 +22,8 @@ use crate::model::ColumnNames;
 /// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm fit --data <FILE|NAME> --k <K|LO..HI|LIST> --out <FILE> [OPTIONS]
-       gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]")]
+       gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]
+       gmm-bmm fit --data <FILE|NAME> --prior <MODEL> --out <FILE> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data abalone --k 5 --out model.json
   zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
@@ -246,6 +247,7 @@ impl Args {
             ("--warmup", self.odmm.warmup.is_some(), &["odmm"]),
             ("--alpha", self.oem.alpha != oem.alpha, &["oem"]),
             ("--count-start", self.oem.count_start != oem.count_start, &["oem"]),
+            ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
             None => Ok(()),

@@ -77,7 +77,8 @@ pub(super) fn describe_choice(candidates: &[CandidateResult], kept: usize, headi
         text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
     }
     if candidates.iter().all(|candidate| candidate.standard_error.is_none()) {
-        text += "no standard errors: they need some hundred rows, all scored in this run\n";
+        text +=
+            "no standard errors: too few rows were scored, or shards scored some of them in an earlier run\n";
     }
     let smaller = || candidates.iter().filter(|candidate| candidate.k < kept);
     let near = smaller().find(|candidate| candidate.is_near());
@@ -91,7 +92,7 @@ pub(super) fn describe_choice(candidates: &[CandidateResult], kept: usize, headi
             little.k
         );
     }
-    if candidates.iter().all(|candidate| candidate.k <= kept) {
+    if near.is_none() && little.is_none() && candidates.iter().all(|candidate| candidate.k <= kept) {
         text += &format!("the largest K is the best: try larger ones, such as --k {}..{}\n", kept, 2 * kept);
     }
     text
@@ -123,6 +124,7 @@ mod tests {
         let text = said(&[(-0.5, 0.01), (-0.2, 0.001), (0.0, 0.0), (-0.1, 0.01)]);
         assert!(!text.contains("little") && !text.contains("within") && !text.contains("largest"), "{text}");
         assert!(said(&[(-0.5, 0.01), (0.0, 0.0)]).contains("the largest K is the best"));
+        assert!(!said(&[(-0.005, 0.01), (0.0, 0.0)]).contains("largest"), "a smaller one would do");
     }
 
     #[test]

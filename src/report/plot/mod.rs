@@ -82,7 +82,7 @@ fn set_pictures(
     if let Some(figure) = by_k::ByK::new(set) {
         let over = if set.has_folds() { "folds" } else { "test rows" };
         let caption = format!(
-            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; the chosen K is ringed."
+            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; the chosen K is ringed, and learners stand a little apart to be told from each other."
         );
         let alt = format!("Line chart of test log-likelihood against K on {title}. {}", best_of(set));
         pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);
