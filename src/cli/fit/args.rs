@@ -19,7 +19,7 @@ use crate::model::ColumnNames;
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
-/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept.
+/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept. Where hardly any rows follow those of the start, each K is scored on a random half of all rows instead.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm fit --data <FILE|NAME> --k <K|LO..HI|LIST> --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]
