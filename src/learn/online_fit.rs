@@ -352,10 +352,8 @@ impl OnlineFit {
     pub fn start_shifts(&self) -> Vec<ColumnShift> {
         match &self.stage {
             Stage::Buffering(buffer) => {
-                let (first, rest) = self.settings.split(buffer, self.dim);
-                let first =
-                    if rest.is_empty() { Vec::new() } else { tame_summaries(as_rows(first, self.dim)) };
-                find_shifts(&first, &self.columns)
+                let of_start = as_rows(self.settings.split(buffer, self.dim).0, self.dim);
+                find_shifts(&tame_summaries(of_start), &self.columns)
             }
             Stage::Learning(_) => find_shifts(&self.start_columns, &self.columns),
         }
