@@ -1,0 +1,179 @@
+//! What is to be run: the sets as they are read, with and without noise, and the settings of the learners.
+
+use std::path::Path;
+
+use ndarray::Array2;
+
+use super::choices::Dequantize;
+use super::{Args, UnitsArg};
+use crate::cli::advice::{tell_of_discrete, tell_of_numbering, warn_of_columns};
+use crate::cli::console::Console;
+use crate::cli::usage;
+use crate::data::{
+    Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
+};
+use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
+use crate::learn::find_column_faults;
+
+impl Args {
+    pub(super) fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
+        if self.test.is_some() && self.data.len() > 1 {
+            return Err(usage("--test goes with one --data"));
+        }
+        let mut contenders: Vec<Contender> = self.algos.iter().flat_map(|algos| algos.0.clone()).collect();
+        contenders.sort();
+        contenders.dedup();
+        let (mut sets, mut missing) = (Vec::new(), Vec::new());
+        for path in &self.data {
+            if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
+                console.note(&format!("{} is not at hand: {}", set.name, set.how_to_get()));
+                missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
+                continue;
+            }
+            let set = self.read_set(path, console)?;
+            sets.extend(self.with_and_without_noise(set, console)?);
+        }
+        self.check_named_columns(&sets)?;
+        let plan = Plan {
+            sets,
+            missing,
+            ks: self.k.0.clone(),
+            contenders,
+            seed: self.seed,
+            folds: if self.test.is_some() { 1 } else { self.folds.into() },
+            settings: CellSettings {
+                em_restarts: self.em_restarts.into(),
+                shards: self.shards.into(),
+                warmup: self.warmup,
+            },
+            repeat: self.repeat.into(),
+        };
+        plan.check().map_err(|error| match error {
+            ExperimentError::Plan(text) => usage(text),
+            other => other.into(),
+        })?;
+        Ok(plan)
+    }
+
+    fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
+        let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
+        let (columns, named) = (rows.columns().to_vec(), rows.named);
+        let values = as_matrix(rows.read_all()?);
+        rows.tell_end(console);
+        warn_of_columns(&find_column_faults(values.view()), &columns, console);
+        tell_of_numbering(values.view(), &columns, console);
+        let expected = ExpectedColumns { names: columns.clone(), named };
+        let test = self.reading.read_test(self.test.as_ref(), self.seed, expected, console)?;
+        let name = set_name(path);
+        // A file may be a set of the catalogue too, but only with the columns that the paper uses.
+        let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
+        let record = self.record_of(name, known, values.nrows(), columns);
+        Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
+    }
+
+    /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.
+    fn record_of(
+        &self,
+        name: String,
+        known: Option<&DataSet>,
+        rows: usize,
+        columns: Vec<String>,
+    ) -> DataRecord {
+        let data = known.map_or(name, |set| set.name.clone());
+        DataRecord {
+            title: known.map_or(data.clone(), |set| set.title.clone()),
+            units: match self.shown.units {
+                UnitsArg::Raw => Units::Raw,
+                UnitsArg::Zscore => Units::Zscore,
+                UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
+            },
+            missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
+            data: if self.stand_in { data + STAND_IN } else { data },
+            rows,
+            columns,
+            dequantized: Vec::new(),
+            discrete: Vec::new(),
+            stand_in: self.stand_in,
+            sample: None,
+        }
+    }
+
+    /// A set as it is, with noise in its discrete columns, or both.
+    fn with_and_without_noise(
+        &self,
+        mut set: PlannedSet,
+        console: &Console,
+    ) -> anyhow::Result<Vec<PlannedSet>> {
+        let names = &set.record.columns;
+        let found: Vec<DiscreteColumn> = match &self.dequantize {
+            Dequantize::Off => {
+                set.record.discrete = tell_of_discrete(set.rows.view(), names, console);
+                Vec::new()
+            }
+            Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
+            Dequantize::Columns(wanted) => {
+                let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));
+                chosen.filter_map(|column| discrete_column(set.rows.view(), column)).collect()
+            }
+        };
+        if found.is_empty() {
+            return Ok(vec![set]);
+        }
+        let spread: Vec<(String, f64)> = found.iter().map(|f| (names[f.column].clone(), f.quantum)).collect();
+        let list: Vec<String> =
+            spread.iter().map(|(name, quantum)| format!("'{name}' ({quantum})")).collect();
+        console.note(&format!(
+            "{}: noise of one quantum is added to the discrete columns {}",
+            set.record.data,
+            list.join(", ")
+        ));
+        let seed = self.seed;
+        let noisy = PlannedSet {
+            rows: with_noise(set.rows.view(), &found, seed),
+            test: set.test.as_ref().map(|test| with_noise(test.view(), &found, seed.wrapping_add(1))),
+            record: set.record.dequantized(spread),
+        };
+        Ok(if self.dequantize == Dequantize::Both { vec![set, noisy] } else { vec![noisy] })
+    }
+
+    fn check_named_columns(&self, sets: &[PlannedSet]) -> anyhow::Result<()> {
+        let Dequantize::Columns(wanted) = &self.dequantize else { return Ok(()) };
+        let has = |name: &String| sets.iter().any(|set| set.record.columns.contains(name));
+        match wanted.iter().find(|name| !has(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let columns = sets.first().map(|set| set.record.columns.join(", ")).unwrap_or_default();
+                Err(usage(format!("--dequantize names '{name}', but the columns are {columns}")))
+            }
+        }
+    }
+}
+
+fn as_matrix(block: crate::data::Block) -> Array2<f64> {
+    block.view().to_owned()
+}
+
+/// The file's name without folder and endings, or the name of the set in the catalogue.
+fn set_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let name = file.strip_suffix(".gz").unwrap_or(&file);
+    let name = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    match name {
+        "" | "-" => "data".into(),
+        _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_called_after_their_files() {
+        for (path, name) in
+            [("a/abalone.csv", "abalone"), ("x.y.csv.gz", "x.y"), ("magic04", "magic04"), ("-", "data")]
+        {
+            assert_eq!(set_name(Path::new(path)), name);
+        }
+    }
+}

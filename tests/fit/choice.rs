@@ -1,0 +1,79 @@
+//! Which K is kept, and what is said of the others.
+
+use crate::common::*;
+use crate::{model, with_clusters};
+
+#[test]
+fn a_choice_by_hardly_any_rows_is_warned_of() {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&clusters(1001, 3, 1), &["a", "b", "c"]));
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    assert!(
+        said("fit --data rows.csv --k 1..3 --limit 401 --out m.json").contains("the scores of 201 rows only")
+    );
+    for enough in ["", "--init-rows 1000", "--init-rows 500"] {
+        let line = format!("fit --data rows.csv --k 1..3 {enough} --out m.json");
+        assert!(!said(&line).contains("the scores of"), "{enough}");
+    }
+}
+
+#[test]
+fn a_range_of_k_keeps_the_best_prequential_score() {
+    let place = with_clusters(4000);
+    let result = place.json("fit --data rows.csv --k 1..5 --out model.json");
+    let candidates = result["candidates"].as_array().unwrap();
+    let best = candidates.iter().max_by(|a, b| number(&a["score"]).total_cmp(&number(&b["score"]))).unwrap();
+    assert_eq!(candidates.len(), 5);
+    assert_eq!(result["k"], best["k"]);
+    assert_eq!(model(&place, "model.json")["rivals"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_list_of_k_is_learned_as_a_range_is() {
+    let place = with_clusters(2000);
+    let candidates =
+        |k: &str| place.json(&format!("fit --data rows.csv --k {k} --out model.json"))["candidates"].clone();
+    let (listed, range) = (candidates("4,1..2,2"), candidates("1..4"));
+    let ks: Vec<u64> = listed.as_array().unwrap().iter().map(|c| c["k"].as_u64().unwrap()).collect();
+    assert_eq!(ks, [1, 2, 4]);
+    assert_eq!(listed[2]["score"], range[3]["score"]);
+}
+
+/// Few rows are scored by halves, more after the start; batch EM is scored on all.
+#[test]
+fn every_k_has_its_difference_to_the_best_with_a_standard_error() {
+    for (rows, options) in [(3000, ""), (8000, ""), (3000, "--algo em")] {
+        let place = with_clusters(rows);
+        let result = place.json(&format!("fit --data rows.csv --k 1..4 --out model.json {options}"));
+        let candidates = result["candidates"].as_array().unwrap();
+        let best = candidates.iter().find(|c| c["k"] == result["k"]).unwrap();
+        assert!(best["difference"].is_null() && best["standard_error"].is_null());
+        for other in candidates.iter().filter(|c| c["k"] != result["k"]) {
+            let difference = number(&other["difference"]);
+            assert_close(difference, number(&other["score"]) - number(&best["score"]), 1e-12, "difference");
+            assert!(difference <= 0.0 && number(&other["standard_error"]) > 0.0, "{other}");
+        }
+        let single = &candidates[0];
+        assert!(-number(&single["difference"]) > 3.0 * number(&single["standard_error"]), "{single}");
+    }
+}
+
+/// A stream that ends with the rows of the start, or soon after, has K chosen by half of its rows.
+#[test]
+fn k_is_chosen_by_enough_rows_wherever_the_stream_ends() {
+    let place = with_clusters(2400);
+    for (rows, scored) in [(1399, 700), (1400, 700), (1401, 701), (2099, 1050), (2100, 700), (2400, 1000)] {
+        let line = format!("fit --data rows.csv --limit {rows} --init-rows 1400");
+        let result = place.json(&format!("{line} --k 2..4 --out several.json"));
+        assert_eq!(result["prequential_rows"], scored, "of {rows}");
+        assert!(result["candidates"].as_array().unwrap().iter().any(|c| c["standard_error"].is_number()));
+        // The K that is kept is the same as if it were alone.
+        let k = &result["k"];
+        place.run(&format!("{line} --k {k} --out alone.json")).success();
+        assert_eq!(
+            model(&place, "several.json")["learned"],
+            model(&place, "alone.json")["learned"],
+            "{rows}"
+        );
+    }
+}

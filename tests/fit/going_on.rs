@@ -1,0 +1,161 @@
+//! Stopping and going on: `--resume`, `--checkpoint`, Ctrl-C.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::common::*;
+use crate::{model, with_clusters};
+
+#[test]
+fn rows_that_were_learned_before_are_noted() {
+    let place = with_clusters(1500);
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    place.run("fit --data rows.csv --k 2 --out model.json --limit 700").success();
+    assert!(
+        said("fit --data rows.csv --resume model.json --limit 700 --out twice.json").contains("count twice")
+    );
+    assert!(
+        !said("fit --data rows.csv --resume model.json --skip 700 --limit 700 --out on.json")
+            .contains("twice")
+    );
+}
+
+#[test]
+fn resuming_gives_the_bytes_of_one_run() {
+    for (algorithm, cut) in [("obmm", 1700), ("obmm", 400), ("oem", 1700), ("obmm --moments paper", 1200)] {
+        let place = with_clusters(0);
+        let rows = clusters(2500, 3, 9);
+        let header = ["a", "b", "c"];
+        place.write("a.csv", &as_csv(&rows.slice(ndarray::s![..cut, ..]).to_owned(), &header));
+        place.write("b.csv", &as_csv(&rows.slice(ndarray::s![cut.., ..]).to_owned(), &header));
+        // Cut before the start and after it.
+        let learn = format!("--algo {algorithm} --init-rows 1000");
+        for k in ["3", "2..4"] {
+            place.run(&format!("fit --data a.csv --data b.csv {learn} --k {k} --out whole.json")).success();
+            place.run(&format!("fit --data a.csv {learn} --k {k} --out part.json")).success();
+            place.run("fit --data b.csv --resume part.json --out part.json").success();
+            assert_eq!(place.read("whole.json"), place.read("part.json"), "{algorithm}, K {k}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_resumed_run_knows_how_sure_the_differences_are() {
+    let place = with_clusters(2500);
+    let result = |line: &str| place.json(line)["candidates"].clone();
+    let whole = result("fit --data rows.csv --init-rows 1000 --k 2..4 --out whole.json");
+    assert!(whole[0]["standard_error"].as_f64().unwrap() > 0.0);
+    place.run("fit --data rows.csv --limit 1333 --init-rows 1000 --k 2..4 --out part.json").success();
+    assert_eq!(result("fit --data rows.csv --skip 1333 --resume part.json --out part.json"), whole);
+    assert_eq!(place.read("part.json"), place.read("whole.json"));
+}
+
+fn wait_for(place: &Workplace, file: &str) {
+    let waited = std::time::Instant::now();
+    while !place.path(file).exists() {
+        assert!(waited.elapsed() < Duration::from_secs(60), "{file} was not written");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
+    let place = with_clusters(30_000);
+    place.run("fit --data rows.csv --k 2..3 --out straight.json").success();
+    let line = "fit --data - --k 2..3 --out model.json --checkpoint run.checkpoint --checkpoint-every 5000";
+    // Fed slowly, so that it is killed in the middle.
+    let text = place.read("rows.csv");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
+        .args(line.split_whitespace())
+        .current_dir(place.folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
+    wait_for(&place, "run.checkpoint");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(stdin);
+    assert!(!place.path("model.json").exists());
+
+    // Of other data, or a model that is no checkpoint: refused.
+    place.write("other.csv", &as_csv(&clusters(30_000, 3, 99), &["a", "b", "c"]));
+    place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["the rows are not those"]);
+    place.write("short.csv", &as_csv(&clusters(100, 3, 99), &["a", "b", "c"]));
+    place.refuses(&line.replace("--data -", "--data short.csv"), 2, &["the rows end before"]);
+    place.refuses(
+        &line.replace("--data -", "--data rows.csv").replace("run.checkpoint", "straight.json"),
+        2,
+        &["not a checkpoint"],
+    );
+    // A checkpoint is a model file like any other.
+    place.run("show run.checkpoint").success();
+    place.refuses(
+        &line.replace("2..3", "4").replace("--data -", "--data rows.csv"),
+        2,
+        &["a run with another --k"],
+    );
+    let again = place.run(&line.replace("--data -", "--data rows.csv")).success();
+    let said = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
+    assert!(said.contains("going on from checkpoint"), "{said}");
+    assert_eq!(place.read("straight.json"), place.read("model.json"));
+    assert!(!place.path("run.checkpoint").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_the_checkpoint() {
+    let place = with_clusters(3000);
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
+        .args(
+            "fit --data - --k 2 --out model.json --checkpoint run.checkpoint --checkpoint-every 2000"
+                .split_whitespace(),
+        )
+        .current_dir(place.folder.path())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let text = place.read("rows.csv");
+    stdin.write_all(text.as_bytes()).unwrap();
+    wait_for(&place, "run.checkpoint");
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    // It ends although its input is still open and nothing comes.
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(place.path("run.checkpoint").exists() && !place.path("model.json").exists());
+}
+
+#[test]
+fn an_old_model_survives_a_run_that_fails() {
+    let place = with_clusters(1500);
+    place.run("fit --data rows.csv --k 2 --out model.json").success();
+    let before = place.read("model.json");
+    place.write("bad.csv", "a,b,c\n1,2,3\n1,oops,3\n");
+    place.refuses("fit --data bad.csv --resume model.json --out model.json", 1, &["row 2", "'b'"]);
+    assert_eq!(before, place.read("model.json"));
+}
+
+#[test]
+fn resuming_checks_what_it_is_given() {
+    let place = with_clusters(1500);
+    place.run("fit --data rows.csv --k 2 --out model.json").success();
+    place.run("fit --data rows.csv --k 2 --algo em --out batch.json").success();
+    place.write("other.csv", "a,b\n1,2\n3,4\n");
+    place.refuses("fit --data rows.csv --resume batch.json --out x.json", 2, &["'em'", "cannot go on"]);
+    place.refuses("fit --data other.csv --resume model.json --out x.json", 1, &["other.csv", "'c'"]);
+    place.refuses("fit --data rows.csv --resume model.json --k 3 --out x.json", 2, &["--k"]);
+    place.refuses("fit --data rows.csv --resume rows.csv --out x.json", 1, &["rows.csv", "not a model file"]);
+    // Columns are found by name, whatever their order.
+    let swapped = clusters(100, 3, 4);
+    place.write("swapped.csv", &as_csv(&swapped, &["c", "a", "b"]));
+    place.run("fit --data swapped.csv --resume model.json --out x.json").success();
+    let mean = |file: &str, j: usize| number(&model(&place, file)["columns"][j]["summary"]["mean"]);
+    let expected = (1500.0 * mean("model.json", 2) + swapped.column(0).sum()) / 1600.0;
+    assert_close(mean("x.json", 2), expected, 1e-12, "mean of c");
+}
