@@ -44,7 +44,9 @@ pub(super) struct Args {
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
     data: Vec<PathBuf>,
 
-    /// Score these rows, and learn from all of --data, in an order drawn by the seed, instead of cross-validation
+    /// Score these rows, and learn from all of --data, instead of cross-validation
+    ///
+    /// The rows of --data are learned in an order drawn by the seed, as those of a fold are.
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "folds", help_heading = "Data")]
     test: Option<PathBuf>,
 
