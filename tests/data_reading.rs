@@ -271,6 +271,8 @@ fn json_and_numbers_with_signs_are_called_by_their_name() {
         assert_says(&error(text, options()), &["part1.csv", "looks like JSON", "CSV"]);
     }
     assert_eq!(read("[x],{y}\n1,2\n", options()).1, [[1.0, 2.0]]);
+    let signed = error("a,b\n1%,$3\n2%,$4\n", options());
+    assert_says(&signed, &["none holds numbers", "columns 'a' and 'b' left out", "such as % or $"]);
     for cells in [["12%", "7.5 %"], ["$12", "\"$1,200.50\""], ["3 €", "4 €"]] {
         let text = format!("x,share\n1,{}\n2,{}\n", cells[0], cells[1]);
         let stream = CsvStream::open(inputs(&[&text]), options()).unwrap();

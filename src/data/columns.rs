@@ -159,12 +159,12 @@ pub(super) fn choose(
     columns: &[String],
     drop: &[String],
 ) -> Result<Choice, DataError> {
-    let no_columns = |why| DataError::NoColumns { file: file.to_string(), why };
+    let no_columns = |why: String| DataError::NoColumns { file: file.to_string(), why };
     let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {
-        return Err(no_columns("--drop names them all, so drop fewer"));
+        return Err(no_columns("--drop names them all, so drop fewer".into()));
     }
     // Left to itself the reader would take such columns for words and quietly leave them out.
     for &i in &kept {
@@ -178,15 +178,18 @@ pub(super) fn choose(
     }
     let (positions, left_out): (Vec<usize>, Vec<usize>) =
         kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
-    if positions.is_empty() {
-        return Err(no_columns("none holds numbers in the first rows; check --delimiter and --columns"));
-    }
     let mut notices = Vec::new();
     let named = |positions: &[usize]| positions.iter().map(|&i| names.name(i)).collect::<Vec<_>>();
     for (content, it_holds, they_hold) in LEFT_OUT {
         let alike: Vec<usize> =
             left_out.iter().copied().filter(|&i| samples[i].content() == content).collect();
         notices.extend(about(&named(&alike), it_holds, they_hold));
+    }
+    if positions.is_empty() {
+        return Err(no_columns(format!(
+            "none holds numbers in the first rows ({}); check --delimiter and --columns",
+            notices.join("; ")
+        )));
     }
     let (one, many) = (
         "so called because an earlier one has the same name",

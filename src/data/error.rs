@@ -178,7 +178,7 @@ pub enum DataError {
         /// The file.
         file: String,
         /// How it came to that, with a remedy.
-        why: &'static str,
+        why: String,
     },
     /// A later file lacks a column of the first.
     #[error(
