@@ -160,10 +160,9 @@ pub(super) fn tell_of_numbering(first: ArrayView2<f64>, names: &[String], consol
     let mut rising = Vec::new();
     for (column, (values, name)) in first.columns().into_iter().zip(names).enumerate() {
         let is_whole = values.iter().all(|value| value.fract() == 0.0);
-        let rises = || rises_in_steps(values);
         let differ =
             || values.iter().map(|value| value.to_bits()).collect::<HashSet<_>>().len() == values.len();
-        let what = if is_whole && values.len() >= ENOUGH_TO_RISE && rises() {
+        let what = if is_whole && values.len() >= ENOUGH_TO_RISE && rises_in_steps(values) {
             rising.push(column);
             "goes up evenly from row to row, as a row's number or a time does,"
         } else if is_whole && values.len() >= ENOUGH_TO_DIFFER && differ() {

@@ -22,8 +22,8 @@ use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::data::Units;
 use crate::experiment::{
-    Contender, Ending, ExperimentError, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule,
-    Workers, read_records,
+    Contender, Ending, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule, Workers,
+    read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportOptions, SetSummary, write_report};
 
@@ -182,11 +182,11 @@ struct CompareResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
-    if let Some(records) = &args.from_records {
-        check_place_of_tables(folder, records)?;
-    }
     let (records, cells_run) = match &args.from_records {
-        Some(records) => (read_records(records)?, 0),
+        Some(records) => {
+            check_place_of_tables(folder, records)?;
+            (read_records(records)?, 0)
+        }
         None => run_plan(folder, args.workers(), &args.plan(console)?, console)?,
     };
     let cells = count_cells(&records);
@@ -207,9 +207,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 /// Tables of some records must not replace those of others.
 fn check_place_of_tables(folder: &Path, records: &Path) -> anyhow::Result<()> {
-    if folder.is_file() {
-        return Err(ExperimentError::NotAFolder { path: folder.to_path_buf() }.into());
-    }
+    refuse_file_as_folder(folder)?;
     let file = |folder: &Path| std::fs::canonicalize(folder.join(RECORDS_FILE)).ok();
     if file(folder).is_some_and(|own| Some(own) != file(records)) {
         return Err(usage(format!(

@@ -211,15 +211,14 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
 }
 
 fn describe(result: &FitResult) -> String {
-    let mut text = if result.candidates.len() > 1 {
-        describe_choice(
-            &result.candidates,
-            result.k,
-            if result.algorithm == "em" { "log-lik. − BIC's price" } else { "prequential" },
-        )
-    } else {
-        String::new()
+    let (scores, reading) = match result.algorithm {
+        "em" => ("log-lik. − BIC's price", "before"),
+        _ => ("prequential", "beside"),
     };
+    let mut text = String::new();
+    if result.candidates.len() > 1 {
+        text += &describe_choice(&result.candidates, result.k, scores);
+    }
     text += &format!(
         "{}: {} learned from {} of {}; learning took {:.2} s, reading {} it {:.2} s\n",
         result.algorithm,
@@ -227,7 +226,7 @@ fn describe(result: &FitResult) -> String {
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),
         result.learn_seconds,
-        if result.algorithm == "em" { "before" } else { "beside" },
+        reading,
         result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {

@@ -46,7 +46,8 @@ pub(super) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
         let name: &'static str = format!("gmm-bmm-{}", sub.get_name()).leak();
         sub.clone().name(name)
     });
-    let pages: Vec<_> = subcommands.collect::<Vec<_>>().into_iter().chain([command]).collect();
+    let mut pages: Vec<_> = subcommands.collect();
+    pages.push(command);
     let number = pages.len();
     for page in pages {
         let mut file = create_output(&args.folder.join(format!("{}.1", page.get_name())))?;

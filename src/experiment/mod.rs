@@ -24,5 +24,5 @@ pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_k, paired_differences};
-pub use store::{RECORDS_FILE, RecordFile, read_records};
+pub use store::{RECORDS_FILE, RecordFile, read_records, refuse_file_as_folder};
 pub use trial::VALIDATION_RESTARTS;

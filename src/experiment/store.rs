@@ -20,6 +20,11 @@ pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     parse(&text[..whole_lines(&text)], &path)
 }
 
+/// Refuses a file where results are to have a folder.
+pub fn refuse_file_as_folder(path: &Path) -> Result<(), ExperimentError> {
+    if path.is_file() { Err(ExperimentError::NotAFolder { path: path.to_path_buf() }) } else { Ok(()) }
+}
+
 /// A file that grows by one line for each record.
 #[derive(Debug)]
 pub struct RecordFile {
@@ -33,9 +38,7 @@ impl RecordFile {
     pub fn open(folder: &Path) -> Result<(RecordFile, Vec<Record>), ExperimentError> {
         let path = folder.join(RECORDS_FILE);
         let failed = |source| ExperimentError::File { path: path.clone(), source };
-        if folder.is_file() {
-            return Err(ExperimentError::NotAFolder { path: folder.to_path_buf() });
-        }
+        refuse_file_as_folder(folder)?;
         fs::create_dir_all(folder)
             .map_err(|source| ExperimentError::File { path: folder.to_path_buf(), source })?;
         let mut file = OpenOptions::new()

@@ -36,8 +36,7 @@ impl ScoresBeside {
     /// Cuts rows of so many numbers where portions end.
     pub(super) fn cut<'a>(&self, values: &'a [f64], dim: usize) -> impl Iterator<Item = &'a [f64]> {
         let (first, rest) = values.split_at(values.len().min(self.rows_wanted() * dim));
-        let rest = rest.chunks(self.portion as usize * dim);
-        [first].into_iter().filter(|first| !first.is_empty()).chain(rest)
+        std::iter::once(first).chain(rest.chunks(self.portion as usize * dim))
     }
 
     /// Rows until the portion under way is full.

@@ -150,18 +150,16 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     // Without the name of the temporary file, which nobody asked for.
-    let without_name = |error: io::Error| match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::from(error.kind()),
-    };
-    let file = builder.tempfile_in(directory_of(place)).map_err(|error| match error.kind() {
+    let without_name = |error: io::Error| match (error.kind(), error.raw_os_error()) {
         // The folder is there, but takes no files.
-        io::ErrorKind::NotFound => io::Error::new(
-            error.kind(),
+        (io::ErrorKind::NotFound, _) => io::Error::new(
+            io::ErrorKind::NotFound,
             format!("no file can be made in '{}'", directory_of(place).display()),
         ),
-        _ => without_name(error),
-    })?;
+        (_, Some(code)) => io::Error::from_raw_os_error(code),
+        (kind, None) => io::Error::from(kind),
+    };
+    let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
     // The lock ends with the process, however that ends, and says till then that the file is in use. A file system
     // without locks only means that nothing is ever taken for abandoned.
     let _ = file.as_file().lock();

@@ -74,13 +74,12 @@ pub(super) fn scores(summary: &Summary) -> Grid {
     head.extend(paper.head());
     let row = |set: &SetSummary| {
         let mut row = vec![Cell::new(title(&set.data)), Cell::new(names::units(set.units))];
-        let shown = |entry: &Entry| entry.score().map(|score| fixed(score.mean, decimals));
-        let best = set.entries.iter().find(|entry| entry.best).and_then(shown);
         for contender in &summary.contenders {
             let entry = set.entry(*contender);
-            let mut cell = Cell::new(entry.and_then(shown).unwrap_or(NONE.to_string()));
+            let mut cell =
+                Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
-                cell.best = contender.is_online() && best.as_ref() == Some(&cell.text);
+                cell.best = is_best(set, entry, decimals);
                 cell.aside = entry.chosen.filter(|_| entry.by_k.len() > 1).map(|k| format!("K={k}"));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
@@ -96,6 +95,17 @@ pub(super) fn scores(summary: &Summary) -> Grid {
         rows: summary.sets.iter().map(row).collect(),
         words: 2,
     }
+}
+
+/// The score at the chosen K.
+fn shown(entry: &Entry, decimals: usize) -> Option<String> {
+    entry.score().map(|score| fixed(score.mean, decimals))
+}
+
+/// Whether a learner shows the figure of the best online one, and is one.
+fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
+    let best = set.entries.iter().find(|entry| entry.best).and_then(|best| shown(best, decimals));
+    entry.contender.is_online() && best.is_some() && shown(entry, decimals) == best
 }
 
 /// Whether the test and the means disagree on who is better.
@@ -155,18 +165,13 @@ pub(super) fn details(summary: &Summary) -> Grid {
         ["data set", "learner", "K", "mean", "std. error", "p", "p (Holm)", "effect", "tuned", "seconds"];
     let mut rows = Vec::new();
     for set in &summary.sets {
-        let shown = |entry: &Entry| entry.score().map(|score| fixed(score.mean, 4));
-        let best = set.entries.iter().find(|entry| entry.best).and_then(shown);
         for entry in &set.entries {
             let Some(score) = entry.score() else { continue };
             rows.push(vec![
                 Cell::new(title(&set.data)),
                 Cell::new(entry.contender.name()),
                 Cell::new(score.k.to_string()),
-                Cell {
-                    best: entry.contender.is_online() && shown(entry) == best,
-                    ..Cell::new(fixed(score.mean, 4))
-                },
+                Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
                 Cell::of(entry.p_value, p_value),
                 Cell::of(entry.p_holm, p_value),

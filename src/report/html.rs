@@ -6,6 +6,7 @@ use super::grid::{self, Grid};
 use super::names::{tested_on, thousands, title};
 use super::plot::Picture;
 use super::summary::Summary;
+use crate::words::count;
 
 const STYLE: &str = include_str!("report.css");
 
@@ -46,14 +47,13 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
 }
 
 fn compared(page: &mut String, summary: &Summary) {
-    let sets = summary.sets.len();
     let _ = write!(
         page,
         "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learned a mixture of Gaussians from the training rows of \
-         {sets} data set{}, once for {}every number of components K. The figures are the mean log-likelihood that its \
+         {}, once for {}every number of components K. The figures are the mean log-likelihood that its \
          model gives to rows that it has not seen: higher is better, and a difference of 1 means that an unseen row is \
          about 2.7 times as likely.</p>\n<dl>\n",
-        if sets == 1 { "" } else { "s" },
+        count(summary.sets.len() as u64, "data set"),
         if summary.has_folds() { "every fold and " } else { "" }
     );
     for (name, description) in grid::learners(summary) {

@@ -113,6 +113,15 @@ pub(super) enum Algo {
     Em,
 }
 
+impl Algo {
+    fn name(&self) -> &'static str {
+        match self {
+            Algo::Online(algorithm) => algorithm.name(),
+            Algo::Em => "em",
+        }
+    }
+}
+
 impl ValueEnum for Algo {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<Algo>> =
@@ -121,10 +130,10 @@ impl ValueEnum for Algo {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Algo::Online(algorithm) => PossibleValue::new(algorithm.name()).help(algorithm.summary()),
-            Algo::Em => PossibleValue::new("em").help("Batch EM with restarts; holds all rows in memory"),
-        })
+        Some(PossibleValue::new(self.name()).help(match self {
+            Algo::Online(algorithm) => algorithm.summary(),
+            Algo::Em => "Batch EM with restarts; holds all rows in memory",
+        }))
     }
 }
 
@@ -234,10 +243,7 @@ impl Args {
 
     /// Refuses options that the learner has no use for: a user would believe that they had their effect.
     pub(super) fn refuse_foreign_options(&self) -> anyhow::Result<()> {
-        let name = match self.algo {
-            Algo::Online(algorithm) => algorithm.name(),
-            Algo::Em => "em",
-        };
+        let name = self.algo.name();
         let oem = OemSettings::default();
         let given = [
             ("--moments", matches!(self.obmm.moments, MomentsArg::Paper), ["obmm", "odmm"].as_slice()),

@@ -64,13 +64,14 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
 
 /// What two runs do not have in common.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
-    match () {
-        () if saved.ks != asked.ks => Some("another --k"),
-        () if saved.algorithm != asked.algorithm => Some("another learner or other settings of it"),
-        () if saved.seed != asked.seed => Some("another --seed"),
-        () if saved.init_rows != asked.init_rows => Some("another --init-rows"),
-        () => None,
-    }
+    let differ = [
+        (saved.ks != asked.ks, "another --k"),
+        (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
+        (saved.seed != asked.seed, "another --seed"),
+        (saved.init_rows != asked.init_rows, "another --init-rows"),
+        (saved != asked, "other settings"),
+    ];
+    differ.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }
 
 fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
