@@ -61,10 +61,11 @@ impl ScoresBeside {
         (self.sums.rows() + self.open_rows as f64 >= rows as f64).then_some(&self.sums)
     }
 
-    /// Whether it is of so many K, with numbers that a file can hold.
+    /// Whether it is of the rows of a stream and so many K, with numbers that a file can hold.
     pub(crate) fn is_sound(&self, ks: usize) -> bool {
+        let of_stream = self.portion == Self::PORTION && self.open_rows < self.portion;
         let finite = self.before.iter().all(|total| total.is_finite());
-        finite && self.before.len() == ks && self.open_rows < self.portion && self.sums.is_sound(ks)
+        of_stream && finite && self.before.len() == ks && self.sums.is_sound(ks)
     }
 }
 
@@ -93,5 +94,7 @@ mod tests {
         assert!(straight.over(1001).is_none() && straight.is_sound(2) && !straight.is_sound(3));
         let read: ScoresBeside = serde_json::from_str(&serde_json::to_string(&straight).unwrap()).unwrap();
         assert_eq!(read, straight);
+        // A damaged file must not set the size of portions.
+        assert!(!ScoresBeside { portion: u64::MAX, ..straight }.is_sound(2));
     }
 }

@@ -50,7 +50,7 @@ impl PairedSums {
 
     /// Adds a portion of so many rows: the sum of their scores for each rival.
     pub fn add(&mut self, rows: f64, sums: &[f64]) {
-        self.portions += 1;
+        self.portions = self.portions.saturating_add(1);
         self.rows += rows;
         self.squared_rows += rows * rows;
         // A row that lies so far out that a square is beyond all numbers must not make the sums unfit for a file.
