@@ -156,16 +156,17 @@ fn batch_em_follows_scikit_learn_step_by_step() {
         let rows = matrix(&case["rows"]);
         let start = &case["start"];
         let start = mixture(&start["weights"], &start["means"], &start["covariances"]);
-        let ridge = vec![number(&case["reg_covar"]); rows.ncols()];
+        let ridge = number(&case["reg_covar"]);
         let levels = vector(&case["mean_log_likelihood"]);
         let mut last = None;
         for (count, expected) in vector(&case["iterations"]).into_iter().zip(levels) {
             let settings = EmSettings {
                 iterations: count as usize,
                 tolerance: f64::NEG_INFINITY,
+                ridge,
                 ..EmSettings::default()
             };
-            let fit = expectation_maximisation(rows.view(), &start, &ridge, &settings);
+            let fit = expectation_maximisation(rows.view(), &start, &settings);
             let name = format!("{} after {count}", case["name"]);
             assert_close(fit.mean_log_likelihood, expected, 1e-10, &name);
             last = Some(fit.mixture);

@@ -109,7 +109,7 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
 
 fn shown(model: &Model) -> Shown {
     let mixture = model.estimate();
-    let kappas: Vec<Option<f64>> = match model.learned.posterior() {
+    let kappas: Vec<Option<f64>> = match model.posterior() {
         Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
         None => vec![None; mixture.k()],
     };

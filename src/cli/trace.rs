@@ -26,7 +26,7 @@ impl Trace {
         let state = fit.state()?;
         for candidate in &state.candidates {
             let prequential = candidate.prequential.mean();
-            let test = self.test.as_ref().map(|rows| candidate.learned.estimate().score(rows.view()));
+            let test = self.test.as_ref().map(|rows| candidate.mixture().score(rows.view()));
             let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
             let k = candidate.learned.k();
             writeln!(self.file, "{},{k},{seconds:.3},{},{}", state.rows, cell(prequential), cell(test))?;

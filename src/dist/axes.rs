@@ -81,7 +81,7 @@ impl Axes {
     pub fn principal(mixture: &GaussianMixture) -> Self {
         let dim = mixture.dim();
         let (centre, units, correlation) = whole_mixture(mixture);
-        let mut directions = leading_directions(&correlation, dim.min(Axes::LEADING));
+        let mut directions = leading_directions(&correlation, dim.min(Axes::LEADING), 1000);
         let share = |axis: ArrayView1<f64>| 100.0 * axis.dot(&correlation.dot(&axis)) / dim as f64;
         let shares: Vec<f64> = directions.axis_iter(Axis(0)).map(share).collect();
         let names = shares.iter().enumerate().map(|(i, share)| format!("PC {} ({share:.0}%)", i + 1));
@@ -143,16 +143,15 @@ fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f64>, Array2
     (mean, units, correlation)
 }
 
-/// The eigenvectors of the largest eigenvalues, as rows, by orthogonal iteration: only a few are wanted, and of
-/// directions that are about as long any will do.
-fn leading_directions(matrix: &Array2<f64>, count: usize) -> Array2<f64> {
-    const MOST_STEPS: usize = 1000;
+/// The eigenvectors of the largest eigenvalues of a symmetric matrix, as rows, by at most `steps` steps of orthogonal
+/// iteration. Of directions with about the same eigenvalue, any will do.
+pub(crate) fn leading_directions(matrix: &Array2<f64>, count: usize, steps: usize) -> Array2<f64> {
     let mut values = vec![0.0; count * matrix.nrows()];
     fill_standard_normal(&mut ChaCha8Rng::seed_from_u64(0), &mut values);
     let mut found =
         Array2::from_shape_vec((count, matrix.nrows()), values).expect("as many values as places");
     make_orthonormal(&mut found);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..steps {
         let mut next = found.dot(matrix);
         make_orthonormal(&mut next);
         let change = (&next - &found).iter().fold(0.0f64, |most, value| most.max(value.abs()));

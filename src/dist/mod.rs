@@ -9,6 +9,7 @@ mod posterior;
 mod scoring;
 mod student;
 
+pub(crate) use axes::leading_directions;
 pub use axes::{Axes, Marginal};
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;

@@ -69,6 +69,7 @@ pub fn most_probable(shares: impl Iterator<Item = f64>) -> (usize, f64) {
 }
 
 /// Log-densities of a block of rows, and each component's shares of them.
+#[derive(Clone)]
 pub(crate) struct BlockScorer {
     /// `L⁻¹` of each component, row after row.
     inverses: Vec<Array2<f64>>,
@@ -109,6 +110,14 @@ impl BlockScorer {
         for shares in Quad::flat_mut(&mut self.shares).chunks_exact_mut(BLOCK) {
             shares[filled..].fill(0.0);
         }
+    }
+
+    /// `|L⁻¹(x − m)|²` of each row of a block under component `j` alone.
+    pub fn square_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) -> &[f64] {
+        subtract_mean(block, mixture.components()[j].location(), &mut self.deviations);
+        let terms = &mut Quad::flat_mut(&mut self.shares)[j * BLOCK..][..BLOCK];
+        square_norms(self.inverses[j].as_slice().expect("standard layout"), &self.deviations, terms);
+        terms
     }
 
     /// Log-density of each row.

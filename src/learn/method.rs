@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Health, LearnError, LearnerState, OnlineLearner, Start};
+use super::{Health, LearnError, LearnerState, OnlineLearner, Revised, Start};
 
 /// A way of learning online, with its settings, which derive what [`Algorithm`] derives. A new one is a file of its own and
 /// a line in the list below.
@@ -17,6 +17,10 @@ pub trait Method: Default {
 
     /// What a learner of this kind knows before its first row.
     fn begin(&self, start: &Start) -> LearnerState;
+
+    /// What a learner of this kind knows after a revision; `before` is what it knew until then, if anything. `None` where
+    /// it has to learn the rows one by one.
+    fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState>;
 
     /// Whether it makes states of this kind.
     fn makes(state: &LearnerState) -> bool;
@@ -78,6 +82,16 @@ macro_rules! methods {
                 match self { $(Algorithm::$name(settings) => settings.begin(start),)+ }
             }
 
+            /// What a learner of this kind knows after a revision; `before` is what it knew until then, if anything.
+            /// `None` where it has to learn the rows one by one.
+            pub(super) fn revise(
+                &self,
+                before: Option<&LearnerState>,
+                revised: &Revised,
+            ) -> Option<LearnerState> {
+                match self { $(Algorithm::$name(settings) => settings.revise(before, revised),)+ }
+            }
+
             /// Whether it makes states of this kind.
             pub fn makes(&self, state: &LearnerState) -> bool {
                 match self { $(Algorithm::$name(_) => <$settings as Method>::makes(state),)+ }
@@ -102,6 +116,16 @@ macro_rules! methods {
             }
         }
     };
+}
+
+impl Algorithm {
+    /// The algorithm that resumes from a revised mixture: shards that were revised together are one.
+    pub(super) fn reviser(&self) -> Algorithm {
+        match self {
+            Algorithm::Odmm(settings) => Algorithm::Obmm(settings.obmm),
+            other => *other,
+        }
+    }
 }
 
 methods! {

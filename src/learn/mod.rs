@@ -2,11 +2,11 @@
 
 mod assignment;
 mod beside;
+mod candidate;
 mod columns;
 mod em;
 mod fingerprint;
 mod init;
-mod kmeans;
 mod merge;
 mod method;
 mod obmm;
@@ -17,8 +17,10 @@ mod online_fit;
 mod order;
 mod prior;
 pub mod projection;
+mod settings;
 mod shares;
 mod state;
+mod structure;
 
 pub use beside::ScoresBeside;
 pub use columns::{ColumnFault, find_column_faults};
@@ -32,11 +34,18 @@ pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings};
 pub use odmm::{OdmmSettings, ShardState, ShardedState};
 pub use oem::OemSettings;
-pub use online_fit::{FitSettings, OnlineFit, check_enough_rows, fit};
+pub use online_fit::{OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
+pub use settings::FitSettings;
+pub(crate) use shares::close_merged;
 pub use shares::{CommonGround, ShardFindings, WarmUp};
-pub use state::{CandidateState, FitState, Health, LearnerState, Prequential};
+pub(crate) use state::mixture_of;
+pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
+pub use structure::{
+    Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
+    default_kept_rows,
+};
 
 use crate::dist::GaussianMixture;
 use crate::words::count;
@@ -94,6 +103,9 @@ pub enum LearnError {
         /// Rows wanted.
         wanted: u64,
     },
+    /// It was asked to stop.
+    #[error("it was stopped before it came to its end")]
+    Stopped,
     /// A saved state that does not belong to these settings.
     #[error("the saved state does not fit: {0}")]
     State(String),
@@ -116,6 +128,11 @@ pub trait OnlineLearner: Send {
     /// Rows that each shard has learned, for a learner that has shards.
     fn shard_rows(&self) -> Vec<u64> {
         Vec::new()
+    }
+
+    /// Rows that were far from every component, beyond where one row in a million of each lies, since the learner was made.
+    fn far_rows(&self) -> u64 {
+        0
     }
 
     /// The mixture as estimated now.

@@ -12,7 +12,9 @@ use super::online::{Cells, Online, Rule};
 use super::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
 };
-use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start, prior_around, prior_strength};
+use super::{
+    Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
+};
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
@@ -90,6 +92,11 @@ impl Method for ObmmSettings {
     fn begin(&self, start: &Start) -> LearnerState {
         let prior = prior_around(&start.mixture);
         LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
+    }
+
+    fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
+        let posterior = revised.posterior_after(before.and_then(LearnerState::posterior));
+        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, working: Vec::new() })
     }
 
     fn makes(state: &LearnerState) -> bool {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::merge::{MergeReport, merge};
 use super::method::foreign_state;
 use super::{
-    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Start, prior_around,
+    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Revised, Start,
+    prior_around,
 };
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::WorkingCopy;
@@ -105,6 +106,17 @@ impl Method for OdmmSettings {
     fn begin(&self, start: &Start) -> LearnerState {
         let prior = prior_around(&start.mixture);
         LearnerState::Sharded(Box::new(ShardedState::begin(prior, self, start.rows)))
+    }
+
+    fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
+        let mut state = ShardedState::begin(revised.prior.clone(), self, revised.rows);
+        if before.is_some() || state.warmup < revised.rows {
+            return None;
+        }
+        state.common = revised.posterior_after(None);
+        state.posterior = state.common.clone();
+        state.rows = revised.rows;
+        Some(LearnerState::Sharded(Box::new(state)))
     }
 
     fn makes(state: &LearnerState) -> bool {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
 use super::online::{Cells, Online, Rule};
-use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Start};
+use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
@@ -49,6 +49,17 @@ impl Method for OemSettings {
             rows: 0,
             working: Vec::new(),
         }
+    }
+
+    fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
+        let (old, start_rows, rows) = match before {
+            Some(LearnerState::Point { mixture, start_rows, rows, .. }) => {
+                (Some(mixture), *start_rows, *rows)
+            }
+            _ => (None, revised.rows, 0),
+        };
+        let mixture = revised.mixture_after(old);
+        Some(LearnerState::Point { start: mixture.clone(), start_rows, mixture, rows, working: Vec::new() })
     }
 
     fn makes(state: &LearnerState) -> bool {

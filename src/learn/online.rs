@@ -3,6 +3,7 @@
 //! What there is one of for each component stands side by side in fours, so that the scalar work of a row is done for
 //! four components at a time. Lanes beyond the last component hold numbers that do no harm, and weigh nothing.
 
+use super::structure::far_from;
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::lanes::{Four, Lanes, Quad};
@@ -97,6 +98,9 @@ pub(super) struct Online<R> {
     /// The current row, padded with zeros.
     row: Vec<Quad>,
     shares: Vec<Quad>,
+    /// Rows far from every component.
+    far: u64,
+    far_from: f64,
 }
 
 impl<R: Rule> Online<R> {
@@ -104,6 +108,8 @@ impl<R: Rule> Online<R> {
         let mut online = Online {
             row: vec![Quad::default(); Quad::needed(cells.dim)],
             shares: vec![Quad::default(); cells.fours.len()],
+            far: 0,
+            far_from: far_from(cells.dim),
             cells,
             rule,
             floor,
@@ -148,7 +154,7 @@ impl<R: Rule> Online<R> {
     /// See [`Online::step`].
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
-        let Online { cells, rule, floor, health, shares, .. } = self;
+        let Online { cells, rule, floor, health, shares, far, far_from, .. } = self;
         let (mut top, mut sum) = weigh::<A, R>(rule, shares);
         if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
             (top, sum) = weigh_by_the_largest::<A, R>(rule, shares);
@@ -156,6 +162,7 @@ impl<R: Rule> Online<R> {
         if !(top.is_finite() && sum > 0.0) {
             // So far out that its squared distance is not a number any more: nothing can be learned from it.
             health.rows_out_of_range += 1;
+            *far += 1;
             return None;
         }
         let total = rule.weights().1;
@@ -164,13 +171,18 @@ impl<R: Rule> Online<R> {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
             (A::Lanes::load(share) / all).store(share);
         }
+        let (nothing, mut nearest) = (A::Lanes::splat(0.0), A::Lanes::splat(f64::INFINITY));
         for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
             let r = A::Lanes::load(share);
+            // The distance of the component with most responsibility will do; lanes without a component have none.
+            let q = nothing.if_below(r, A::Lanes::load(&four.q), A::Lanes::splat(f64::INFINITY));
+            nearest = q.if_below(nearest, q, nearest);
             let moved = r.mul_add(A::Lanes::load(&four.q), r);
             let kept = moved.if_below(A::Lanes::splat(NEGLIGIBLE), A::Lanes::splat(0.0), r);
             let changes = rule.update::<A>(i, four, r, kept, health);
             health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
+        *far += u64::from(A::Lanes::splat(*far_from).all_at_most(nearest));
         Some((top, sum / total))
     }
 }
@@ -289,6 +301,10 @@ at_run_time! {
 impl<R: Rule> OnlineLearner for Online<R> {
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
         learn_rows(self, rows, score);
+    }
+
+    fn far_rows(&self) -> u64 {
+        self.far
     }
 
     fn estimate(&self) -> GaussianMixture {

@@ -1,103 +1,25 @@
-//! One pass over a stream: buffer the first rows, start from them, learn every row once, for one K or for several
-//! side by side.
+//! One pass over a stream: buffer the first rows, start from them, learn every row once and revise the structure, for
+//! one K or for several in parallel.
+
+use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
+use super::candidate::{Candidate, route};
 use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
+use super::structure::{BATCH, KeptRows, Reviser, Schedule, rows_of};
 use super::{
-    Algorithm, CandidateState, Fingerprint, FitState, Health, LearnError, ObmmSettings, OnlineLearner,
-    Prequential, ScoresBeside, StartRows, default_init_rows,
+    Algorithm, CandidateState, Effort, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential,
+    Reason, ScoresBeside, Structure,
 };
 use crate::dist::GaussianMixture;
+use crate::learn::fingerprint::mix_bits;
 use crate::stats::ColumnSummary;
-
-/// Settings of one pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FitSettings {
-    /// Which algorithm.
-    pub algorithm: Algorithm,
-    /// The numbers of components to learn side by side.
-    pub ks: Vec<usize>,
-    /// Seed of the start.
-    pub seed: u64,
-    /// Rows to buffer for the start; by default [`default_init_rows`] of the largest K.
-    pub init_rows: Option<usize>,
-}
-
-impl FitSettings {
-    /// oBMM with exact Bayes, for one number of components or several side by side: `FitSettings::obmm([4])`,
-    /// `FitSettings::obmm(2..=10)`. The other fields can be changed afterwards.
-    pub fn obmm(ks: impl IntoIterator<Item = usize>) -> Self {
-        FitSettings {
-            algorithm: Algorithm::Obmm(ObmmSettings::default()),
-            ks: ks.into_iter().collect(),
-            seed: 1,
-            init_rows: None,
-        }
-    }
-
-    fn check(&self) -> Result<(), LearnError> {
-        self.algorithm.check()?;
-        if self.ks.is_empty() || self.ks.contains(&0) {
-            return Err(LearnError::Setting { name: "K", must: "at least 1", value: 0.0 });
-        }
-        if self.init_rows == Some(0) {
-            return Err(LearnError::Setting { name: "init-rows", must: "at least 1", value: 0.0 });
-        }
-        Ok(())
-    }
-
-    /// Rows that the start is made from.
-    pub fn init_rows(&self, dim: usize) -> usize {
-        let largest = self.ks.iter().copied().max().unwrap_or(1);
-        self.init_rows.unwrap_or_else(|| default_init_rows(largest, dim))
-    }
-
-    /// Rows that are buffered: those of the start, and half as many again where there are several K to choose from, so that a
-    /// stream that ends soon after the start has enough to choose by.
-    pub(super) fn buffered_rows(&self, dim: usize) -> usize {
-        let start = self.init_rows(dim);
-        start.saturating_add(if self.ks.len() > 1 { start / 2 } else { 0 })
-    }
-
-    /// The start, and the rows that were buffered after it learned.
-    fn begin(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
-        let (first, rest) = self.split(buffer, dim);
-        let mut learning = self.start(first, dim)?;
-        learning.learn(rest);
-        Ok(learning)
-    }
-
-    /// Buffered rows: those of the start, and those after them.
-    fn split<'a>(&self, buffer: &'a [f64], dim: usize) -> (&'a [f64], &'a [f64]) {
-        buffer.split_at(buffer.len().min(self.init_rows(dim).saturating_mul(dim)))
-    }
-
-    /// The start of each K from the first rows, with those rows learned once each.
-    fn start(&self, buffer: &[f64], dim: usize) -> Result<Learning, LearnError> {
-        let rows = as_rows(buffer, dim);
-        let start_rows = StartRows::new(rows)?;
-        let begin = |&k: &usize| {
-            let start = start_rows.fit(k, self.seed);
-            let state = self.algorithm.begin(&start);
-            let mut learner = self.algorithm.learner(state, start.floor.clone(), Health::default())?;
-            // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
-            learner.observe_block(buffer, &mut Prequential::default());
-            Ok((start.floor, Candidate { learner, prequential: Prequential::default() }))
-        };
-        let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
-        let floor = started[0].0.clone();
-        let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-        let scores = ScoresBeside::of_stream(vec![0.0; self.ks.len()]);
-        Ok(Learning { floor, candidates, scores })
-    }
-}
 
 /// Learns a mixture from rows in memory, in one pass. Rows that come in portions are for [`OnlineFit`].
 ///
@@ -136,37 +58,16 @@ pub struct OnlineFit {
 
 enum Stage {
     Buffering(Vec<f64>),
-    Learning(Learning),
+    Learning(Box<Learning>),
 }
 
 struct Learning {
     floor: Vec<f64>,
     candidates: Vec<Candidate>,
     scores: ScoresBeside,
-}
-
-struct Candidate {
-    learner: Box<dyn OnlineLearner>,
-    prequential: Prequential,
-}
-
-impl Candidate {
-    /// Learns portions of rows; returns the sum of all scores after each.
-    fn learn_in_portions(&mut self, portions: &[&[f64]]) -> Vec<f64> {
-        let learn = |rows: &&[f64]| {
-            self.learner.observe_block(rows, &mut self.prequential);
-            self.prequential.log_likelihood
-        };
-        portions.iter().map(learn).collect()
-    }
-
-    fn state(&self) -> CandidateState {
-        CandidateState {
-            learned: self.learner.state(),
-            prequential: self.prequential,
-            health: self.learner.health(),
-        }
-    }
+    kept: KeptRows,
+    /// Rows to learn next, while they are put together.
+    staged: Vec<f64>,
 }
 
 impl OnlineFit {
@@ -204,16 +105,19 @@ impl OnlineFit {
             Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
             None => {
                 let restore = |saved: CandidateState| {
-                    let learner =
-                        settings.algorithm.learner(saved.learned, state.floor.clone(), saved.health)?;
-                    Ok(Candidate { learner, prequential: saved.prequential })
+                    Candidate::restore(&settings.algorithm, state.floor.clone(), saved)
                 };
                 let candidates: Vec<Candidate> =
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let scores = saved.unwrap_or_else(|| ScoresBeside::of_stream(totals().collect()));
-                Stage::Learning(Learning { floor: state.floor, candidates, scores })
+                let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
+                if !kept.is_sound(dim, state.rows) {
+                    return Err(LearnError::State("its kept rows are not those of the pass".into()));
+                }
+                let staged = Vec::new();
+                Stage::Learning(Box::new(Learning { floor: state.floor, candidates, scores, kept, staged }))
             }
         };
         Ok(OnlineFit {
@@ -251,13 +155,28 @@ impl OnlineFit {
         }
     }
 
-    /// Learns some rows. Refuses all of them if one has not [`OnlineFit::dim`] columns, or a number that is not finite.
+    /// Learns some rows, and revises the structure where that is due. Refuses all rows if one does not have
+    /// [`OnlineFit::dim`] columns, or has a number that is not finite.
     pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
+        let never = AtomicBool::new(false);
+        let mut from = 0;
+        loop {
+            from += self.advance(rows.slice(ndarray::s![from.., ..]))?;
+            if self.revision_due().is_some() {
+                self.revise(&never)?;
+            } else if from == rows.nrows() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Learns rows until a revision is due, and returns how many. Refuses all of them as [`OnlineFit::observe`] does.
+    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<usize, LearnError> {
         if rows.ncols() != self.dim {
             return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim });
         }
         let rows = rows.as_standard_layout();
-        let mut values = rows.as_slice().expect("standard layout is contiguous");
+        let values = rows.as_slice().expect("standard layout is contiguous");
         // Without an early end the compiler looks at several at a time.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
             let at = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
@@ -266,55 +185,136 @@ impl OnlineFit {
                 column: at % self.dim,
             });
         }
+        let mut taken = 0;
+        while taken < rows.nrows() && self.revision_due().is_none() {
+            let most = self.rows_until_due().min((rows.nrows() - taken) as u64) as usize;
+            let next = &values[taken * self.dim..(taken + most) * self.dim];
+            self.take(next);
+            taken += most;
+        }
+        Ok(taken)
+    }
+
+    /// Takes rows of which none but the last makes a revision due.
+    fn take(&mut self, values: &[f64]) {
         for row in values.chunks_exact(self.dim) {
             ColumnSummary::push_row(&mut self.columns, row);
         }
-        self.rows += rows.nrows() as u64;
         if let Some(fingerprint) = &mut self.fingerprint {
             values.chunks_exact(self.dim).for_each(|row| fingerprint.add_row(row));
         }
-        if let Stage::Buffering(buffer) = &mut self.stage {
-            let wanted = self.settings.buffered_rows(self.dim).saturating_mul(self.dim);
-            let room = wanted.saturating_sub(buffer.len());
-            let (first, rest) = values.split_at(room.min(values.len()));
-            buffer.extend_from_slice(first);
-            if first.len() < room {
-                return Ok(());
+        let before = self.rows;
+        self.rows += (values.len() / self.dim) as u64;
+        match &mut self.stage {
+            Stage::Buffering(buffer) => buffer.extend_from_slice(values),
+            Stage::Learning(learning) => learning.take(values, before),
+        }
+    }
+
+    /// Rows until a revision is due at the latest, or something has to be looked at. At least one.
+    fn rows_until_due(&self) -> u64 {
+        let until = match &self.stage {
+            Stage::Buffering(buffer) => {
+                self.settings.buffered_rows(self.dim).saturating_sub(buffer.len() / self.dim) as u64
             }
-            let of_start = as_rows(self.settings.split(buffer, self.dim).0, self.dim);
-            self.faults = find_column_faults(of_start);
-            self.start_columns = tame_summaries(of_start);
-            let learning = self.settings.begin(buffer, self.dim)?;
-            self.stage = Stage::Learning(learning);
-            values = rest;
-        }
-        if let Stage::Learning(learning) = &mut self.stage {
-            learning.learn(values);
-        }
-        Ok(())
+            Stage::Learning(learning) => {
+                let due = learning.candidates.iter().map(|c| c.schedule().rows_until_due(self.rows));
+                due.min().unwrap_or(u64::MAX).min(BATCH - self.rows % BATCH)
+            }
+        };
+        until.max(1)
     }
 
-    /// What has been learned so far: the point estimate of the K that predicts best. The pass can go on afterwards.
+    /// Why a revision is due, if one is: [`OnlineFit::revise`] has to be called before more rows are learned.
+    pub fn revision_due(&self) -> Option<Reason> {
+        match &self.stage {
+            Stage::Buffering(buffer) => {
+                let full = buffer.len() / self.dim >= self.settings.buffered_rows(self.dim);
+                full.then_some(Reason::Start)
+            }
+            Stage::Learning(learning) => {
+                learning.candidates.iter().find_map(|candidate| candidate.schedule().due(self.rows))
+            }
+        }
+    }
+
+    /// Makes the start, or revises the structure. Where `stop` is set meanwhile, it ends soon and changes nothing; then
+    /// it is due still. Returns whether it came to its end.
+    pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
+        let seed = self.revision_seed();
+        match &mut self.stage {
+            Stage::Buffering(buffer) => {
+                let of_start = rows_of(self.settings.split(buffer, self.dim).0, self.dim);
+                let faults = find_column_faults(of_start);
+                let start_columns = tame_summaries(of_start);
+                let Some(learning) = begin(&self.settings, buffer, self.dim, self.settings.effort, stop)?
+                else {
+                    return Ok(false);
+                };
+                (self.faults, self.start_columns) = (faults, start_columns);
+                self.stage = Stage::Learning(Box::new(learning));
+                Ok(true)
+            }
+            Stage::Learning(learning) => learning.revise(&self.settings, self.rows, seed, stop),
+        }
+    }
+
+    /// Random choices of a revision follow from the seed and the number of rows.
+    fn revision_seed(&self) -> u64 {
+        mix_bits(self.settings.seed ^ mix_bits(self.rows))
+    }
+
+    /// What has been learned: the point estimate of the K that predicts best, as [`OnlineFit::finish`] gives it. The pass
+    /// can be continued afterwards.
     pub fn mixture(&self) -> Result<GaussianMixture, LearnError> {
-        Ok(self.state()?.mixture())
+        Ok(self.finish(&AtomicBool::new(false))?.mixture())
     }
 
-    /// All there is to know to go on later; also the result of the pass.
+    /// All that is needed to resume later, as it is now.
     pub fn state(&self) -> Result<FitState, LearnError> {
+        match &self.stage {
+            Stage::Learning(learning) => Ok(self.state_of(learning, None)),
+            // Rows that are still buffered are all that matters; the mixture is provisional.
+            Stage::Buffering(buffer) => self.state_of_buffer(buffer, Effort::Fast, &AtomicBool::new(false)),
+        }
+    }
+
+    /// The state at the end of the stream, with a last revision and all rows learned, on a copy: resuming from it is
+    /// the same as never having stopped. Where `stop` is set meanwhile, the last revision ends early.
+    pub fn finish(&self, stop: &AtomicBool) -> Result<FitState, LearnError> {
+        let learning = match &self.stage {
+            Stage::Learning(learning) => learning,
+            Stage::Buffering(buffer) => {
+                let mut state = self.state_of_buffer(buffer, self.settings.effort, stop)?;
+                if let Some(scored) = self.learn_by_halves(buffer)? {
+                    for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
+                        candidate.prequential = scored.prequential;
+                    }
+                    state.scores = scored.scores;
+                }
+                return Ok(state);
+            }
+        };
+        let mut state = self.state_of(learning, None);
+        state.candidates = learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?;
+        Ok(state)
+    }
+
+    fn state_of_buffer(
+        &self,
+        buffer: &[f64],
+        effort: Effort,
+        stop: &AtomicBool,
+    ) -> Result<FitState, LearnError> {
         if self.rows == 0 {
             return Err(LearnError::TooFewRows { k: self.settings.ks[0], rows: 0 });
         }
-        let (learning, pending) = match &self.stage {
-            Stage::Learning(learning) => return Ok(self.state_of(learning, None)),
-            Stage::Buffering(buffer) => (self.settings.begin(buffer, self.dim)?, buffer),
-        };
-        let mut state = self.state_of(&learning, Some(pending.clone()));
-        if let Some(scored) = self.learn_by_halves(pending)? {
-            for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
-                candidate.prequential = scored.prequential;
-            }
-            state.scores = scored.scores;
-        }
+        // Nothing is held back from a stream that ends here.
+        let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
+        let learning = begin(&settings, buffer, self.dim, effort, stop)?;
+        let learning = learning.ok_or(LearnError::Stopped)?;
+        let mut state = self.state_of(&learning, Some(buffer.to_vec()));
+        state.kept = None;
         Ok(state)
     }
 
@@ -327,6 +327,7 @@ impl OnlineFit {
             candidates: learning.candidates.iter().map(Candidate::state).collect(),
             fingerprint: self.fingerprint,
             scores: learning.scores.clone(),
+            kept: Some(learning.kept.clone()),
         }
     }
 
@@ -342,7 +343,12 @@ impl OnlineFit {
         let rows = |chosen: &[usize]| -> Vec<f64> {
             chosen.iter().flat_map(|i| &buffer[i * self.dim..(i + 1) * self.dim]).copied().collect()
         };
-        let mut learning = self.settings.start(&rows(first), self.dim)?;
+        let settings =
+            FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
+        let never = AtomicBool::new(false);
+        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort, &never)? else {
+            return Ok(None);
+        };
         learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
         learning.learn(&rows(second));
         Ok(Some(learning))
@@ -352,7 +358,7 @@ impl OnlineFit {
     pub fn start_shifts(&self) -> Vec<ColumnShift> {
         match &self.stage {
             Stage::Buffering(buffer) => {
-                let of_start = as_rows(self.settings.split(buffer, self.dim).0, self.dim);
+                let of_start = rows_of(self.settings.split(buffer, self.dim).0, self.dim);
                 find_shifts(&tame_summaries(of_start), &self.columns)
             }
             Stage::Learning(_) => find_shifts(&self.start_columns, &self.columns),
@@ -362,13 +368,131 @@ impl OnlineFit {
     /// Constant and collinear columns among the rows that the start is made from.
     pub fn column_faults(&self) -> Vec<ColumnFault> {
         match &self.stage {
-            Stage::Buffering(buffer) if !buffer.is_empty() => find_column_faults(as_rows(buffer, self.dim)),
+            Stage::Buffering(buffer) if !buffer.is_empty() => find_column_faults(rows_of(buffer, self.dim)),
             _ => self.faults.clone(),
         }
     }
 }
 
+/// The start of each K from the first rows. Rows that were buffered after them are learned too. `None` where `stop`
+/// was set meanwhile.
+fn begin(
+    settings: &FitSettings,
+    buffer: &[f64],
+    dim: usize,
+    effort: Effort,
+    stop: &AtomicBool,
+) -> Result<Option<Learning>, LearnError> {
+    let (first, rest) = settings.split(buffer, dim);
+    let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
+    let most = settings.kept_rows(dim);
+    let mut kept = KeptRows::new(settings.seed, most, most > 0);
+    let mut learned = Vec::with_capacity(first.len());
+    route(&mut kept, first, dim, &mut learned);
+    let reviser = Reviser::on_all(rows_of(&learned, dim), effort, settings.seed, stop)?;
+    let rows = (learned.len() / dim) as u64;
+    let begin = |&k: &usize| {
+        let (revised, start) = reviser.start(k);
+        let (state, again) = match settings.algorithm.revise(None, &revised) {
+            Some(state) => (state, false),
+            None => (settings.algorithm.begin(&start), true),
+        };
+        let mut learner = settings.algorithm.learner(state, start.floor.clone(), Health::default())?;
+        if again {
+            // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
+            learner.observe_block(&learned, &mut Prequential::default());
+        }
+        let schedule = match (k, most, shards) {
+            (1, ..) | (_, 0, _) => Schedule::never(),
+            (_, _, true) => Schedule::at_end_only(),
+            _ => Schedule::after_start(rows),
+        };
+        Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule))))
+    };
+    let started: Vec<_> = settings.ks.iter().map(begin).collect::<Result<_, LearnError>>()?;
+    if reviser.is_stopped() {
+        return Ok(None);
+    }
+    let floor = started[0].0.clone();
+    let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
+    let scores = ScoresBeside::of_stream(vec![0.0; settings.ks.len()]);
+    let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
+    learning.take(rest, (first.len() / dim) as u64);
+    Ok(Some(learning))
+}
+
 impl Learning {
+    /// Takes rows of the stream, of which `before` were seen before.
+    fn take(&mut self, values: &[f64], before: u64) {
+        let dim = self.floor.len();
+        let mut rows = before;
+        let mut values = values;
+        while !values.is_empty() {
+            let most = ((BATCH - rows % BATCH) as usize).saturating_mul(dim).min(values.len());
+            let (now, rest) = values.split_at(most);
+            rows += (now.len() / dim) as u64;
+            let mut staged = std::mem::take(&mut self.staged);
+            staged.clear();
+            route(&mut self.kept, now, dim, &mut staged);
+            self.learn(&staged);
+            self.staged = staged;
+            for candidate in &mut self.candidates {
+                candidate.watch(rows, rows.is_multiple_of(BATCH));
+            }
+            values = rest;
+        }
+    }
+
+    /// Revises the candidates that are due. Returns whether that came to its end.
+    fn revise(
+        &mut self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<bool, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let reviser = if kept.may_revise() {
+            Some(Reviser::new(kept, floor.len(), settings.effort, seed, stop)?)
+        } else {
+            None
+        };
+        for candidate in candidates {
+            let Some(reason) = candidate.schedule().due(rows) else { continue };
+            match &reviser {
+                Some(reviser) => {
+                    candidate.revise(&settings.algorithm, floor, kept, reviser, (rows, reason))?;
+                    if reviser.is_stopped() {
+                        return Ok(false);
+                    }
+                }
+                None => candidate.postpone(rows),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Each candidate at the end of the stream.
+    fn finish(
+        &self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Vec<CandidateState>, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
+        let reviser = if wanted && kept.may_revise() {
+            Some(Reviser::new(kept, floor.len(), settings.effort, seed, stop)?)
+        } else {
+            None
+        };
+        candidates
+            .iter()
+            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_ref(), rows))
+            .collect()
+    }
+
     fn learn(&mut self, values: &[f64]) {
         if values.is_empty() {
             return;
@@ -382,14 +506,10 @@ impl Learning {
         let sharded = !self.candidates[0].learner.shard_rows().is_empty();
         let portions: Vec<&[f64]> =
             if sharded { vec![values] } else { self.scores.cut(values, dim).collect() };
-        let learn = |candidate: &mut Candidate| candidate.learn_in_portions(&portions);
+        let learn = |candidate: &mut Candidate| candidate.learn(&portions);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
         for (i, portion) in portions.iter().enumerate() {
             self.scores.note(portion.len() / dim, totals.iter().map(|totals| totals[i]), sharded);
         }
     }
-}
-
-fn as_rows(values: &[f64], dim: usize) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((values.len() / dim, dim), values).expect("the buffer holds whole rows")
 }

@@ -5,14 +5,17 @@
 //! the shards. Both can be sent as text without loss, and nothing here asks who learned which shard where, so the
 //! same shares give the same bits.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::{Deserialize, Serialize};
 
 use super::merge::merge;
 use super::method::foreign_state;
 use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
+use super::structure::Schedule;
 use super::{
-    Algorithm, CandidateState, FitSettings, FitState, Health, LearnError, LearnerState, OnlineFit,
-    Prequential, ScoresBeside,
+    Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
+    Prequential, ScoresBeside, Structure,
 };
 use crate::dist::Posterior;
 use crate::stats::ColumnSummary;
@@ -50,6 +53,7 @@ pub struct ShardFindings {
     columns: Vec<ColumnSummary>,
     /// One for each K.
     candidates: Vec<ShardCandidate>,
+    kept: Option<KeptRows>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,6 +104,7 @@ impl WarmUp {
             };
             let ShardedState { prior, common, common_health, warmup, rows, shards, .. } =
                 warmed.as_ref().clone();
+            candidate.structure = None;
             let begun = shards.into_iter().next();
             let ShardState { posterior, health, working } =
                 begun.unwrap_or_else(|| shard_state(common.clone(), Health::default()));
@@ -132,7 +137,7 @@ impl CommonGround {
 
     fn new_shard(&self) -> FitState {
         let common = self.candidates.iter().map(|candidate| candidate.common.clone());
-        FitState::of_new_shard(self.floor.clone(), common)
+        FitState::of_new_shard(&self.settings, self.floor.clone(), common)
     }
 
     /// The pass of a further shard over its share.
@@ -145,7 +150,7 @@ impl CommonGround {
         // A share may be empty; then the shard has found what it began from.
         let state = if pass.rows() == 0 { self.new_shard() } else { pass.state()? };
         let candidates = state.candidates.into_iter().map(shard_candidate).collect::<Result<_, _>>()?;
-        Ok(ShardFindings { rows: state.rows, columns: state.columns, candidates })
+        Ok(ShardFindings { rows: state.rows, columns: state.columns, candidates, kept: state.kept })
     }
 
     /// The state of the whole run: the shards' posteriors merged in their order.
@@ -162,7 +167,9 @@ impl CommonGround {
             columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.joined(own));
         }
         let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
-        Ok(FitState {
+        let kept: Option<Vec<&KeptRows>> = findings.iter().map(|found| found.kept.as_ref()).collect();
+        let kept = kept.and_then(|kept| KeptRows::joined(&kept, self.floor.len()));
+        let state = FitState {
             rows,
             columns,
             floor: self.floor.clone(),
@@ -170,7 +177,9 @@ impl CommonGround {
             candidates,
             fingerprint: None,
             scores: ScoresBeside::default(),
-        })
+            kept,
+        };
+        close_merged(self.settings.clone(), state)
     }
 
     fn gather_candidate(&self, nth: usize, findings: &[ShardFindings], rows: u64) -> CandidateState {
@@ -192,8 +201,18 @@ impl CommonGround {
             posterior,
             merged,
         }));
-        CandidateState { learned, prequential, health }
+        CandidateState { learned, prequential, health, structure: None }
     }
+}
+
+/// Revises the mixture of merged shards on the rows that they kept.
+pub(crate) fn close_merged(settings: FitSettings, mut state: FitState) -> Result<FitState, LearnError> {
+    for candidate in &mut state.candidates {
+        let k = candidate.learned.k();
+        let schedule = if k > 1 { Schedule::at_end_only() } else { Schedule::never() };
+        candidate.structure = Some(Structure::new(k, schedule));
+    }
+    OnlineFit::restore(settings, state)?.finish(&AtomicBool::new(false))
 }
 
 /// Without working copies, which would double every message and are made anew where they are wanted.
@@ -202,7 +221,7 @@ fn shard_state(posterior: Posterior, health: Health) -> ShardState {
 }
 
 fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
-    let CandidateState { learned, prequential, health } = candidate;
+    let CandidateState { learned, prequential, health, .. } = candidate;
     match learned {
         LearnerState::Bayes { posterior, .. } => {
             Ok(ShardCandidate { shard: shard_state(posterior, health), prequential })
@@ -227,7 +246,7 @@ mod tests {
 
     fn settings(warmup: Option<u64>) -> FitSettings {
         let odmm = OdmmSettings { obmm: ObmmSettings::default(), shards: 3, warmup };
-        FitSettings { algorithm: Algorithm::Odmm(odmm), ks: vec![1, 2], seed: 1, init_rows: Some(100) }
+        FitSettings { init_rows: Some(100), ..FitSettings::new(Algorithm::Odmm(odmm), [1, 2]) }
     }
 
     fn learn(warmup: Option<u64>, by_message: bool) -> FitState {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
-use super::{Fingerprint, ScoresBeside, ShardedState};
+use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
+use super::{Fingerprint, FitSettings, ScoresBeside, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
 use crate::stats::ColumnSummary;
@@ -206,6 +207,117 @@ pub struct CandidateState {
     pub prequential: Prequential,
     /// What had to be guarded.
     pub health: Health,
+    /// Its structure; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
+}
+
+impl CandidateState {
+    /// The mixture as estimated at the end of the stream, or so far.
+    pub fn mixture(&self) -> GaussianMixture {
+        mixture_of(&self.learned, self.structure.as_ref())
+    }
+}
+
+/// The finished mixture where there is one, else the mixture as learned so far.
+pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
+    match structure.and_then(|structure| structure.finished.as_ref()) {
+        Some(finished) => finished.estimate.mixture(),
+        None => learned.estimate(),
+    }
+}
+
+/// The structure of one K: identifiers of its components, when it is revised, and what revisions did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Structure {
+    /// Of the components, in their order.
+    pub identifiers: Identifiers,
+    pub(crate) schedule: Schedule,
+    /// The latest revisions, the oldest first.
+    pub history: Vec<RevisionRecord>,
+    /// What the end of the stream made of it. A pass that resumes starts from what was learned before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Finished>,
+}
+
+/// Revisions that a structure remembers.
+const MOST_HISTORY: usize = 500;
+
+impl Structure {
+    pub(super) fn new(k: usize, schedule: Schedule) -> Self {
+        Structure { identifiers: Identifiers::new(k), schedule, history: Vec::new(), finished: None }
+    }
+
+    pub(super) fn log(&mut self, record: RevisionRecord) {
+        if self.history.len() == MOST_HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push(record);
+    }
+
+    /// All revisions, the closing one included.
+    pub fn revisions(&self) -> impl Iterator<Item = &RevisionRecord> {
+        self.history.iter().chain(self.finished.as_ref().and_then(|finished| finished.closing.as_ref()))
+    }
+
+    /// Whether it is that of `k` components after `rows` rows.
+    pub(crate) fn is_sound(&self, k: usize, dim: usize, rows: u64) -> bool {
+        let finished = self.finished.as_ref().is_none_or(|finished| {
+            let mixture = finished.estimate.mixture();
+            mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
+        });
+        finished && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+    }
+}
+
+/// A mixture at the end of a stream: after the closing revision, with the validation rows learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finished {
+    /// What was learned.
+    pub estimate: Estimate,
+    /// Of its components, in their order.
+    pub identifiers: Identifiers,
+    /// The closing revision, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<RevisionRecord>,
+}
+
+/// What a learner came to, to score with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimate {
+    /// A posterior.
+    Posterior(Posterior),
+    /// A point estimate.
+    Mixture(GaussianMixture),
+}
+
+impl Estimate {
+    pub(super) fn of(learned: LearnerState) -> Self {
+        match learned {
+            LearnerState::Point { mixture, .. } => Estimate::Mixture(mixture),
+            LearnerState::Bayes { posterior, .. } => Estimate::Posterior(posterior),
+            LearnerState::Sharded(state) => Estimate::Posterior(state.posterior),
+        }
+    }
+
+    /// The mixture as estimated.
+    pub fn mixture(&self) -> GaussianMixture {
+        match self {
+            Estimate::Posterior(posterior) => posterior.point_estimate(),
+            Estimate::Mixture(mixture) => mixture.clone(),
+        }
+    }
+
+    /// The posterior, where there is one.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self {
+            Estimate::Posterior(posterior) => Some(posterior),
+            Estimate::Mixture(_) => None,
+        }
+    }
 }
 
 /// A pass, as it can be saved and gone on with.
@@ -226,15 +338,23 @@ pub struct FitState {
     /// The prequential scores of several K beside one another; of shards, only those of the rows since the pass was begun or
     /// gone on with, for it is not saved.
     pub scores: ScoresBeside,
+    /// Rows kept for revisions, where the pass keeps any.
+    pub kept: Option<KeptRows>,
 }
 
 impl FitState {
-    /// A shard before its first row: what it begins from, one posterior for each K.
-    pub(crate) fn of_new_shard(floor: Vec<f64>, common: impl IntoIterator<Item = Posterior>) -> Self {
+    /// A shard before its first row: what it begins from, one posterior for each K. It keeps the structure of that.
+    pub(crate) fn of_new_shard(
+        settings: &FitSettings,
+        floor: Vec<f64>,
+        common: impl IntoIterator<Item = Posterior>,
+    ) -> Self {
+        let kept = KeptRows::new(settings.seed, settings.kept_rows(floor.len()), false);
         let begin = |prior: Posterior| CandidateState {
             learned: LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() },
             prequential: Prequential::default(),
             health: Health::default(),
+            structure: None,
         };
         FitState {
             rows: 0,
@@ -244,6 +364,7 @@ impl FitState {
             candidates: common.into_iter().map(begin).collect(),
             fingerprint: None,
             scores: ScoresBeside::default(),
+            kept: Some(kept),
         }
     }
 
@@ -255,6 +376,6 @@ impl FitState {
 
     /// The mixture of that K.
     pub fn mixture(&self) -> GaussianMixture {
-        self.candidates[self.best()].learned.estimate()
+        self.candidates[self.best()].mixture()
     }
 }

@@ -12,12 +12,14 @@ pub const BLOCK: usize = 128;
 /// Rows whose sums a kernel holds in registers.
 const TILE: usize = 16;
 
-/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros.
+/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros. Each row has
+/// a weight, 1 unless others are given.
 #[derive(Debug, Clone)]
 pub struct RowBlocks {
     dim: usize,
     rows: usize,
     values: Vec<f64>,
+    weights: Vec<f64>,
 }
 
 impl RowBlocks {
@@ -35,12 +37,51 @@ impl RowBlocks {
                 here.enumerate().for_each(|(r, place)| *place = value(b * BLOCK + r, j));
             }
         }
-        RowBlocks { dim, rows, values }
+        let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
+        weights[..rows].fill(1.0);
+        RowBlocks { dim, rows, values, weights }
+    }
+
+    /// The same rows, of which the `i`-th counts `weight(i)` times.
+    pub fn with_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
+        self.weights[..self.rows].iter_mut().enumerate().for_each(|(i, to)| *to = weight(i));
+        self
+    }
+
+    /// The weights of the rows of block `i`, 0 where it is not filled.
+    pub fn weights(&self, i: usize) -> &[f64] {
+        &self.weights[i * BLOCK..(i + 1) * BLOCK]
+    }
+
+    /// The weight of row `i`.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights[i]
+    }
+
+    /// The sum of all weights.
+    pub fn total_weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// Replaces each row `v` by `Av`, `A` lower triangular.
+    pub fn multiply_lower(&mut self, lower: &ndarray::Array2<f64>) {
+        let mut out = vec![0.0; self.dim * BLOCK];
+        for block in self.values.chunks_exact_mut(self.dim * BLOCK) {
+            out.fill(0.0);
+            for (i, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+                for (l, column) in block.chunks_exact(BLOCK).enumerate().take(i + 1) {
+                    let coefficient = lower[(i, l)];
+                    out.iter_mut().zip(column).for_each(|(sum, value)| *sum += coefficient * value);
+                }
+            }
+            block.copy_from_slice(&out);
+        }
     }
 
     /// Every `step`-th row.
     pub fn thinned(&self, step: usize) -> Self {
         RowBlocks::from_fn(self.rows.div_ceil(step), self.dim, |i, j| self.value(i * step, j))
+            .with_weights(|i| self.weight(i * step))
     }
 
     /// Column `j` of row `i`.
@@ -56,6 +97,17 @@ impl RowBlocks {
     /// How many rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// How many blocks.
+    pub fn blocks(&self) -> usize {
+        self.rows.div_ceil(BLOCK)
+    }
+
+    /// Block `i`, with the number of rows in it.
+    pub fn block(&self, i: usize) -> (&[f64], usize) {
+        let size = self.dim * BLOCK;
+        (&self.values[i * size..(i + 1) * size], BLOCK.min(self.rows - i * BLOCK))
     }
 
     /// Each block, with the number of rows in it.
@@ -80,6 +132,19 @@ impl Moments {
     /// Of no rows.
     pub fn new(dim: usize) -> Self {
         Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim * dim] }
+    }
+
+    /// Multiplies all weights.
+    pub fn scale_by(&mut self, c: f64) {
+        self.count *= c;
+        self.first.iter_mut().chain(&mut self.second).for_each(|sum| *sum *= c);
+    }
+
+    /// Adds the sums of other rows about the same origin.
+    pub fn join(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.first.iter_mut().zip(&other.first).for_each(|(sum, other)| *sum += other);
+        self.second.iter_mut().zip(&other.second).for_each(|(sum, other)| *sum += other);
     }
 
     /// Adds a block of rows with these weights.

@@ -12,8 +12,11 @@ use crate::learn::LearnerState;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Versions differ in the working copies of the components' matrices: 1 has none, and those of 2 are left aside.
-pub const VERSION: u32 = 3;
+/// Version 1 has no working copies of the components' matrices, and those of version 2 are not used. Version 4 adds the
+/// structure and the kept rows.
+pub const VERSION: u32 = 4;
+/// The first version whose working copies are used.
+const WORKING_COPIES: u32 = 3;
 /// What the file says that it is.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 /// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
@@ -97,7 +100,7 @@ impl Model {
             return Err(ModelError::LaterVersion(heading.version));
         }
         // The checks with the more telling words come first.
-        let mut model: Model = if heading.version < VERSION {
+        let mut model: Model = if heading.version < WORKING_COPIES {
             let mut value = serde_json::from_slice(&text)?;
             remove_working_copies(&mut value);
             serde_json::from_value(value)?
@@ -110,6 +113,24 @@ impl Model {
             Some(digits) if expected_digits(&text).as_ref() == Some(&digits) => Ok((model, Seal::Intact)),
             Some(_) => Err(ModelError::Checksum),
         }
+    }
+
+    fn check_structure(&self) -> Result<(), ModelError> {
+        let dim = self.columns.len();
+        let own = (&self.learned, &self.structure);
+        for (learned, structure) in
+            std::iter::once(own).chain(self.rivals.iter().map(|rival| (&rival.learned, &rival.structure)))
+        {
+            if structure.as_ref().is_some_and(|structure| !structure.is_sound(learned.k(), dim, self.rows)) {
+                return Err(ModelError::Inconsistent("its structure is not that of its components".into()));
+            }
+        }
+        if self.kept.as_ref().is_some_and(|kept| !kept.is_sound(dim, self.rows)) {
+            return Err(ModelError::Inconsistent(
+                "the rows that it keeps are not those of its columns".into(),
+            ));
+        }
+        Ok(())
     }
 
     /// What the parts' own checks cannot see: that they fit together.
@@ -138,6 +159,7 @@ impl Model {
                 ));
             }
         }
+        self.check_structure()?;
         if let Some(algorithm) = self.algorithm.online() {
             algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
         }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, Health, LearnerState, MergeReport, Prequential, align,
-    merge, permute,
+    Algorithm, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport, Prequential,
+    align, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
 
@@ -149,7 +149,7 @@ impl Model {
     }
 
     fn common_prior(&self) -> Result<&Posterior, MergeError> {
-        match (&self.algorithm, self.learned.posterior()) {
+        match (&self.algorithm, self.posterior()) {
             (Recipe::Online(Algorithm::Obmm(_)), Some(posterior)) => Ok(posterior),
             _ => Err(MergeError::NotAPrior(self.algorithm.name())),
         }
@@ -170,9 +170,11 @@ impl Model {
             ks: vec![prior.k()],
             seed: self.seed,
             init_rows: self.init_rows,
+            effort: self.effort,
+            keep_rows: self.keep_rows,
         };
         let floor = self.columns.iter().map(|column| column.floor).collect();
-        let mut state = FitState::of_new_shard(floor, [prior]);
+        let mut state = FitState::of_new_shard(&settings, floor, [prior]);
         state.fingerprint = Some(Fingerprint::default());
         Ok((settings, state, lineage))
     }
@@ -207,6 +209,8 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.rivals.clear();
     model.scores = None;
     model.pending = None;
+    model.structure = None;
+    model.kept = joined_rows(prior, shards);
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));
     model.columns = merged_columns(prior, shards);
@@ -225,7 +229,23 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         numbered,
         merged: Some(report.clone()),
     });
+    close(&mut model);
     Ok(Merged { model, report, permuted })
+}
+
+/// Rows kept by the prior and the shards, in proportion to what each has learned; none where one of them kept none.
+fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
+    let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
+    let kept: Vec<&KeptRows> = all.map(|model| model.kept.as_ref()).collect::<Option<_>>()?;
+    KeptRows::joined(&kept, prior.columns.len())
+}
+
+/// Revises the merged mixture on the kept rows of all shards. What was merged stays as it is, to be resumed from or to be
+/// merged with more shards.
+fn close(model: &mut Model) {
+    let Some((settings, state)) = model.to_fit() else { return };
+    let Ok(state) = close_merged(settings, state) else { return };
+    model.structure = state.candidates.into_iter().next().and_then(|candidate| candidate.structure);
 }
 
 fn check_belonging(

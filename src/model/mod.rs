@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, EmSettings, Fingerprint, FitSettings, FitState, Health, LearnerState,
-    Prequential, ScoresBeside, variance_floor,
+    Algorithm, CandidateState, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health, KeptRows,
+    LearnerState, Prequential, ScoresBeside, Structure, mixture_of, variance_floor,
 };
 use crate::stats::ColumnSummary;
 
@@ -48,7 +48,7 @@ impl Recipe {
     pub fn describe(&self) -> String {
         match self {
             Recipe::Online(algorithm) => algorithm.describe(),
-            Recipe::Em(settings) => format!("batch EM (best of {} starts)", settings.restarts),
+            Recipe::Em(_) => "batch EM".into(),
             Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
         }
     }
@@ -89,6 +89,12 @@ pub struct Model {
     /// Rows to buffer for the start, where that was set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init_rows: Option<usize>,
+    /// How much work goes into the start and into revisions.
+    #[serde(default)]
+    pub effort: Effort,
+    /// Rows to keep for revisions, where that was set by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_rows: Option<usize>,
     /// Rows seen.
     pub rows: u64,
     /// Whether the columns' names came from a header.
@@ -101,6 +107,9 @@ pub struct Model {
     pub health: Health,
     /// What was learned.
     pub learned: LearnerState,
+    /// Its structure: identifiers, revisions, and what the end of the stream made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<CandidateState>,
@@ -116,6 +125,9 @@ pub struct Model {
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
+    /// Rows of the data that are kept for revisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptRows>,
     /// Only while a file is read: writing makes a new one.
     #[serde(default, skip_serializing)]
     checksum: Option<String>,
@@ -146,7 +158,12 @@ impl Model {
     /// The model of a pass: the K with the best prequential score, and the others as its rivals.
     pub fn from_fit(settings: &FitSettings, state: FitState, columns: &ColumnNames) -> Self {
         let recipe = Recipe::Online(settings.algorithm);
-        Model { init_rows: settings.init_rows, ..Model::new(recipe, settings.seed, state, columns) }
+        Model {
+            init_rows: settings.init_rows,
+            effort: settings.effort,
+            keep_rows: settings.keep_rows,
+            ..Model::new(recipe, settings.seed, state, columns)
+        }
     }
 
     /// A model that is a mixture alone: fitted in batch, or the truth that data were drawn from.
@@ -171,9 +188,10 @@ impl Model {
             columns: summaries.to_vec(),
             floor: summaries.iter().map(variance_floor).collect(),
             pending: None,
-            candidates: vec![CandidateState { learned, prequential, health }],
+            candidates: vec![CandidateState { learned, prequential, health, structure: None }],
             fingerprint: None,
             scores: ScoresBeside::default(),
+            kept: None,
         };
         Model::new(recipe, seed, state, columns)
     }
@@ -192,6 +210,8 @@ impl Model {
             algorithm: recipe,
             seed,
             init_rows: None,
+            effort: Effort::default(),
+            keep_rows: None,
             rows: state.rows,
             named: columns.named,
             columns: described
@@ -200,11 +220,13 @@ impl Model {
             prequential: best.prequential,
             health: best.health,
             learned: best.learned,
+            structure: best.structure,
             rivals: state.candidates,
             scores,
             lineage: None,
             checkpoint: None,
             pending: state.pending,
+            kept: state.kept,
             checksum: None,
         }
     }
@@ -215,6 +237,7 @@ impl Model {
             learned: self.learned.clone(),
             prequential: self.prequential,
             health: self.health,
+            structure: self.structure.clone(),
         };
         let mut candidates = self.rivals.clone();
         candidates.push(own);
@@ -224,6 +247,8 @@ impl Model {
             ks: candidates.iter().map(|candidate| candidate.learned.k()).collect(),
             seed: self.seed,
             init_rows: self.init_rows,
+            effort: self.effort,
+            keep_rows: self.keep_rows,
         };
         let state = FitState {
             rows: self.rows,
@@ -233,6 +258,7 @@ impl Model {
             candidates,
             fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
             scores: self.scores.clone().unwrap_or_default(),
+            kept: self.kept.clone(),
         };
         Some((settings, state))
     }
@@ -247,14 +273,29 @@ impl Model {
         Some((settings, state, lineage))
     }
 
-    /// The mixture as estimated.
+    /// The mixture as estimated at the end of the stream, or so far.
     pub fn estimate(&self) -> GaussianMixture {
-        self.learned.estimate()
+        mixture_of(&self.learned, self.structure.as_ref())
+    }
+
+    /// The posterior at the end of the stream, or so far, where the model is Bayesian.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self.structure.as_ref().and_then(|structure| structure.finished.as_ref()) {
+            Some(finished) => finished.estimate.posterior(),
+            None => self.learned.posterior(),
+        }
+    }
+
+    /// The same model without rows of the data, to be shared. A pass that resumes from it does not revise the structure
+    /// until it has seen as many new rows.
+    pub fn without_rows(mut self) -> Self {
+        self.kept = self.kept.map(|kept| kept.without_rows());
+        self
     }
 
     /// The posterior predictive, where the model is Bayesian.
     pub fn predictive(&self) -> Option<StudentMixture> {
-        self.learned.posterior().map(Posterior::predictive)
+        self.posterior().map(Posterior::predictive)
     }
 
     /// How many components.

@@ -14,7 +14,7 @@ use crate::cli::ks::{Ks, parse_k};
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::Trace;
 use crate::cli::usage;
-use crate::learn::{Algorithm, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::learn::{Algorithm, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
 use crate::model::ColumnNames;
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -60,6 +60,9 @@ pub(in crate::cli) struct Args {
     pub(super) data: DataArgs,
 
     #[command(flatten)]
+    pub(super) revisions: RevisionArgs,
+
+    #[command(flatten)]
     pub(super) obmm: ObmmArgs,
 
     #[command(flatten)]
@@ -91,8 +94,45 @@ pub(in crate::cli) struct Args {
     pub(super) plot: PlotArgs,
 }
 
+/// How the structure is found and revised.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Structure")]
+pub(super) struct RevisionArgs {
+    /// How much work goes into the start and into revisions of the structure
+    ///
+    /// While rows come in, the structure of the mixture is revised on rows that are kept: components are split where that gains most and joined where that costs least. 'fast' makes the start alone, 'thorough' tries more moves.
+    #[arg(long, value_enum, default_value = "default", value_name = "EFFORT")]
+    pub(super) effort: Effort,
+
+    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    pub(super) keep_rows: Option<usize>,
+
+    /// Write the model without rows of the data, to share it
+    ///
+    /// A model file holds the rows kept for revisions, so that resuming is the same as never having stopped. Without them the file is smaller and shows no rows, and a run that resumes from it does not revise the structure until it has seen as many new rows.
+    #[arg(long, hide_short_help = true)]
+    pub(super) no_rows: bool,
+}
+
+impl ValueEnum for Effort {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Effort::Fast, Effort::Default, Effort::Thorough]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Effort::Fast => "fast".into(),
+            Effort::Default => "default".into(),
+            Effort::Thorough => "thorough".into(),
+        })
+    }
+}
+
 /// What a run that begins from a model takes from it.
-const FIXED_BY_A_MODEL: [&str; 11] = [
+const FIXED_BY_A_MODEL: [&str; 13] = [
+    "effort",
+    "keep_rows",
     "k",
     "algo",
     "seed",
@@ -291,7 +331,13 @@ impl Args {
         }
         algorithm.check().map_err(|error| usage(error.to_string()))?;
         let init_rows = self.init_rows.map(|rows| rows as usize);
-        Ok(FitSettings { algorithm, ks: self.ks(), seed: self.seed, init_rows })
+        Ok(FitSettings {
+            seed: self.seed,
+            init_rows,
+            effort: self.revisions.effort,
+            keep_rows: self.revisions.keep_rows,
+            ..FitSettings::new(algorithm, self.ks())
+        })
     }
 }
 

@@ -5,12 +5,27 @@ use rand::{Rng, RngExt};
 
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
 
-/// Which centre each row belongs to, after at most `rounds` rounds.
-pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mut R) -> Vec<usize> {
+/// Centres after at most `rounds` rounds from a k-means++ start, and the mean squared distance of the rows from them.
+pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mut R) -> (Array2<f64>, f64) {
     let mut centres = plus_plus(rows, k, rng);
     let mut labels = vec![usize::MAX; rows.rows()];
+    let mut inertia = f64::INFINITY;
     for _ in 0..rounds.max(1) {
-        if !assign(rows, &centres, &mut labels) {
+        let (moved, sum) = assign(rows, &centres, &mut labels);
+        inertia = sum / rows.rows() as f64;
+        if !moved {
+            break;
+        }
+        move_centres(rows, &labels, &mut centres);
+    }
+    (centres, inertia)
+}
+
+/// Which centre each row belongs to, after at most `rounds` rounds from given centres.
+pub(super) fn move_on(rows: &RowBlocks, mut centres: Array2<f64>, rounds: usize) -> Vec<usize> {
+    let mut labels = vec![usize::MAX; rows.rows()];
+    for _ in 0..rounds.max(1) {
+        if !assign(rows, &centres, &mut labels).0 {
             break;
         }
         move_centres(rows, &labels, &mut centres);
@@ -37,9 +52,10 @@ fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
     centres
 }
 
-/// Gives every row to the nearest centre, the first of equals. Says whether any row has changed hands.
-fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> bool {
-    let mut moved = false;
+/// Gives every row to the nearest centre, the first of equals. Returns whether any label has changed, and the sum of
+/// the squared distances.
+fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (bool, f64) {
+    let (mut moved, mut sum) = (false, 0.0);
     let mut distances = [0.0; BLOCK];
     for ((block, _), labels) in rows.iter().zip(labels.chunks_mut(BLOCK)) {
         let mut nearest = [(f64::INFINITY, 0); BLOCK];
@@ -51,12 +67,13 @@ fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> bool
                 }
             }
         }
-        for (label, (_, nearest)) in labels.iter_mut().zip(nearest) {
+        for (label, (distance, nearest)) in labels.iter_mut().zip(nearest) {
             moved |= *label != nearest;
             *label = nearest;
+            sum += distance;
         }
     }
-    moved
+    (moved, sum)
 }
 
 /// `None` where all weights are zero: every row sits on a centre already.
@@ -102,7 +119,10 @@ mod tests {
     fn separated_groups_are_found() {
         let rows = Array2::from_shape_fn((90, 2), |(i, j)| (i % 3 * 100) as f64 + ((i * 7 + j) % 5) as f64);
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        let labels = kmeans(&RowBlocks::new(rows.view()), 3, 10, &mut rng);
+        let rows = RowBlocks::new(rows.view());
+        let (centres, inertia) = kmeans(&rows, 3, 10, &mut rng);
+        let labels = move_on(&rows, centres, 1);
+        assert!(inertia < 10.0);
         assert!((0..90).all(|i| labels[i] == labels[i % 3]));
         assert!(labels[0] != labels[1] && labels[1] != labels[2] && labels[0] != labels[2]);
     }
@@ -111,6 +131,6 @@ mod tests {
     fn more_centres_than_distinct_rows_is_no_trouble() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         let rows = RowBlocks::new(Array2::zeros((2, 3)).view());
-        assert_eq!(kmeans(&rows, 5, 10, &mut rng), [0, 0]);
+        assert_eq!(move_on(&rows, kmeans(&rows, 5, 10, &mut rng).0, 1), [0, 0]);
     }
 }

@@ -1,0 +1,206 @@
+//! One K of a pass: its learner, its score, and the history of its structure.
+
+use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, rows_of};
+use super::{
+    Algorithm, CandidateState, Estimate, Finished, Health, Identifiers, LearnError, LearnerState,
+    OnlineLearner, Prequential, Structure,
+};
+use crate::dist::GaussianMixture;
+
+pub(super) struct Candidate {
+    pub learner: Box<dyn OnlineLearner>,
+    pub prequential: Prequential,
+    structure: Structure,
+    /// [`OnlineLearner::far_rows`] that the schedule has counted.
+    far: u64,
+}
+
+impl Candidate {
+    pub fn new(learner: Box<dyn OnlineLearner>, structure: Structure) -> Self {
+        Candidate { learner, prequential: Prequential::default(), structure, far: 0 }
+    }
+
+    /// From a saved state. A file without a history is one of an earlier version, or of a pass that does not revise.
+    pub fn restore(
+        algorithm: &Algorithm,
+        floor: Vec<f64>,
+        saved: CandidateState,
+    ) -> Result<Self, LearnError> {
+        let k = saved.learned.k();
+        let structure = saved.structure.unwrap_or_else(|| Structure::new(k, Schedule::never()));
+        if !structure.identifiers.is_sound(k) {
+            return Err(LearnError::State("its identifiers are not those of its components".into()));
+        }
+        let learner = algorithm.learner(saved.learned, floor, saved.health)?;
+        let structure = Structure { finished: None, ..structure };
+        Ok(Candidate { learner, prequential: saved.prequential, structure, far: 0 })
+    }
+
+    /// Learns batches of rows; returns the sum of all scores after each.
+    pub fn learn(&mut self, batches: &[&[f64]]) -> Vec<f64> {
+        let learn = |rows: &&[f64]| {
+            self.learner.observe_block(rows, &mut self.prequential);
+            self.prequential.log_likelihood
+        };
+        batches.iter().map(learn).collect()
+    }
+
+    pub fn schedule(&self) -> &Schedule {
+        &self.structure.schedule
+    }
+
+    /// Counts rows far from every component since the last call; ends a batch of them where `ends`.
+    pub fn watch(&mut self, rows: u64, ends: bool) {
+        let far = self.learner.far_rows();
+        self.structure.schedule.add_far(far - self.far);
+        self.far = far;
+        if ends {
+            self.structure.schedule.end_batch(rows);
+        }
+    }
+
+    pub fn state(&self) -> CandidateState {
+        CandidateState {
+            learned: self.learner.state(),
+            prequential: self.prequential,
+            health: self.learner.health(),
+            structure: Some(self.structure.clone()),
+        }
+    }
+
+    /// Revises the structure after `rows` rows.
+    pub fn revise(
+        &mut self,
+        algorithm: &Algorithm,
+        floor: &[f64],
+        kept: &KeptRows,
+        reviser: &Reviser,
+        (rows, reason): (u64, Reason),
+    ) -> Result<(), LearnError> {
+        let Closed { learned, identifiers, record, .. } =
+            close(algorithm, self, kept, reviser, (rows, reason))?;
+        if reviser.is_stopped() {
+            return Ok(());
+        }
+        let changed = learned.is_some();
+        if let Some(learned) = learned {
+            self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health())?;
+            self.far = 0;
+            self.structure.identifiers = identifiers;
+        }
+        self.structure.log(record);
+        self.structure.schedule.revised(rows, reason, changed);
+        Ok(())
+    }
+
+    /// Tries again later, where the kept rows do not say enough to revise by.
+    pub fn postpone(&mut self, rows: u64) {
+        self.structure.schedule.postpone(rows);
+    }
+
+    /// The state at the end of a stream of `rows` rows: with a last revision where it is due, and with the validation rows
+    /// learned, both on a copy.
+    pub fn finish(
+        &self,
+        algorithm: &Algorithm,
+        floor: &[f64],
+        kept: &KeptRows,
+        reviser: Option<&Reviser>,
+        rows: u64,
+    ) -> Result<CandidateState, LearnError> {
+        let mut state = self.state();
+        let mut closing = None;
+        let mut identifiers = self.structure.identifiers.clone();
+        let mut end = (*algorithm, None);
+        if let Some(reviser) = reviser.filter(|_| self.schedule().wants_closing(rows)) {
+            let closed = close(algorithm, self, kept, reviser, (rows, Reason::End))?;
+            closing = Some(closed.record);
+            if let Some(learned) = closed.learned {
+                identifiers = closed.identifiers;
+                end = (closed.algorithm, Some(learned));
+            }
+        }
+        if kept.validation().is_empty() && end.1.is_none() {
+            if let (Some(structure), Some(closing)) = (&mut state.structure, closing) {
+                structure.log(closing);
+            }
+            return Ok(state);
+        }
+        let learned = end.1.unwrap_or_else(|| state.learned.clone());
+        let mut copy = end.0.learner(learned, floor.to_vec(), Health::default())?;
+        copy.observe_block(kept.validation(), &mut Prequential::default());
+        let finished = Finished { estimate: Estimate::of(copy.state()), identifiers, closing };
+        if let Some(structure) = &mut state.structure {
+            structure.finished = Some(finished);
+        }
+        Ok(state)
+    }
+}
+
+/// What a revision leads to.
+struct Closed {
+    /// The algorithm that can resume from it.
+    algorithm: Algorithm,
+    /// What was learned, revised; `None` where it stays as it is.
+    learned: Option<LearnerState>,
+    identifiers: Identifiers,
+    record: RevisionRecord,
+}
+
+fn close(
+    algorithm: &Algorithm,
+    candidate: &Candidate,
+    kept: &KeptRows,
+    reviser: &Reviser,
+    (rows, reason): (u64, Reason),
+) -> Result<Closed, LearnError> {
+    let mut identifiers = candidate.structure.identifiers.clone();
+    let current = candidate.learner.estimate();
+    let revision = reviser.revise(&current, &mut identifiers);
+    let mut record =
+        RevisionRecord { rows, reason, kept: false, validation_gain: None, moves: revision.moves };
+    let algorithm = algorithm.reviser();
+    let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
+        return Ok(Closed { algorithm, learned: None, identifiers, record });
+    };
+    let before = candidate.learner.state();
+    let learned = algorithm.revise(Some(&before), &revised);
+    let after = learned.as_ref().map(LearnerState::estimate);
+    if let Some(after) = after {
+        let (gain, better) = judge(&current, &after, kept);
+        record.validation_gain = Some(gain);
+        record.kept = better;
+    }
+    Ok(Closed { algorithm, learned: learned.filter(|_| record.kept), identifiers, record })
+}
+
+/// Validation rows below which all kept rows judge.
+const LEAST_VALIDATION: usize = 20;
+
+/// What the mean log-density of the validation rows gains, and whether that is more than its standard error.
+fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, bool) {
+    let dim = before.dim();
+    let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
+    let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
+    let gains = after.score_samples(rows) - before.score_samples(rows);
+    // A row that neither explains says nothing.
+    let gains: Vec<f64> = gains.into_iter().filter(|gain| !gain.is_nan()).collect();
+    let count = gains.len().max(1) as f64;
+    // JSON has no infinities.
+    let mean = (gains.iter().sum::<f64>() / count).clamp(-1e300, 1e300);
+    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
+    (mean, mean > (variance / count).sqrt())
+}
+
+/// Routes rows of the stream: appends those to learn now to `to`, in the order in which they are learned.
+pub(super) fn route(kept: &mut KeptRows, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+    for row in rows.chunks_exact(dim) {
+        let from = to.len();
+        match kept.arrive(row, to) {
+            Arrival::Learn => to.extend_from_slice(row),
+            Arrival::Exchanged => {}
+            Arrival::HeldBack => continue,
+        }
+        kept.keep(&to[from..]);
+    }
+}

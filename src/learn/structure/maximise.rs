@@ -1,0 +1,120 @@
+//! The M step of EM, with a weak prior on the shape of each covariance.
+
+use ndarray::Array2;
+
+use super::sweep::Sums;
+use crate::dist::{Gaussian, GaussianMixture, Mixture};
+use crate::linalg::Factor;
+use crate::linalg::blocks::Moments;
+
+/// What a covariance is drawn towards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learn) enum Shape {
+    /// Nothing: maximum likelihood.
+    Free,
+    /// All components have the pooled covariance.
+    Shared,
+    /// The pooled covariance, as if it were worth this many rows.
+    Pooled(f64),
+    /// The shape of the pooled covariance with the component's own volume, as if it were worth this many rows. With the
+    /// pooled volume, narrow components become too wide.
+    OwnVolume(f64),
+}
+
+/// The mixture that the sums ask for. `old` is the mixture they were made with; `ridge` is added to each variance.
+pub(in crate::learn) fn maximise(
+    sums: &Sums,
+    old: &GaussianMixture,
+    shape: Shape,
+    ridge: f64,
+) -> GaussianMixture {
+    let dim = old.dim();
+    let pooled = match shape {
+        Shape::Free => None,
+        _ => Some(pooled_covariance(&sums.moments, dim, ridge)),
+    };
+    let pooled_log_det = match (&pooled, shape) {
+        (Some(pooled), Shape::OwnVolume(_)) => {
+            Factor::from_matrix(pooled.view()).map_or(f64::NAN, |f| f.log_det())
+        }
+        _ => f64::NAN,
+    };
+    let component = |(moments, old): (&Moments, &Gaussian)| {
+        if moments.count < EMPTY {
+            return old.clone();
+        }
+        let (mean, scatter) = mean_and_scatter(moments, old.mean());
+        let count = moments.count;
+        let covariance = match (shape, &pooled) {
+            (Shape::Shared, Some(pooled)) => pooled.clone(),
+            (Shape::Pooled(strength), Some(pooled)) => (scatter + strength * pooled) / (count + strength),
+            (Shape::OwnVolume(strength), Some(pooled)) => {
+                let log_ratio = (old.covariance().log_det() - pooled_log_det) / dim as f64;
+                // Without a volume of the pooled covariance there is nothing to be drawn towards.
+                let strength = if log_ratio.is_finite() { strength } else { 0.0 };
+                let own = if strength > 0.0 { strength * log_ratio.clamp(-600.0, 600.0).exp() } else { 0.0 };
+                (scatter + own * pooled) / (count + strength)
+            }
+            _ => scatter / count,
+        };
+        gaussian_with_ridge(mean, covariance, ridge)
+    };
+    let components = sums.moments.iter().zip(old.components()).map(component).collect();
+    // An empty component keeps a trace of weight, so that its logarithm stays finite.
+    mixture_of_counts(sums.moments.iter().map(|moments| moments.count.max(EMPTY)).collect(), components)
+}
+
+/// A component with fewer rows than this keeps its place and shape.
+const EMPTY: f64 = 1e-10;
+
+fn pooled_covariance(moments: &[Moments], dim: usize, ridge: f64) -> Array2<f64> {
+    let origin = vec![0.0; dim];
+    let mut pooled = Array2::zeros((dim, dim));
+    let mut count = 0.0;
+    for moments in moments.iter().filter(|moments| moments.count >= EMPTY) {
+        pooled += &mean_and_scatter(moments, &origin).1;
+        count += moments.count;
+    }
+    pooled /= f64::max(count, EMPTY);
+    pooled.diag_mut().iter_mut().for_each(|value| *value += ridge);
+    pooled
+}
+
+/// The mean of some rows and their scatter about it, from their moments about `origin`.
+pub(in crate::learn) fn mean_and_scatter(moments: &Moments, origin: &[f64]) -> (Vec<f64>, Array2<f64>) {
+    let dim = origin.len();
+    let shift: Vec<f64> = moments.first.iter().map(|sum| sum / moments.count).collect();
+    let scatter = Array2::from_shape_fn((dim, dim), |(i, l)| {
+        let second = if l <= i { moments.second[i * dim + l] } else { moments.second[l * dim + i] };
+        second - moments.count * shift[i] * shift[l]
+    });
+    let mean = origin.iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
+    (mean, scatter)
+}
+
+pub(super) fn mixture_of_counts(counts: Vec<f64>, components: Vec<Gaussian>) -> GaussianMixture {
+    let total: f64 = counts.iter().sum();
+    let weights = counts.iter().map(|count| count / total).collect();
+    Mixture::new(weights, components).expect("one weight for each component")
+}
+
+/// A Gaussian whose covariance may be singular before the ridge is added; rounding may need more of it.
+pub(super) fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, ridge: f64) -> Gaussian {
+    let mut add = 1.0;
+    loop {
+        covariance.diag_mut().iter_mut().for_each(|value| *value += add * ridge);
+        if let Ok(factor) = Factor::from_matrix(covariance.view()) {
+            return Gaussian::new(mean, factor).expect("finite rows have finite means");
+        }
+        // Far outliers make entries so large that rounding hides the ridge: raise the diagonal with them, and in the
+        // end keep the diagonal alone.
+        let trace = covariance.diag().sum();
+        add = if add == 1.0 { trace.max(1.0) * 1e-10 / ridge.max(f64::MIN_POSITIVE) } else { add * 100.0 };
+        if !(add < 1e250) {
+            let deviations: Vec<f64> =
+                covariance.diag().iter().map(|v| v.clamp(1e-200, 1e200).sqrt()).collect();
+            let factor = Factor::from_standard_deviations(&deviations).expect("clamped above zero");
+            return Gaussian::new(mean, factor).expect("finite rows have finite means");
+        }
+    }
+}

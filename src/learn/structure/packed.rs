@@ -1,0 +1,53 @@
+//! Doubles in a JSON string: base64 of their little-endian bytes, exact and compact.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::ser::Serializer;
+
+pub(super) fn serialize<S: Serializer>(values: &Arc<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
+    // Whole groups of three doubles, so that the parts can be joined.
+    const PART: usize = 3 * 1024;
+    let mut text = String::with_capacity(values.len() * 8 / 3 * 4 + 8);
+    let mut bytes = Vec::with_capacity(PART * 8);
+    for part in values.chunks(PART) {
+        bytes.clear();
+        part.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+        STANDARD.encode_string(&bytes, &mut text);
+    }
+    serializer.serialize_str(&text)
+}
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<f64>>, D::Error> {
+    struct Packed;
+
+    impl Visitor<'_> for Packed {
+        type Value = Arc<Vec<f64>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("base64 of little-endian doubles")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+            // Whole groups of three doubles.
+            const PART: usize = 4 * 8 * 1024;
+            let mut values = Vec::with_capacity(text.len() / 4 * 3 / 8);
+            let mut bytes = Vec::with_capacity(PART);
+            for part in text.as_bytes().chunks(PART) {
+                bytes.clear();
+                STANDARD.decode_vec(part, &mut bytes).map_err(E::custom)?;
+                if !bytes.len().is_multiple_of(8) {
+                    return Err(E::custom("the doubles are not whole"));
+                }
+                let whole = bytes.chunks_exact(8);
+                values.extend(whole.map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))));
+            }
+            Ok(Arc::new(values))
+        }
+    }
+
+    deserializer.deserialize_str(Packed)
+}

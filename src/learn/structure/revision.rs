@@ -1,0 +1,241 @@
+//! One revision of a mixture, and the posterior that follows from it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ndarray::ArrayView2;
+
+use super::history::{Identifiers, Move};
+use super::kept::KeptRows;
+use super::maximise::mean_and_scatter;
+use super::scaled::ScaledRows;
+use super::search::{Found, Search};
+use super::sweep::{Assigned, sweep};
+use super::{Effort, RIDGE, find_structure};
+use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::prior::{prior_around, prior_strength};
+use crate::learn::{LearnError, Start};
+use crate::linalg::Factor;
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+use crate::stats::ColumnSummary;
+
+/// What a revision came to.
+#[derive(Debug, Clone)]
+pub struct Revised {
+    /// The prior around the revised mixture.
+    pub(in crate::learn) prior: Posterior,
+    /// The posterior of the rows under the revised mixture's responsibilities.
+    pub(in crate::learn) posterior: Posterior,
+    /// Components that the revision left alone; they keep what they have learned from the whole stream.
+    pub(in crate::learn) kept: Vec<bool>,
+    /// Learned rows that the posterior stands for.
+    pub(in crate::learn) rows: u64,
+}
+
+impl Revised {
+    /// The posterior, in which components that were left alone are as in `before`.
+    pub(in crate::learn) fn posterior_after(&self, before: Option<&Posterior>) -> Posterior {
+        let Some(before) = before else { return self.posterior.clone() };
+        let pick = |j: usize| if self.kept[j] { before } else { &self.posterior };
+        let k = self.posterior.k();
+        let a = (0..k).map(|j| pick(j).weights().concentrations()[j]).collect();
+        let components = (0..k).map(|j| pick(j).components()[j].clone()).collect();
+        Posterior::new(Dirichlet::new(a).expect("both are positive"), components)
+            .expect("one component for each weight")
+    }
+
+    /// The point estimate, in which components that were left alone are as in `before`.
+    pub(in crate::learn) fn mixture_after(&self, before: Option<&GaussianMixture>) -> GaussianMixture {
+        let revised = self.posterior.point_estimate();
+        let Some(before) = before else { return revised };
+        let pick = |j: usize| if self.kept[j] { before } else { &revised };
+        let total: f64 = (0..revised.k()).map(|j| pick(j).weights()[j]).sum();
+        let weights = (0..revised.k()).map(|j| pick(j).weights()[j] / total).collect();
+        let components = (0..revised.k()).map(|j| pick(j).components()[j].clone()).collect();
+        GaussianMixture::new(weights, components).expect("one weight for each component")
+    }
+}
+
+/// A revision: what it came to, and how.
+pub(in crate::learn) struct Revision {
+    /// `None` where nothing worth a change was found.
+    pub revised: Option<Revised>,
+    pub moves: Vec<Move>,
+}
+
+/// Rows to revise mixtures on, ready for any number of them.
+pub(in crate::learn) struct Reviser<'a> {
+    rows: ScaledRows,
+    /// Learned rows that these are all or a sample of.
+    learned: u64,
+    /// Whether they are all.
+    complete: bool,
+    effort: Effort,
+    seed: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Reviser<'a> {
+    /// On the kept rows of a pass.
+    pub fn new(
+        kept: &KeptRows,
+        dim: usize,
+        effort: Effort,
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, LearnError> {
+        let rows = rows_of(kept.reservoir(), dim);
+        let (learned, complete) = (kept.learned(), kept.is_complete());
+        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete, effort, seed, stop })
+    }
+
+    /// On all rows there are.
+    pub fn on_all(
+        rows: ArrayView2<f64>,
+        effort: Effort,
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, LearnError> {
+        let learned = rows.nrows() as u64;
+        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete: true, effort, seed, stop })
+    }
+
+    /// Whether it was stopped in the middle.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The summaries that the columns are scaled by.
+    pub fn columns(&self) -> &[ColumnSummary] {
+        self.rows.columns()
+    }
+
+    /// A mixture of `k` components where nothing is known yet, in the data's own units.
+    pub fn start(&self, k: usize) -> (Revised, Start) {
+        let found = find_structure(&self.rows, k, self.seed, self.effort.limits(), RIDGE, self.stop);
+        let revised = self.revised(&found.mixture, vec![false; k]);
+        let floor = self.columns().iter().map(crate::learn::variance_floor).collect();
+        let start = Start { mixture: self.rows.unscale(&found.mixture), floor, rows: self.learned };
+        (revised, start)
+    }
+
+    /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
+    pub fn revise(&self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
+        let current = self.rows.scale(current);
+        let some = self.informative_rows(&current);
+        let rows = some.as_ref().unwrap_or(&self.rows.blocks);
+        let strength = prior_strength(rows.dim());
+        let (limits, seed) = (self.effort.limits(), self.seed);
+        let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
+        let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
+        let Found { mixture, moves, .. } = search.run(start, identifiers);
+        let all = &self.rows.blocks;
+        let polish = (POLISH_WORK / all.rows().max(1)).clamp(2, 30);
+        let mixture = search.em(polish, 1e-4).run(all, &mixture, f64::NEG_INFINITY, self.stop).mixture;
+        let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
+        let changed = kept.iter().any(|kept| !kept);
+        Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
+    }
+
+    /// The rows that a search looks at, where there are more than it needs: those that the mixture explains worst, and
+    /// a part of the others, which then count more.
+    fn informative_rows(&self, mixture: &GaussianMixture) -> Option<RowBlocks> {
+        let all = &self.rows.blocks;
+        let wanted = search_rows(mixture.k(), mixture.dim(), self.effort);
+        if all.rows() <= wanted + wanted / 2 {
+            return None;
+        }
+        let log_densities = Assigned::new(all, mixture).log_densities;
+        let mut order: Vec<usize> = (0..all.rows()).collect();
+        let worst = wanted / 4;
+        order.select_nth_unstable_by(worst, |&a, &b| {
+            log_densities[a].total_cmp(&log_densities[b]).then(a.cmp(&b))
+        });
+        let (mut chosen, mut others) = (order[..worst].to_vec(), order[worst..].to_vec());
+        chosen.sort_unstable();
+        others.sort_unstable();
+        let step = others.len().div_ceil(wanted - worst).max(1);
+        let some: Vec<usize> = others.iter().copied().step_by(step).collect();
+        let weight = others.len() as f64 / some.len() as f64;
+        chosen.extend(&some);
+        let rows = RowBlocks::from_fn(chosen.len(), all.dim(), |i, j| all.value(chosen[i], j));
+        Some(rows.with_weights(|i| if i < worst { 1.0 } else { weight }))
+    }
+
+    /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
+    /// are scaled to all learned rows.
+    fn revised(&self, mixture: &GaussianMixture, kept: Vec<bool>) -> Revised {
+        let sums = sweep(&self.rows.blocks, mixture, None);
+        let scale = self.learned as f64 / self.rows.rows() as f64;
+        let unscaled = self.rows.unscale(mixture);
+        let prior = prior_around(&unscaled);
+        let units: Vec<f64> = self.columns().iter().map(ColumnSummary::unit).collect();
+        let component = |(moments, (gaussian, own)): (&Moments, (&Gaussian, &NormalWishart))| {
+            if moments.count < 1e-6 {
+                return own.clone();
+            }
+            let (component_mean, psi) = posterior_of_moments(moments, gaussian, own);
+            let Ok(mut factor) = Factor::from_matrix(psi.view()) else { return own.clone() };
+            factor.change_units(&units);
+            let mean: Vec<f64> =
+                component_mean.iter().zip(self.columns()).map(|(m, c)| c.mean + c.unit() * m).collect();
+            let (kappa, nu) = (own.kappa() + moments.count, own.nu() + moments.count);
+            NormalWishart::new(mean, kappa, nu, factor).unwrap_or_else(|_| own.clone())
+        };
+        let parts = mixture.components().iter().zip(prior.components());
+        let components = sums.moments.iter().zip(parts).map(component).collect();
+        let a = prior.weights().concentrations().iter().zip(&sums.moments);
+        let a = a.map(|(a, moments)| a + scale * moments.count).collect();
+        let posterior = Posterior::new(Dirichlet::new(a).expect("counts are not negative"), components)
+            .expect("one component for each weight");
+        Revised { prior, posterior, kept, rows: self.learned }
+    }
+}
+
+/// Row iterations that polish a revised mixture on all kept rows.
+const POLISH_WORK: usize = 200_000;
+
+/// Rows that a search looks at, about.
+fn search_rows(k: usize, dim: usize, effort: Effort) -> usize {
+    let rows = (8 * k * dim).max(10_000);
+    if effort == Effort::Thorough { 4 * rows } else { rows }
+}
+
+/// `m` and `Ψ` in scaled units: the prior is worth `κ₀` rows at the component's mean and has its covariance.
+fn posterior_of_moments(
+    moments: &Moments,
+    gaussian: &Gaussian,
+    prior: &NormalWishart,
+) -> (Vec<f64>, ndarray::Array2<f64>) {
+    let (mean, mut psi) = mean_and_scatter(moments, gaussian.mean());
+    let strength = prior_strength(gaussian.mean().len());
+    psi.scaled_add(strength, &gaussian.covariance().matrix());
+    let (kappa, count) = (prior.kappa(), moments.count);
+    let away: Vec<f64> = mean.iter().zip(gaussian.mean()).map(|(a, b)| a - b).collect();
+    let weight = kappa * count / (kappa + count);
+    for ((i, j), value) in psi.indexed_iter_mut() {
+        *value += weight * away[i] * away[j];
+    }
+    let centre = gaussian.mean().iter().zip(&away).map(|(m, a)| m + count / (kappa + count) * a).collect();
+    (centre, psi)
+}
+
+/// Which components have about the same rows under both mixtures: less than a tenth of them has moved.
+fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) -> Vec<bool> {
+    let (old, new) = (Assigned::new(rows, before), Assigned::new(rows, after));
+    let of_component = |j: usize| {
+        let (mut moved, mut count) = (0.0, 0.0);
+        for i in 0..rows.blocks() {
+            let both = old.of_block(i, j).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
+            for ((old, new), weight) in both.take(BLOCK) {
+                moved += weight * (old - new).abs();
+                count += weight * old;
+            }
+        }
+        moved < 0.1 * count
+    };
+    (0..before.k()).map(of_component).collect()
+}
+
+pub(in crate::learn) fn rows_of(values: &[f64], dim: usize) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((values.len() / dim, dim), values).expect("rows are whole")
+}

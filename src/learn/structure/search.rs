@@ -1,0 +1,226 @@
+//! Better structures with the same number of components: a component is split where that gains most, and two others are
+//! joined where that costs least.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use super::em::{Em, Improved};
+use super::history::{Identifiers, Move};
+use super::join::{Join, cheapest_joins};
+use super::maximise::{Shape, maximise};
+use super::split::{Split, best_split};
+use super::sweep::{Assigned, Others, sweep};
+use crate::dist::{GaussianMixture, Mixture};
+use crate::learn::fingerprint::mix_bits;
+use crate::linalg::blocks::RowBlocks;
+
+/// How much work a search does.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::learn) struct Limits {
+    /// Rounds at most.
+    pub rounds: usize,
+    /// Moves tried in a round.
+    pub tries: usize,
+    /// Iterations of EM after a move.
+    pub iterations: usize,
+}
+
+/// A search on some rows.
+pub(in crate::learn) struct Search<'a> {
+    pub rows: &'a RowBlocks,
+    /// What the prior on the shape of a covariance is worth, in rows.
+    pub strength: f64,
+    /// Added to each variance.
+    pub ridge: f64,
+    pub limits: Limits,
+    pub seed: u64,
+    pub stop: &'a AtomicBool,
+}
+
+/// What a search found.
+pub(in crate::learn) struct Found {
+    pub mixture: GaussianMixture,
+    pub mean_log_likelihood: f64,
+    pub moves: Vec<Move>,
+}
+
+/// A move is kept if the mean log-likelihood rises by more.
+const LEAST_RISE: f64 = 2e-4;
+/// Splits and joins that are combined.
+const SPLITS: usize = 3;
+const JOINS: usize = 6;
+/// Iterations on the moved components alone, before all components move.
+const PART_ITERATIONS: usize = 8;
+/// How far a move may lie below the present level after those iterations.
+const PART_SLACK: f64 = 0.01;
+/// A split is tried if it gains more than this many times the free numbers it adds. A single Gaussian gains about once
+/// as much from noise alone.
+const NOISE: f64 = 1.5;
+
+impl Search<'_> {
+    /// EM with the search's prior.
+    pub fn em(&self, iterations: usize, tolerance: f64) -> Em {
+        Em { iterations, tolerance, shape: Shape::OwnVolume(self.strength), ridge: self.ridge }
+    }
+
+    /// Improves a mixture that EM has converged on.
+    pub fn run(&self, start: Improved, identifiers: &mut Identifiers) -> Found {
+        let mut now = start;
+        let mut moves = Vec::new();
+        let mut failed: HashSet<(usize, [usize; 2])> = HashSet::new();
+        let mut splits: Vec<Option<Split>> = vec![None; now.mixture.k()];
+        let mut counts = vec![0.0; now.mixture.k()];
+        for round in 0..self.limits.rounds {
+            if now.mixture.k() < 3 || self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let assigned = Assigned::new(self.rows, &now.mixture);
+            self.refresh_splits(&now.mixture, &assigned, &mut splits, &mut counts, round);
+            let joins = cheapest_joins(self.rows, &now.mixture, &assigned, JOINS);
+            let candidates = self.candidates(&splits, &joins, &failed);
+            let mut moved = None;
+            for (split, join) in candidates.into_iter().take(self.limits.tries) {
+                if self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                match self.attempt(&now, &assigned, split, join) {
+                    Some(better) => {
+                        moved = Some((better, split.component, join.components));
+                        break;
+                    }
+                    None => drop(failed.insert((split.component, join.components))),
+                }
+            }
+            let Some((better, split, joined)) = moved else { break };
+            moves.push(identifiers.swap(split, joined, better.mean_log_likelihood - now.mean_log_likelihood));
+            for touched in [split, joined[0], joined[1]] {
+                splits[touched] = None;
+                counts[touched] = 0.0;
+            }
+            failed.clear();
+            now = better;
+        }
+        Found { mixture: now.mixture, mean_log_likelihood: now.mean_log_likelihood, moves }
+    }
+
+    /// Finds the best split of each component whose rows have changed since it was last looked at.
+    fn refresh_splits(
+        &self,
+        mixture: &GaussianMixture,
+        assigned: &Assigned,
+        splits: &mut [Option<Split>],
+        counts: &mut [f64],
+        round: usize,
+    ) {
+        let rows = self.rows.total_weight();
+        let changed = |j: usize| {
+            let count = rows * mixture.weights()[j];
+            (count - counts[j]).abs() > 0.05 * counts[j]
+        };
+        let stale: Vec<usize> = (0..mixture.k()).filter(|&j| changed(j)).collect();
+        let find = |&j: &usize| {
+            let seed = mix_bits(self.seed ^ mix_bits((round as u64) << 32 | j as u64));
+            best_split(self.rows, mixture, assigned, j, self.strength, seed)
+        };
+        let found: Vec<Option<Split>> = stale.par_iter().map(find).collect();
+        for (&j, split) in stale.iter().zip(found) {
+            splits[j] = split;
+            counts[j] = rows * mixture.weights()[j];
+        }
+    }
+
+    /// The best splits with the cheapest joins, ordered by what both gain together. The order alone counts: a swap that
+    /// loses at first may gain when the other components have moved.
+    fn candidates<'s>(
+        &self,
+        splits: &'s [Option<Split>],
+        joins: &'s [Join],
+        failed: &HashSet<(usize, [usize; 2])>,
+    ) -> Vec<(&'s Split, &'s Join)> {
+        let dim = self.rows.dim();
+        let noise = NOISE * (dim * (dim + 3) / 2 + 1) as f64;
+        let mut best: Vec<&Split> = splits.iter().flatten().filter(|split| split.gain > noise).collect();
+        best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        let mut candidates: Vec<(&Split, &Join)> = Vec::new();
+        for split in best.into_iter().take(SPLITS) {
+            let free = joins.iter().filter(|join| !join.components.contains(&split.component));
+            candidates.extend(
+                free.filter(|join| !failed.contains(&(split.component, join.components)))
+                    .map(|join| (split, join)),
+            );
+        }
+        candidates.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
+        candidates
+    }
+
+    /// The mixture after a swap and EM, if it is better.
+    fn attempt(&self, now: &Improved, assigned: &Assigned, split: &Split, join: &Join) -> Option<Improved> {
+        let [first, second] = join.components;
+        let j = split.component;
+        let touched = [j, second, first];
+        let old = &now.mixture;
+        let weight = old.weights()[j] + join.weight;
+        let part = Mixture::new(
+            vec![
+                old.weights()[j] * split.shares[0] / weight,
+                old.weights()[j] * split.shares[1] / weight,
+                join.weight / weight,
+            ],
+            vec![split.parts[0].clone(), split.parts[1].clone(), join.joined.clone()],
+        )
+        .ok()?;
+        let others = log_densities_of_others(self.rows, assigned, &touched);
+        let (part, level) = self.improve_part(part, &others, weight.ln());
+        let target = now.mean_log_likelihood + LEAST_RISE;
+        if !(level > now.mean_log_likelihood - PART_SLACK) {
+            return None;
+        }
+        let (mut weights, mut components) = (old.weights().to_vec(), old.components().to_vec());
+        for (n, &place) in touched.iter().enumerate() {
+            weights[place] = weight * part.weights()[n];
+            components[place] = part.components()[n].clone();
+        }
+        let start = Mixture::new(weights, components).ok()?;
+        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, &start, target, self.stop);
+        (after.mean_log_likelihood > target).then_some(after)
+    }
+
+    /// EM on a part of a mixture whose other components stay as they are. Returns the part, and the mean log-likelihood
+    /// of the whole mixture.
+    fn improve_part(
+        &self,
+        mut part: GaussianMixture,
+        others: &[f64],
+        log_weight: f64,
+    ) -> (GaussianMixture, f64) {
+        let others = Some(Others { log_densities: others, log_weight });
+        let (rows, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
+        let shape = Shape::OwnVolume(self.strength);
+        for _ in 0..PART_ITERATIONS {
+            let sums = sweep(self.rows, &part, others);
+            let now = sums.log_likelihood / rows;
+            if now - before < 1e-4 {
+                return (part, now);
+            }
+            before = now;
+            part = maximise(&sums, &part, shape, self.ridge);
+        }
+        let level = sweep(self.rows, &part, others).log_likelihood / rows;
+        (part, level)
+    }
+}
+
+/// Log-density of each row under all components but some.
+fn log_densities_of_others(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Vec<f64> {
+    use crate::linalg::blocks::BLOCK;
+    let mut others = assigned.log_densities.clone();
+    for (i, others) in others.chunks_mut(BLOCK).enumerate().take(rows.blocks()) {
+        for (r, value) in others.iter_mut().enumerate() {
+            let share: f64 = touched.iter().map(|&j| assigned.of_block(i, j)[r]).sum();
+            *value += (1.0 - share).max(f64::MIN_POSITIVE).ln();
+        }
+    }
+    others
+}

@@ -1,0 +1,88 @@
+//! Where EM begins: k-means in the leading principal directions, where clusters show that the full space hides.
+
+use ndarray::{Array2, Axis};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::kmeans::{kmeans, move_on};
+use super::maximise::{Shape, maximise};
+use super::sweep::Sums;
+use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
+use crate::linalg::Factor;
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+
+/// Restarts of k-means++, each with a few rounds on a part of the rows; the best gets more rounds on all of them.
+const RESTARTS: u64 = 20;
+const ROUNDS: usize = 4;
+const MORE_ROUNDS: usize = 10;
+/// Rows of the restarts.
+const PART: usize = 4000;
+
+/// A mixture of `k` components from k-means. `strength` is what the pooled covariance is worth in rows.
+pub(super) fn seed_mixture(
+    rows: &RowBlocks,
+    k: usize,
+    seed: u64,
+    strength: f64,
+    ridge: f64,
+) -> GaussianMixture {
+    let projected = (rows.dim() > k).then(|| project(rows, k));
+    let seen = projected.as_ref().unwrap_or(rows);
+    let step = seen.rows() / PART.max(20 * k);
+    let part = (step > 1).then(|| seen.thinned(step));
+    let part = part.as_ref().unwrap_or(seen);
+    let run = |restart: u64| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(restart);
+        kmeans(part, k, ROUNDS, &mut rng)
+    };
+    let found: Vec<_> = (0..RESTARTS).into_par_iter().map(run).collect();
+    // Of equals the earlier restart is kept, whatever the number of threads.
+    let better = |a: (Array2<f64>, f64), b: (Array2<f64>, f64)| if b.1 < a.1 { b } else { a };
+    let (centres, _) = found.into_iter().reduce(better).expect("there is at least one restart");
+    let labels = move_on(seen, centres, MORE_ROUNDS);
+    let sums = sums_of_labels(rows, &labels, k);
+    let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
+    let old = Mixture::new(vec![1.0 / k as f64; k], vec![unit; k]).expect("one weight for each component");
+    maximise(&sums, &old, Shape::Pooled(strength), ridge)
+}
+
+/// Moments about zero of the rows with each label; a label without rows gets those of all rows, with little weight.
+fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
+    let mut moments = vec![Moments::new(rows.dim()); k];
+    let mut all = Moments::new(rows.dim());
+    for (i, labels) in labels.chunks(BLOCK).enumerate() {
+        let (block, _) = rows.block(i);
+        for (j, moments) in moments.iter_mut().enumerate() {
+            if labels.contains(&j) {
+                let mut weights = [0.0; BLOCK];
+                for ((to, &label), weight) in weights.iter_mut().zip(labels).zip(rows.weights(i)) {
+                    *to = if label == j { *weight } else { 0.0 };
+                }
+                moments.add(block, &weights);
+            }
+        }
+        all.add(block, rows.weights(i));
+    }
+    for moments in moments.iter_mut().filter(|moments| moments.count == 0.0) {
+        moments.join(&all);
+        moments.scale_by(1.0 / (k as f64 * all.count));
+    }
+    Sums { log_likelihood: 0.0, moments }
+}
+
+/// Rows along their `count` leading principal directions.
+fn project(rows: &RowBlocks, count: usize) -> RowBlocks {
+    let dim = rows.dim();
+    let mut moments = Moments::new(dim);
+    for (i, (block, _)) in rows.iter().enumerate() {
+        moments.add(block, rows.weights(i));
+    }
+    let covariance = super::maximise::mean_and_scatter(&moments, &vec![0.0; dim]).1 / moments.count;
+    let directions = leading_directions(&covariance, count, 50);
+    let row = |i: usize, axis: usize| {
+        directions.index_axis(Axis(0), axis).iter().enumerate().map(|(l, d)| d * rows.value(i, l)).sum()
+    };
+    RowBlocks::from_fn(rows.rows(), count, row)
+}

@@ -1,0 +1,140 @@
+//! One sweep over rows: the E step of EM, in parallel over a fixed number of groups of blocks, so that no bit depends on
+//! the number of threads.
+
+use rayon::prelude::*;
+
+use crate::dist::{BlockScorer, GaussianMixture};
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
+
+/// Groups of blocks that a sweep is divided into.
+const GROUPS: usize = 8;
+
+/// What the M step needs: sums about the means of the mixture that the rows were assigned by.
+pub(in crate::learn) struct Sums {
+    /// Sum of the rows' log-densities.
+    pub log_likelihood: f64,
+    /// Of each component.
+    pub moments: Vec<Moments>,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Sums) {
+        self.log_likelihood += other.log_likelihood;
+        for (sum, other) in self.moments.iter_mut().zip(&other.moments) {
+            sum.join(other);
+        }
+    }
+}
+
+/// Components that a sweep leaves out.
+#[derive(Clone, Copy)]
+pub(in crate::learn) struct Others<'a> {
+    /// Log-density of each row under them, their weights included; one for each place of each block.
+    pub log_densities: &'a [f64],
+    /// Logarithm of the weight of the swept components.
+    pub log_weight: f64,
+}
+
+impl Others<'_> {
+    /// Turns the log-densities of the rows of block `i` into those under all components, and the rows' weights into
+    /// what the swept components have of them.
+    fn share(&self, i: usize, log_densities: &mut [f64], weights: &mut [f64; BLOCK]) {
+        let others = &self.log_densities[i * BLOCK..];
+        for ((log_density, weight), other) in log_densities.iter_mut().zip(weights).zip(others) {
+            let own = self.log_weight + *log_density;
+            let top = own.max(*other);
+            *log_density = top + ((own - top).exp() + (other - top).exp()).ln();
+            *weight *= (own - *log_density).exp();
+        }
+    }
+}
+
+/// Sums over rows. With `others`, the mixture is a part of a larger one.
+pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, others: Option<Others>) -> Sums {
+    let scorer = BlockScorer::new(mixture);
+    let of_group = |group: std::ops::Range<usize>| {
+        let mut scorer = scorer.clone();
+        let mut sums = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
+        let mut deviations = vec![0.0; mixture.dim() * BLOCK];
+        let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+        for i in group {
+            let (block, filled) = rows.block(i);
+            scorer.look_at(mixture, block, filled);
+            let log_densities = &mut log_densities[..filled];
+            log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
+            weights.copy_from_slice(rows.weights(i));
+            if let Some(others) = others {
+                others.share(i, log_densities, &mut weights);
+            }
+            sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
+            for (j, (component, moments)) in mixture.components().iter().zip(&mut sums.moments).enumerate() {
+                for ((to, share), weight) in weighted.iter_mut().zip(scorer.shares(j)).zip(&weights) {
+                    *to = share * weight;
+                }
+                // Rows far from a component add nothing to it.
+                if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
+                    continue;
+                }
+                subtract_mean(block, component.mean(), &mut deviations);
+                moments.add(&deviations, &weighted);
+            }
+        }
+        sums
+    };
+    let mut parts: Vec<Sums> = groups(rows).into_par_iter().map(of_group).collect();
+    let mut total = parts.remove(0);
+    parts.iter().for_each(|part| total.add(part));
+    total
+}
+
+/// A responsibility below this does not count in a sweep.
+const NEGLIGIBLE: f64 = 1e-12;
+
+/// The blocks of each group.
+pub(super) fn groups(rows: &RowBlocks) -> Vec<std::ops::Range<usize>> {
+    let blocks = rows.blocks();
+    let size = blocks.div_ceil(GROUPS).max(1);
+    (0..blocks.div_ceil(size).max(1)).map(|i| i * size..((i + 1) * size).min(blocks)).collect()
+}
+
+/// Log-densities and responsibilities of rows, kept.
+#[derive(Debug, Clone)]
+pub(super) struct Assigned {
+    k: usize,
+    /// A block after the other, [`BLOCK`] places each.
+    pub log_densities: Vec<f64>,
+    /// A block after the other; in a block a component after the other, [`BLOCK`] places each.
+    responsibilities: Vec<f64>,
+}
+
+impl Assigned {
+    pub fn new(rows: &RowBlocks, mixture: &GaussianMixture) -> Self {
+        let (k, blocks) = (mixture.k(), rows.blocks());
+        let mut log_densities = vec![0.0; blocks * BLOCK];
+        let mut responsibilities = vec![0.0; blocks * BLOCK * k];
+        let scorer = BlockScorer::new(mixture);
+        let size = blocks.div_ceil(GROUPS).max(1);
+        log_densities
+            .par_chunks_mut(size * BLOCK)
+            .zip(responsibilities.par_chunks_mut(size * BLOCK * k))
+            .enumerate()
+            .for_each(|(group, (log_densities, responsibilities))| {
+                let mut scorer = scorer.clone();
+                let places = log_densities.chunks_mut(BLOCK).zip(responsibilities.chunks_mut(BLOCK * k));
+                for (i, (log_densities, responsibilities)) in places.enumerate() {
+                    let (block, filled) = rows.block(group * size + i);
+                    scorer.look_at(mixture, block, filled);
+                    log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
+                    for (j, to) in responsibilities.chunks_mut(BLOCK).enumerate() {
+                        to.copy_from_slice(scorer.shares(j));
+                    }
+                }
+            });
+        Assigned { k, log_densities, responsibilities }
+    }
+
+    /// Responsibilities of component `j` for the rows of block `i`.
+    pub fn of_block(&self, i: usize, j: usize) -> &[f64] {
+        &self.responsibilities[(i * self.k + j) * BLOCK..][..BLOCK]
+    }
+}
