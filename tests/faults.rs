@@ -120,7 +120,11 @@ fn on_a_full_disk_the_old_file_stays_and_nothing_else() {
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -164,6 +168,73 @@ fn ctrl_c_ends_a_fit_with_a_saved_checkpoint_wherever_it_is() {
         }
         place.run(&line.replace("--data -", "--data rows.csv")).success();
         assert_eq!(place.read("model.json"), place.read("straight.json"));
+        fs::remove_file(place.path("model.json")).unwrap();
+    }
+}
+
+/// Runs `line` on the first bytes of `rows.csv`, signals it once `ready` holds, and gives what it said. Standard input stays
+/// open until then, so that the run cannot finish.
+fn interrupted(
+    place: &Workplace,
+    line: &str,
+    signal_name: &str,
+    bytes: usize,
+    ready: impl Fn(&Child) -> bool,
+) -> String {
+    let text = fs::read(place.path("rows.csv")).unwrap();
+    let mut child = binary(place, line).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A pipe holds 64 KiB, so if this is much more, most of it has been read when it returns.
+    stdin.write_all(&text[..bytes]).unwrap();
+    wait_until("the moment to interrupt", || ready(&child));
+    signal(&child, signal_name);
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(!place.path("model.json").exists());
+    said(&output)
+}
+
+/// Whether a process handles SIGINT by now. Where the system does not say, it is given time.
+fn handles_interrupts(child: &Child) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) else {
+        std::thread::sleep(Duration::from_millis(1500));
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+}
+
+fn rows_in(place: &Workplace, model: &str) -> u64 {
+    let text = fs::read(place.path(model)).unwrap_or_default();
+    let model: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    model["rows"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn an_interrupt_while_rows_are_read_again_leaves_the_checkpoint_as_it_is() {
+    let place = with_rows(20_000);
+    let whole = fs::metadata(place.path("rows.csv")).unwrap().len() as usize;
+    place.run("fit --data rows.csv --k 2 --init-rows 1000 --limit 3000 --out begun.json").success();
+    place.run("fit --data rows.csv --k 2..3 --out straight.json").success();
+    place.run("fit --data rows.csv --resume begun.json --out resumed.json").success();
+    for (from, straight) in [("--k 2..3", "straight.json"), ("--resume begun.json", "resumed.json")] {
+        let options = "--out model.json --checkpoint run.checkpoint --checkpoint-every 1000";
+        let line = format!("fit --data - {from} {options}");
+        // Less than a block, so that no row is learned.
+        let told = interrupted(&place, &line, "-INT", 40_000, handles_interrupts);
+        assert!(told.contains("nothing to save yet") && !place.path("run.checkpoint").exists(), "{told}");
+        let is_saved = |_: &Child| rows_in(&place, "run.checkpoint") >= 12_000;
+        let told = interrupted(&place, &line, "-INT", 3 * whole / 4, is_saved);
+        assert!(told.contains("saved to 'run.checkpoint'"), "{told}");
+        let saved = place.read("run.checkpoint");
+        for name in ["-INT", "-TERM"] {
+            let told = interrupted(&place, &line, name, whole / 3, handles_interrupts);
+            assert!(told.contains("'run.checkpoint' is unchanged"), "{told}");
+            assert!(place.read("run.checkpoint") == saved, "the checkpoint was written again");
+        }
+        place.run(&line.replace("--data -", "--data rows.csv")).success();
+        assert!(place.read("model.json") == place.read(straight), "{from}: other bytes than in one run");
         fs::remove_file(place.path("model.json")).unwrap();
     }
 }
