@@ -182,12 +182,16 @@ struct CompareResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
-    let (records, cells_run) = match &args.from_records {
+    // The file of records stays locked until the tables are written, so that they are those of all its records.
+    let (_file, records, cells_run) = match &args.from_records {
         Some(records) => {
             check_place_of_tables(folder, records)?;
-            (read_records(records)?, 0)
+            (None, read_records(records)?, 0)
         }
-        None => run_plan(folder, args.workers(), &args.plan(console)?, console)?,
+        None => {
+            let (file, records, run) = run_plan(folder, args.workers(), &args.plan(console)?, console)?;
+            (Some(file), records, run)
+        }
     };
     let cells = count_cells(&records);
     let source = args.from_records.as_deref().unwrap_or(folder);
@@ -256,13 +260,13 @@ impl ShownArgs {
     }
 }
 
-/// Runs what the records do not have yet. Gives all records, and the number of cells that were run.
+/// Runs what the records do not have yet. Gives their file, all records, and the number of cells that were run.
 fn run_plan(
     folder: &Path,
     workers: Workers,
     plan: &Plan,
     console: &Console,
-) -> anyhow::Result<(Vec<Record>, usize)> {
+) -> anyhow::Result<(RecordFile, Vec<Record>, usize)> {
     let interrupted = watch_for_interrupt();
     let (mut file, mut records) = RecordFile::open(folder)?;
     plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
@@ -299,7 +303,7 @@ fn run_plan(
         ))
         .into());
     }
-    Ok((records, run))
+    Ok((file, records, run))
 }
 
 fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
