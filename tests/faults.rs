@@ -50,6 +50,54 @@ fn a_place_that_cannot_be_written_to_is_told_before_any_work() {
     place.refuses(&format!("{fit} m.json --checkpoint /dev/null"), 2, &["/dev/null", "has to be a file"]);
 }
 
+#[test]
+fn no_output_replaces_what_the_command_reads() {
+    let place = with_rows(200);
+    let rows = place.read("rows.csv");
+    fs::create_dir_all(place.path("sets")).unwrap();
+    fs::create_dir_all(place.path("out")).unwrap();
+    for name in ["part-1.csv", "part-2.svg", "sets/abalone.csv", "out/loglik.csv", "out/summary.md"] {
+        place.write(name, &rows);
+    }
+    std::os::unix::fs::symlink("part-1.csv", place.path("link.csv")).unwrap();
+    place.run("fit --data rows.csv --k 2 --out model.json").success();
+    place.run("fit --data rows.csv --prior model.json --out shard.json").success();
+    let (fit, eval) = ("fit --data rows.csv --k 2", "eval --model model.json --datasets sets");
+    for line in [
+        format!("{eval} --data part-* --scores part-1.csv"),
+        format!("{eval} --data ./part-?.csv --scores link.csv"),
+        format!("{eval} --data part-* --scores ./sets/../part-1.csv"),
+        format!("{eval} --data Abalone --scores sets/abalone.csv"),
+        format!("{eval} --data rows.csv --scores model.json"),
+        "show model.json --data part-* --plot part-2.svg".into(),
+        "merge --prior model.json shard.json --out shard.json".into(),
+        "merge --prior model.json shard.json --out ./model.json".into(),
+        "fit --data part-* --k 2 --out part-1.csv".into(),
+        "fit --data abalone --datasets sets --k 2 --out sets/abalone.csv".into(),
+        format!("{fit} --datasets sets --trace t.csv --test abalone --out sets/abalone.csv"),
+        format!("{fit} --trace t.csv --test part-1.csv --out link.csv"),
+        "fit --data rows.csv --prior model.json --out model.json".into(),
+        "fit --data rows.csv --resume model.json --trace model.json --out new.json".into(),
+        "fit --data rows.csv --resume model.json --checkpoint model.json --out new.json".into(),
+        "compare --data out/loglik.csv --k 1 --folds 2 --out out".into(),
+        "compare --data rows.csv --test out/summary.md --k 1 --out sets/../out".into(),
+        "synth --k 2 --d 2 --n 10 --out new.csv --truth ./new.csv".into(),
+    ] {
+        place.refuses(&line, 2, &["would replace a file that this command"]);
+    }
+    // A shell may have opened a file as standard input.
+    if cfg!(target_os = "linux") {
+        let mut command = binary(&place, "fit --data - --k 2 --out link.csv");
+        let output = command.stdin(fs::File::open(place.path("part-1.csv")).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    }
+    for name in ["part-1.csv", "part-2.svg", "sets/abalone.csv", "out/loglik.csv", "out/summary.md"] {
+        assert_eq!(place.read(name), rows, "{name}");
+    }
+    // A model may be replaced by what it becomes.
+    place.run("fit --data rows.csv --resume model.json --out model.json").success();
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_told_with_its_name() {

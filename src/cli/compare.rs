@@ -17,6 +17,7 @@ use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequan
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
+use super::files::refuse_overwriting;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
@@ -25,7 +26,7 @@ use crate::experiment::{
     Contender, Ending, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule, Workers,
     read_records, refuse_file_as_folder,
 };
-use crate::report::{ReportOptions, SetSummary, write_report};
+use crate::report::{ReportOptions, SetSummary, report_files, write_report};
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -182,6 +183,7 @@ struct CompareResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
+    args.refuse_overwriting_data()?;
     // The file of records stays locked until the tables are written, so that they are those of all its records.
     let (_file, records, cells_run) = match &args.from_records {
         Some(records) => {
@@ -325,6 +327,13 @@ impl Args {
     fn folder(&self) -> &Path {
         let default = self.from_records.as_deref().unwrap_or(Path::new("gmm-bmm-compare"));
         self.out.as_deref().unwrap_or(default)
+    }
+
+    /// Tables must not replace the rows that they are about.
+    fn refuse_overwriting_data(&self) -> anyhow::Result<()> {
+        let written = report_files().chain([RECORDS_FILE]).map(|name| self.folder().join(name));
+        let (data, test) = (self.reading.files(&self.data)?, self.reading.files(self.test.as_slice())?);
+        refuse_overwriting(written.collect::<Vec<_>>().iter(), data.iter().chain(&test))
     }
 
     fn workers(&self) -> Workers {
