@@ -128,6 +128,34 @@ fn interrupted_by_the_user_it_finishes_the_cells_under_way_and_keeps_them() {
     assert_eq!(result["cells_run"].as_u64(), Some(42 - before as u64));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_second_run_into_the_same_folder_is_refused_and_changes_nothing() {
+    let workplace = workplace();
+    workplace.run(&format!("compare {QUICK} --out straight --threads 1")).success();
+    let mut child = begin(&workplace, "out");
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+    };
+    // Stopped, so that it is only the second run that could change anything.
+    signal("-STOP");
+    std::thread::sleep(Duration::from_millis(100));
+    let found = || {
+        let names = std::fs::read_dir(workplace.path("out")).unwrap().count();
+        (workplace.read("out/records.jsonl"), names)
+    };
+    let before = found();
+    let second = workplace.command(&format!("compare {QUICK} --out out --threads 1")).output().unwrap();
+    let after = found();
+    signal("-CONT");
+    assert!(child.wait().unwrap().success());
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("another comparison is writing to 'out/records.jsonl'"), "{said}");
+    assert_eq!(after, before);
+    assert_eq!(comparable(&workplace.path("out")), comparable(&workplace.path("straight")));
+}
+
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let workplace = workplace();

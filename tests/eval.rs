@@ -153,6 +153,40 @@ fn columns_are_matched_by_name_or_by_position() {
     place.refuses("eval --model model.json --data bareless.csv", 1, &["bareless.csv", "2 column", "3"]);
 }
 
+/// Chosen columns are those of the model, in its order, or it is said what they are taken for.
+#[test]
+fn chosen_columns_are_matched_with_the_model_s() {
+    let place = with_model();
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    let level = |line: &str| number(&place.json(line)["mean_log_likelihood"]);
+    let line = "eval --model model.json --data test.csv";
+    let expected = level(line);
+    for columns in ["a,b,c", "c,a,b", "2,1,3", "3,1-2"] {
+        let line = format!("{line} --columns {columns}");
+        assert_eq!(level(&line), expected, "{columns}");
+        assert_eq!(said(&line), "", "{columns}");
+    }
+    place.refuses(&format!("{line} --columns a,b"), 1, &["test.csv", "2 columns", "3"]);
+    // A file with the same columns by other names.
+    let rows = clusters(300, 3, 2).select(ndarray::Axis(1), &[1, 0, 2]);
+    place.write("others.csv", &as_csv(&rows, &["y", "x", "c"]));
+    let line = "eval --model model.json --data others.csv";
+    place.refuses(line, 1, &["others.csv", "'a'", "--columns"]);
+    assert_eq!(level(&format!("{line} --columns x,y,c")), expected);
+    let told = said(&format!("{line} --columns x,y,c"));
+    assert!(told.contains("by their order: 'x' for 'a', 'y' for 'b'\n"), "{told}");
+    place.refuses(&format!("{line} --columns c,x,y"), 1, &["'c' in the place of the model's 'a'"]);
+    // To go on from the model, and from a checkpoint or prior, is the same.
+    for begin in ["--resume", "--prior"] {
+        for (columns, out) in [("a,b,c", "one.json"), ("c,b,a", "two.json")] {
+            place
+                .run(&format!("fit --data test.csv {begin} model.json --columns {columns} --out {out}"))
+                .success();
+        }
+        assert_eq!(place.read("one.json"), place.read("two.json"), "{begin}");
+    }
+}
+
 #[test]
 fn damaged_models_are_refused() {
     let place = with_model();

@@ -50,6 +50,54 @@ fn a_place_that_cannot_be_written_to_is_told_before_any_work() {
     place.refuses(&format!("{fit} m.json --checkpoint /dev/null"), 2, &["/dev/null", "has to be a file"]);
 }
 
+#[test]
+fn no_output_replaces_what_the_command_reads() {
+    let place = with_rows(200);
+    let rows = place.read("rows.csv");
+    fs::create_dir_all(place.path("sets")).unwrap();
+    fs::create_dir_all(place.path("out")).unwrap();
+    for name in ["part-1.csv", "part-2.svg", "sets/abalone.csv", "out/loglik.csv", "out/summary.md"] {
+        place.write(name, &rows);
+    }
+    std::os::unix::fs::symlink("part-1.csv", place.path("link.csv")).unwrap();
+    place.run("fit --data rows.csv --k 2 --out model.json").success();
+    place.run("fit --data rows.csv --prior model.json --out shard.json").success();
+    let (fit, eval) = ("fit --data rows.csv --k 2", "eval --model model.json --datasets sets");
+    for line in [
+        format!("{eval} --data part-* --scores part-1.csv"),
+        format!("{eval} --data ./part-?.csv --scores link.csv"),
+        format!("{eval} --data part-* --scores ./sets/../part-1.csv"),
+        format!("{eval} --data Abalone --scores sets/abalone.csv"),
+        format!("{eval} --data rows.csv --scores model.json"),
+        "show model.json --data part-* --plot part-2.svg".into(),
+        "merge --prior model.json shard.json --out shard.json".into(),
+        "merge --prior model.json shard.json --out ./model.json".into(),
+        "fit --data part-* --k 2 --out part-1.csv".into(),
+        "fit --data abalone --datasets sets --k 2 --out sets/abalone.csv".into(),
+        format!("{fit} --datasets sets --trace t.csv --test abalone --out sets/abalone.csv"),
+        format!("{fit} --trace t.csv --test part-1.csv --out link.csv"),
+        "fit --data rows.csv --prior model.json --out model.json".into(),
+        "fit --data rows.csv --resume model.json --trace model.json --out new.json".into(),
+        "fit --data rows.csv --resume model.json --checkpoint model.json --out new.json".into(),
+        "compare --data out/loglik.csv --k 1 --folds 2 --out out".into(),
+        "compare --data rows.csv --test out/summary.md --k 1 --out sets/../out".into(),
+        "synth --k 2 --d 2 --n 10 --out new.csv --truth ./new.csv".into(),
+    ] {
+        place.refuses(&line, 2, &["would replace a file that this command"]);
+    }
+    // A shell may have opened a file as standard input.
+    if cfg!(target_os = "linux") {
+        let mut command = binary(&place, "fit --data - --k 2 --out link.csv");
+        let output = command.stdin(fs::File::open(place.path("part-1.csv")).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    }
+    for name in ["part-1.csv", "part-2.svg", "sets/abalone.csv", "out/loglik.csv", "out/summary.md"] {
+        assert_eq!(place.read(name), rows, "{name}");
+    }
+    // A model may be replaced by what it becomes.
+    place.run("fit --data rows.csv --resume model.json --out model.json").success();
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_told_with_its_name() {
@@ -120,7 +168,11 @@ fn on_a_full_disk_the_old_file_stays_and_nothing_else() {
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
@@ -164,6 +216,73 @@ fn ctrl_c_ends_a_fit_with_a_saved_checkpoint_wherever_it_is() {
         }
         place.run(&line.replace("--data -", "--data rows.csv")).success();
         assert_eq!(place.read("model.json"), place.read("straight.json"));
+        fs::remove_file(place.path("model.json")).unwrap();
+    }
+}
+
+/// Runs `line` on the first bytes of `rows.csv`, signals it once `ready` holds, and gives what it said. Standard input stays
+/// open until then, so that the run cannot finish.
+fn interrupted(
+    place: &Workplace,
+    line: &str,
+    signal_name: &str,
+    bytes: usize,
+    ready: impl Fn(&Child) -> bool,
+) -> String {
+    let text = fs::read(place.path("rows.csv")).unwrap();
+    let mut child = binary(place, line).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A pipe holds 64 KiB, so if this is much more, most of it has been read when it returns.
+    stdin.write_all(&text[..bytes]).unwrap();
+    wait_until("the moment to interrupt", || ready(&child));
+    signal(&child, signal_name);
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(!place.path("model.json").exists());
+    said(&output)
+}
+
+/// Whether a process handles SIGINT by now. Where the system does not say, it is given time.
+fn handles_interrupts(child: &Child) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", child.id())) else {
+        std::thread::sleep(Duration::from_millis(1500));
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+}
+
+fn rows_in(place: &Workplace, model: &str) -> u64 {
+    let text = fs::read(place.path(model)).unwrap_or_default();
+    let model: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    model["rows"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn an_interrupt_while_rows_are_read_again_leaves_the_checkpoint_as_it_is() {
+    let place = with_rows(20_000);
+    let whole = fs::metadata(place.path("rows.csv")).unwrap().len() as usize;
+    place.run("fit --data rows.csv --k 2 --init-rows 1000 --limit 3000 --out begun.json").success();
+    place.run("fit --data rows.csv --k 2..3 --out straight.json").success();
+    place.run("fit --data rows.csv --resume begun.json --out resumed.json").success();
+    for (from, straight) in [("--k 2..3", "straight.json"), ("--resume begun.json", "resumed.json")] {
+        let options = "--out model.json --checkpoint run.checkpoint --checkpoint-every 1000";
+        let line = format!("fit --data - {from} {options}");
+        // Less than a block, so that no row is learned.
+        let told = interrupted(&place, &line, "-INT", 40_000, handles_interrupts);
+        assert!(told.contains("nothing to save yet") && !place.path("run.checkpoint").exists(), "{told}");
+        let is_saved = |_: &Child| rows_in(&place, "run.checkpoint") >= 12_000;
+        let told = interrupted(&place, &line, "-INT", 3 * whole / 4, is_saved);
+        assert!(told.contains("saved to 'run.checkpoint'"), "{told}");
+        let saved = place.read("run.checkpoint");
+        for name in ["-INT", "-TERM"] {
+            let told = interrupted(&place, &line, name, whole / 3, handles_interrupts);
+            assert!(told.contains("'run.checkpoint' is unchanged"), "{told}");
+            assert!(place.read("run.checkpoint") == saved, "the checkpoint was written again");
+        }
+        place.run(&line.replace("--data -", "--data rows.csv")).success();
+        assert!(place.read("model.json") == place.read(straight), "{from}: other bytes than in one run");
         fs::remove_file(place.path("model.json")).unwrap();
     }
 }

@@ -17,6 +17,7 @@ use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequan
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
+use super::files::refuse_overwriting;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
@@ -25,7 +26,7 @@ use crate::experiment::{
     Contender, Ending, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule, Workers,
     read_records, refuse_file_as_folder,
 };
-use crate::report::{ReportOptions, SetSummary, write_report};
+use crate::report::{ReportOptions, SetSummary, report_files, write_report};
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -182,12 +183,17 @@ struct CompareResult {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
-    let (records, cells_run) = match &args.from_records {
+    args.refuse_overwriting_data()?;
+    // The file of records stays locked until the tables are written, so that they are those of all its records.
+    let (_file, records, cells_run) = match &args.from_records {
         Some(records) => {
             check_place_of_tables(folder, records)?;
-            (read_records(records)?, 0)
+            (None, read_records(records)?, 0)
         }
-        None => run_plan(folder, args.workers(), &args.plan(console)?, console)?,
+        None => {
+            let (file, records, run) = run_plan(folder, args.workers(), &args.plan(console)?, console)?;
+            (Some(file), records, run)
+        }
     };
     let cells = count_cells(&records);
     let source = args.from_records.as_deref().unwrap_or(folder);
@@ -256,13 +262,13 @@ impl ShownArgs {
     }
 }
 
-/// Runs what the records do not have yet. Gives all records, and the number of cells that were run.
+/// Runs what the records do not have yet. Gives their file, all records, and the number of cells that were run.
 fn run_plan(
     folder: &Path,
     workers: Workers,
     plan: &Plan,
     console: &Console,
-) -> anyhow::Result<(Vec<Record>, usize)> {
+) -> anyhow::Result<(RecordFile, Vec<Record>, usize)> {
     let interrupted = watch_for_interrupt();
     let (mut file, mut records) = RecordFile::open(folder)?;
     plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
@@ -299,7 +305,7 @@ fn run_plan(
         ))
         .into());
     }
-    Ok((records, run))
+    Ok((file, records, run))
 }
 
 fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
@@ -321,6 +327,13 @@ impl Args {
     fn folder(&self) -> &Path {
         let default = self.from_records.as_deref().unwrap_or(Path::new("gmm-bmm-compare"));
         self.out.as_deref().unwrap_or(default)
+    }
+
+    /// Tables must not replace the rows that they are about.
+    fn refuse_overwriting_data(&self) -> anyhow::Result<()> {
+        let written = report_files().chain([RECORDS_FILE]).map(|name| self.folder().join(name));
+        let (data, test) = (self.reading.files(&self.data)?, self.reading.files(self.test.as_slice())?);
+        refuse_overwriting(written.collect::<Vec<_>>().iter(), data.iter().chain(&test))
     }
 
     fn workers(&self) -> Workers {

@@ -99,9 +99,9 @@ impl DataArgs {
         self.reading.open(&self.data, seed, expected, console)
     }
 
-    /// The files and names, patterns expanded.
+    /// The files that are read.
     pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
-        expand(&self.data)
+        self.reading.files(&self.data)
     }
 
     /// Deals the files to parts that are read apart.
@@ -156,6 +156,11 @@ fn leave_out(stream: &mut CsvStream, mut rows: u64) -> Result<(), DataError> {
         rows -= block.rows() as u64;
     }
     Ok(())
+}
+
+/// The set of the catalogue that a path names. A file of that name goes before.
+fn named_set(path: &Path) -> Option<&'static DataSet> {
+    Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())
 }
 
 /// Expands patterns that no shell has expanded. A file whose name looks like a pattern is that file.
@@ -247,16 +252,21 @@ impl ReadingArgs {
         Rows::new(stream, shuffle, console)
     }
 
+    /// The files that arguments stand for: patterns are expanded, and sets of the catalogue are the files that hold them.
+    pub fn files(&self, data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+        let file = |path: PathBuf| named_set(&path).map_or(path, |set| set.path_in(&self.datasets));
+        Ok(expand(data)?.into_iter().map(file).collect())
+    }
+
     /// The set of the catalogue that `path` names, if its file is not there.
     pub fn missing_set(&self, path: &Path) -> Option<&'static DataSet> {
-        let set = Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())?;
-        (!set.path_in(&self.datasets).exists()).then_some(set)
+        named_set(path).filter(|set| !set.path_in(&self.datasets).exists())
     }
 
     /// A path, or the file of a set in the catalogue with the columns that the paper uses.
     fn input(&self, path: &Path, inputs: usize, options: &mut CsvOptions) -> anyhow::Result<Input> {
         let name = path.to_str().unwrap_or_default();
-        let Some(set) = Catalogue::built_in().find(name).filter(|_| !path.exists()) else {
+        let Some(set) = named_set(path) else {
             let looks_like_a_name = !name.contains(['.', '/', '\\']) && name != "-";
             if looks_like_a_name && !path.exists() {
                 let nearest = Catalogue::built_in().nearest(name);

@@ -18,7 +18,7 @@ use crate::words::count;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise.
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
              --shuffle-buffer",
         ));
     }
-    refuse_overwriting(args.scores.iter(), args.data.data.iter().chain([&args.model]))?;
+    refuse_overwriting(args.scores.iter(), args.data.files()?.iter().chain([&args.model]))?;
     let model = read_model(&args.model)?;
     let result = if args.predictive {
         let predictive = model.predictive().ok_or_else(|| {

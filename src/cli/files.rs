@@ -93,7 +93,7 @@ pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Re
     Ok(())
 }
 
-/// Refuses outputs that would replace an input, or each other.
+/// Refuses outputs that would replace an input, or each other. Inputs are files, not patterns or names of sets.
 pub(super) fn refuse_overwriting<'a>(
     outputs: impl Iterator<Item = &'a PathBuf>,
     inputs: impl Iterator<Item = &'a PathBuf>,
@@ -105,7 +105,9 @@ pub(super) fn refuse_overwriting<'a>(
             Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
         })
     };
-    let inputs: Vec<PathBuf> = inputs.filter_map(|path| place(path).ok()).collect();
+    // Standard input may be a file as well, if a shell has opened it.
+    let read_from = |path: &'a PathBuf| if is_dash(path) { Path::new("/dev/stdin") } else { path };
+    let inputs: Vec<PathBuf> = inputs.filter_map(|path| place(read_from(path)).ok()).collect();
     let mut written: Vec<PathBuf> = Vec::new();
     for path in outputs.filter(|path| !is_dash(path)) {
         let Ok(whole) = place(path) else { continue };

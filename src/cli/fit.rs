@@ -135,11 +135,13 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
 
 /// The places of model and picture; refuses what would be overwritten.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
-    let (trace, checkpoint) = (args.trace.trace.as_ref(), args.checkpoint.checkpoint.as_ref());
-    let outputs = [Some(&args.out), trace, checkpoint, args.plot.plot.as_ref()];
-    let data = args.data.files()?;
-    let inputs = data.iter().chain(&args.trace.test).chain(&args.prior);
-    refuse_overwriting(outputs.into_iter().flatten(), inputs)?;
+    let beside = [&args.trace.trace, &args.checkpoint.checkpoint, &args.plot.plot];
+    let beside: Vec<&PathBuf> = beside.into_iter().flatten().collect();
+    let (data, test) = (args.data.files()?, args.data.reading.files(args.trace.test.as_slice())?);
+    let outputs = [&args.out].into_iter().chain(beside.iter().copied());
+    refuse_overwriting(outputs, data.iter().chain(&test).chain(&args.prior))?;
+    // A model that is resumed may be replaced by what it becomes, and by nothing else.
+    refuse_overwriting(beside.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
     Ok(Outputs { model: Output::open(&args.out)?, plot })

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::console::{Console, listed};
-use super::files::{Output, is_dash, read_model};
+use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use crate::model::{Merged, Model, merge_models};
 use crate::words::count;
 
@@ -74,6 +74,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MOST_NAMED)
         );
     }
+    refuse_overwriting([&args.out].into_iter(), args.shards.iter().chain([&args.prior]))?;
     let out = Output::open(&args.out)?;
     let prior = read_model(&args.prior)?;
     let bar = console.progress(Some(args.shards.len() as u64));

@@ -202,6 +202,10 @@ impl Pass<'_> {
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
+    /// Saves what an interrupted pass has learned of these rows, and says what was saved.
+    ///
+    /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
+    /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.stops.checkpoint else {
             return Interrupted(format!(
@@ -210,17 +214,26 @@ impl Pass<'_> {
             ))
             .into();
         };
-        if self.fit.rows() == 0 {
-            return Interrupted(" before any row was learned: there is nothing to save yet".into()).into();
-        }
-        match self.save(path, seen) {
-            Ok(()) => Interrupted(format!(
-                " after {}: saved to '{}'; the same command goes on from there",
-                count(position, "row"),
+        match self.learned_before {
+            Some((skip, _)) if position <= skip => Interrupted(format!(
+                " while reading again the {} that the checkpoint has learned: '{}' is unchanged, and the same command \
+                 continues from it",
+                count(skip, "row"),
                 path.display()
             ))
             .into(),
-            Err(error) => error,
+            None if position == 0 => {
+                Interrupted(" before any row was learned: there is nothing to save yet".into()).into()
+            }
+            _ => match self.save(path, seen) {
+                Ok(()) => Interrupted(format!(
+                    " after {}: saved to '{}'; the same command goes on from there",
+                    count(position, "row"),
+                    path.display()
+                ))
+                .into(),
+                Err(error) => error,
+            },
         }
     }
 }

@@ -76,7 +76,8 @@ struct ShownComponent {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_sharing_stdin(&args.model, &args.data)?;
-    refuse_overwriting(args.plot.plot.iter(), args.data.iter().chain([&args.model]))?;
+    let data = args.reading.files(&args.data)?;
+    refuse_overwriting(args.plot.plot.iter(), data.iter().chain([&args.model]))?;
     let plot = args.plot.open()?;
     let (model, seal) = read_sealed_model(&args.model)?;
     if seal == Seal::Missing {

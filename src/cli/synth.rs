@@ -2,7 +2,6 @@
 
 mod output;
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::console::Console;
-use super::files::is_dash;
+use super::files::{is_dash, refuse_overwriting};
 use super::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
@@ -190,7 +189,7 @@ enum Outcome {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let mut jobs = args.jobs(console)?;
     check_paths(&jobs)?;
-    let to_stdout = jobs.iter().flat_map(Job::paths).any(is_dash);
+    let to_stdout = jobs.iter().flat_map(Job::paths).any(|path| is_dash(path));
     let several = jobs.len() > 1;
     let outputs = jobs.iter().map(|job| Outputs::open(job, several)).collect::<Result<Vec<_>, _>>()?;
     let rows = jobs.iter().flat_map(|job| [job.synth.spec().rows, job.test_rows]);
@@ -314,21 +313,15 @@ fn place(path: &Path) -> String {
 
 /// Two outputs in one place would spoil each other.
 fn check_paths(jobs: &[Job]) -> anyhow::Result<()> {
-    let mut seen = HashSet::new();
-    match jobs.iter().flat_map(Job::paths).find(|path| !seen.insert(*path)) {
-        None => Ok(()),
-        Some(twice) => {
-            Err(usage(format!("'{}' is named for two outputs: give each its own", twice.display())))
-        }
+    if jobs.iter().flat_map(Job::paths).filter(|path| is_dash(path)).count() > 1 {
+        return Err(usage("'-' is named for two outputs: give each its own"));
     }
+    refuse_overwriting(jobs.iter().flat_map(Job::paths), std::iter::empty())
 }
 
 impl Job {
-    fn paths(&self) -> impl Iterator<Item = &Path> {
-        [Some(&self.out), self.test_out.as_ref(), self.truth.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        [Some(&self.out), self.test_out.as_ref(), self.truth.as_ref()].into_iter().flatten()
     }
 
     fn run(self, outputs: Outputs, bar: &ProgressBar) -> anyhow::Result<Drawn> {

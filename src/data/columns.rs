@@ -53,7 +53,7 @@ impl Names {
     }
 
     /// The positions that a user's selector stands for: an exact name, a number, or a range of numbers.
-    fn select(&self, selector: &str) -> Result<Vec<usize>, DataError> {
+    pub(super) fn select(&self, selector: &str) -> Result<Vec<usize>, DataError> {
         let wanted = selector.trim();
         let given: Vec<usize> = (0..self.given.len()).filter(|&i| self.given[i] == wanted).collect();
         match given.as_slice() {

@@ -215,6 +215,19 @@ pub enum DataError {
         /// Columns of the model.
         expected: usize,
     },
+    /// A column that a model was learned from is chosen for another one.
+    #[error(
+        "'{file}': --columns puts '{column}' in the place of the model's '{place}', but the model has a column '{column}' of \
+         its own: give the model's columns, or others in its order"
+    )]
+    MisplacedColumn {
+        /// The file.
+        file: String,
+        /// The column that is chosen.
+        column: String,
+        /// The model's column in its place.
+        place: String,
+    },
     /// A column is to be left out that a model was learned from.
     #[error("the model was learned from column '{column}', so --drop cannot leave it out")]
     NeededColumn {

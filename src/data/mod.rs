@@ -10,6 +10,7 @@ mod columns;
 mod dequantize;
 mod detect;
 mod error;
+mod expected;
 mod feed;
 mod input;
 mod lines;

@@ -17,7 +17,7 @@ pub struct CsvOptions {
     /// Whether the first line names the columns. Detected if `None`.
     pub has_header: Option<bool>,
     /// The columns to read, in that order: names, numbers from 1 (`3`) or ranges of numbers (`2-5`). A name
-    /// wins over a number. All columns that hold numbers if empty.
+    /// wins over a number. All columns that hold numbers if empty. Where `expected` has the same names, its order counts.
     pub columns: Vec<String>,
     /// Columns not to read, in the same terms.
     pub drop: Vec<String>,
@@ -29,7 +29,8 @@ pub struct CsvOptions {
     pub expected: Option<ExpectedColumns>,
 }
 
-/// The columns that data must have: found by name where both sides have names, by position otherwise.
+/// The columns that data must have: found by name where both sides have names, by position otherwise. If chosen columns
+/// have other names than these, a notice says which is taken for which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedColumns {
     /// Their names, in the order in which rows are to have them.

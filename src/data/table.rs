@@ -4,9 +4,10 @@ use csv::ByteRecord;
 
 use super::block::Block;
 use super::cell::{parse_number, shown, why_bad};
-use super::columns::{self, Names};
+use super::columns::{Names, choose};
 use super::detect::{Delimiter, Layout};
 use super::error::{BadRow, ChosenBy, DataError, RowProblem};
+use super::expected::choose_expected;
 use super::input::OpenInput;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
@@ -73,28 +74,13 @@ impl Table {
             None => Names::by_position(layout.width),
         };
         let samples = layout.column_samples();
-        let has_names = layout.header.is_some();
-        let choice = match options.expected.as_ref().filter(|_| options.columns.is_empty()) {
-            Some(expected) if expected.named && has_names => {
-                let missing = |column: &str| DataError::ExpectedColumn {
-                    file: sampled.name.clone(),
-                    column: column.to_string(),
-                };
-                let positions = names.positions(&expected.names).map_err(missing)?;
-                // Other words of --drop may be of columns that this file has not.
-                if let Some(needed) = options.drop.iter().find(|name| expected.names.contains(name)) {
-                    return Err(DataError::NeededColumn { column: needed.clone() });
-                }
-                columns::Choice { positions, notices: Vec::new() }
+        let choice = match &options.expected {
+            Some(expected) => {
+                let has_header = layout.header.is_some();
+                choose_expected(&sampled.name, &names, has_header, &samples, expected, options)?
             }
-            _ => columns::choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
+            None => choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
         };
-        if let Some(expected) = &options.expected
-            && expected.names.len() != choice.positions.len()
-        {
-            let (found, expected) = (choice.positions.len(), expected.names.len());
-            return Err(DataError::ColumnCount { file: sampled.name, found, expected });
-        }
         let columns = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
         let mut notices = choice.notices;
         if options.has_header.is_none() && layout.header_holds_numbers() {

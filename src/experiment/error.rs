@@ -49,6 +49,15 @@ pub enum ExperimentError {
         /// The file.
         path: PathBuf,
     },
+    /// Records that another run is writing to.
+    #[error(
+        "another comparison is writing to '{}': wait until it has ended, or give another folder with --out",
+        path.display()
+    )]
+    InUse {
+        /// The file of records.
+        path: PathBuf,
+    },
     /// A folder or file that cannot be used.
     #[error("cannot use '{}'", path.display())]
     File {

@@ -1,7 +1,7 @@
 //! The file that records are appended to.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
@@ -25,16 +25,19 @@ pub fn refuse_file_as_folder(path: &Path) -> Result<(), ExperimentError> {
     if path.is_file() { Err(ExperimentError::NotAFolder { path: path.to_path_buf() }) } else { Ok(()) }
 }
 
-/// A file that grows by one line for each record.
+/// A file that grows by one line for each record. It is locked as long as it is open, so that two runs cannot write to it
+/// at the same time.
 #[derive(Debug)]
 pub struct RecordFile {
     file: File,
     path: PathBuf,
+    /// Bytes in the file, all of them read or written here.
+    length: u64,
 }
 
 impl RecordFile {
     /// Opens the file of records in `folder`, which is made if it is not there, and reads what it has. A last line
-    /// that was cut short by a kill is removed.
+    /// that was cut short by a kill is removed. Fails, and changes nothing, while another process has it open.
     pub fn open(folder: &Path) -> Result<(RecordFile, Vec<Record>), ExperimentError> {
         let path = folder.join(RECORDS_FILE);
         let failed = |source| ExperimentError::File { path: path.clone(), source };
@@ -48,22 +51,37 @@ impl RecordFile {
             .truncate(false)
             .open(&path)
             .map_err(failed)?;
-        let text = fs::read(&path).map_err(failed)?;
+        // Some file systems have no locks. There the length of the file, checked at each record, tells of another writer.
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(ExperimentError::InUse { path });
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(failed)?;
         let whole = whole_lines(&text);
         let records = parse(&text[..whole], &path)?;
-        file.set_len(whole as u64).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((RecordFile { file, path }, records))
+        let length = whole as u64;
+        file.set_len(length).map_err(failed)?;
+        file.seek(SeekFrom::Start(length)).map_err(failed)?;
+        Ok((RecordFile { file, path, length }, records))
     }
 
     /// Appends one record. Once this returns, a kill of the process cannot undo it.
     pub fn append(&mut self, record: &Record) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        let named = |error: std::io::Error| {
-            std::io::Error::new(error.kind(), format!("'{}': {error}", self.path.display()))
-        };
-        self.file.write_all(&line).map_err(named)
+        self.append_line(&line)
+            .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", self.path.display())))
+    }
+
+    fn append_line(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if self.file.metadata()?.len() != self.length {
+            return Err(std::io::Error::other(
+                "another process writes to it too: run one comparison at a time, or give each a folder with --out",
+            ));
+        }
+        self.file.write_all(line)?;
+        self.length += line.len() as u64;
+        Ok(())
     }
 
     /// Makes sure that the records survive a failure of the machine too.
@@ -120,6 +138,25 @@ mod tests {
         file.append(&curve(3)).unwrap();
         file.sync().unwrap();
         assert_eq!(read_records(&inside).unwrap(), [curve(1), curve(3)]);
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_and_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RECORDS_FILE);
+        let (mut file, _) = RecordFile::open(folder.path()).unwrap();
+        file.append(&curve(1)).unwrap();
+        // A line that is being written looks like one that was cut short.
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{").unwrap();
+        let text = fs::read(&path).unwrap();
+        let error = RecordFile::open(folder.path()).unwrap_err();
+        assert!(matches!(error, ExperimentError::InUse { .. }), "{error}");
+        // As if there were no locks: what somebody else wrote is not overwritten.
+        let error = file.append(&curve(2)).unwrap_err().to_string();
+        assert!(error.contains("another process"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), text);
+        drop(file);
+        assert_eq!(RecordFile::open(folder.path()).unwrap().1, [curve(1)]);
     }
 
     #[test]

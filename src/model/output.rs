@@ -1,8 +1,10 @@
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
@@ -12,7 +14,8 @@ use crate::learn::Fingerprint;
 ///
 /// It is opened before any work is done, so that a bad path fails at once. Dropped without
 /// [`OutputFile::commit`], it leaves nothing behind and an older file untouched. A process that is killed cannot tidy
-/// up: what it left is removed by the next one that writes the same file. Errors name the file.
+/// up: what it left is removed by the next one that writes the same file on the same machine, or after a month. Errors name
+/// the file.
 #[derive(Debug)]
 pub struct OutputFile {
     /// As the user gave it.
@@ -96,7 +99,7 @@ fn open_target(place: &Path) -> io::Result<Target> {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a directory, not a file"));
     }
     if place.exists() && !place.is_file() {
-        return Ok(Target::Direct(BufWriter::new(fs::OpenOptions::new().write(true).open(place)?)));
+        return Ok(Target::Direct(BufWriter::new(OpenOptions::new().write(true).open(place)?)));
     }
     if !directory_of(place).is_dir() {
         let text = format!("the folder '{}' does not exist: make it first", directory_of(place).display());
@@ -127,9 +130,16 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Characters that tell apart temporary files of one target.
 const RANDOM: usize = 6;
+/// Characters of [`system_tag`].
+const TAG: usize = 8;
 const SUFFIX: &str = ".part";
+/// A file of another system that was not written to for so long is abandoned.
+const ABANDONED_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How often a new temporary file is made because another process removed the last one.
+const MOST_ATTEMPTS: usize = 100;
 
-/// How the temporary files of a target begin.
+/// How the temporary files of a target begin: the rest is the tag of the system that made them, a hyphen, [`RANDOM`]
+/// characters and [`SUFFIX`].
 fn temporary_prefix(place: &Path) -> String {
     let name = place.file_name().unwrap_or_default();
     match name.to_str() {
@@ -139,8 +149,19 @@ fn temporary_prefix(place: &Path) -> String {
     }
 }
 
+/// Stands for the running kernel. On a file system that several machines share, locks may be local to each machine, so
+/// a lock that seems to be free says something only about files of the same kernel. Systems without a boot id share
+/// one tag.
+fn system_tag() -> &'static str {
+    static SYSTEM: OnceLock<String> = OnceLock::new();
+    SYSTEM.get_or_init(|| {
+        let boot_id = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Fingerprint::of_bytes(&boot_id).to_string()[..TAG].to_string()
+    })
+}
+
 fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
-    let prefix = temporary_prefix(place);
+    let prefix = format!("{}{}-", temporary_prefix(place), system_tag());
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
     #[cfg(unix)]
@@ -159,28 +180,46 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
         (_, Some(code)) => io::Error::from_raw_os_error(code),
         (kind, None) => io::Error::from(kind),
     };
-    let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
-    // The lock ends with the process, however that ends, and says till then that the file is in use. A file system
-    // without locks only means that nothing is ever taken for abandoned.
-    let _ = file.as_file().lock();
-    Ok(file)
+    for _ in 0..MOST_ATTEMPTS {
+        let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
+        // The lock ends with the process, however that ends, and says till then that the file is in use. Before it is
+        // taken, another process may take the file for abandoned: then the lock is held by that process, or the file
+        // is gone. A file system without locks only means that nothing is ever taken for abandoned.
+        let is_taken = matches!(file.as_file().try_lock(), Err(TryLockError::WouldBlock));
+        if !is_taken && file.path().exists() {
+            return Ok(file);
+        }
+    }
+    Err(io::Error::other("other processes remove its temporary files: stop those that write the same file"))
 }
 
 /// Removes what killed processes left of this very target. Nothing depends on its success.
 fn remove_abandoned(place: &Path) {
     let prefix = temporary_prefix(place);
-    let is_ours = |name: &OsStr| {
-        let random = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX));
-        random
-            .is_some_and(|random| random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric()))
-    };
     let Ok(entries) = fs::read_dir(directory_of(place)) else { return };
-    for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
-        let unused = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if unused {
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(tag) = tag_of(&name, &prefix) else { continue };
+        // Some file systems lock only files that are open for writing.
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
+        let is_old = || file.metadata().and_then(|found| found.modified()).is_ok_and(is_long_ago);
+        // The lock is held until the file is gone, so that a process that has just made it notices.
+        if file.try_lock().is_ok() && (tag == system_tag() || is_old()) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+fn is_long_ago(time: SystemTime) -> bool {
+    time.elapsed().is_ok_and(|age| age > ABANDONED_AFTER)
+}
+
+/// The tag in the name of a temporary file whose target has this prefix; `None` for all other names.
+fn tag_of<'a>(name: &'a OsStr, prefix: &str) -> Option<&'a str> {
+    let (tag, random) = name.to_str()?.strip_prefix(prefix)?.strip_suffix(SUFFIX)?.split_once('-')?;
+    let is_plain =
+        |text: &str, length| text.len() == length && text.bytes().all(|b| b.is_ascii_alphanumeric());
+    (is_plain(tag, TAG) && is_plain(random, RANDOM)).then_some(tag)
 }
 
 #[cfg(unix)]
@@ -229,21 +268,55 @@ mod tests {
             names.sort();
             names
         };
-        for name in
-            [".gmm-bmm-out.txt-abc123.part", ".gmm-bmm-other.txt-abc123.part", ".gmm-bmm-out.txt-mine.part"]
-        {
+        let (tag, elsewhere) = (system_tag(), "0a1b2c3d");
+        let abandoned = format!(".gmm-bmm-out.txt-{tag}-abc123.part");
+        let old = format!(".gmm-bmm-out.txt-{elsewhere}-old123.part");
+        let mut stays = vec![
+            // It may be in use on another machine, whose locks are not seen here.
+            format!(".gmm-bmm-out.txt-{elsewhere}-new123.part"),
+            format!(".gmm-bmm-other.txt-{tag}-abc123.part"),
+            format!(".gmm-bmm-out.txt-{tag}-mine.part"),
+            ".gmm-bmm-out.txt-abc123.part".to_string(),
+        ];
+        for name in stays.iter().chain([&abandoned, &old]) {
             fs::write(folder.path().join(name), "half").unwrap();
         }
+        let long_ago = SystemTime::now() - ABANDONED_AFTER - Duration::from_secs(60);
+        let file = OpenOptions::new().write(true).open(folder.path().join(&old)).unwrap();
+        file.set_modified(long_ago).unwrap();
+        drop(file);
         let path = folder.path().join("out.txt");
         let first = OutputFile::create(&path).unwrap();
-        assert!(!names().contains(&".gmm-bmm-out.txt-abc123.part".to_string()), "{:?}", names());
+        assert!(!names().contains(&abandoned) && !names().contains(&old), "{:?}", names());
         let mut second = OutputFile::create(&path).unwrap();
-        assert_eq!(names().len(), 4, "the first is in use: {:?}", names());
+        assert_eq!(names().len(), stays.len() + 2, "the first is in use: {:?}", names());
         second.write_all(b"second").unwrap();
         second.commit().unwrap();
         first.commit().unwrap();
-        let left = [".gmm-bmm-other.txt-abc123.part", ".gmm-bmm-out.txt-mine.part", "out.txt"];
-        assert_eq!(names(), left, "those of other targets and of other programs stay");
+        stays.push("out.txt".to_string());
+        stays.sort();
+        assert_eq!(names(), stays);
+    }
+
+    #[test]
+    fn a_file_is_not_taken_for_abandoned_between_being_made_and_being_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.txt");
+        let is_there = |file: &OutputFile| match &file.target {
+            Target::Beside(writer) => writer.get_ref().path().exists(),
+            Target::Direct(_) => false,
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..300 {
+                        let file = OutputFile::create(&path).unwrap();
+                        std::thread::yield_now();
+                        assert!(is_there(&file), "removed by another writer of the same file");
+                    }
+                });
+            }
+        });
     }
 
     #[test]

@@ -97,6 +97,11 @@ const FORMATS: &[(&str, Format)] = &[
     ("report.html", html::render),
 ];
 
+/// The names of the files that [`write_report`] writes besides pictures.
+pub fn report_files() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|(name, _)| *name)
+}
+
 /// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is made if it is not there.
 pub fn write_report(
     records: &[Record],
