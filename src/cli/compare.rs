@@ -141,11 +141,11 @@ struct ShownArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SelectArg {
-    /// By validation rows, which are part of the training rows
+    /// In each fold by its validation rows, which are part of its training rows
     Validation,
-    /// By the density of rows just before they are learned
+    /// In each fold by the density of training rows just before they are learned
     Evidence,
-    /// As in the paper: until the test rows' score stops improving significantly
+    /// As in the paper, over all folds: until the test rows' score stops improving significantly
     Paper,
 }
 
