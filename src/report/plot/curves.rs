@@ -29,7 +29,7 @@ struct Line {
     k: usize,
     /// Rows that the start was fitted to, where that is known.
     start_rows: Option<u64>,
-    /// Logarithm of the rows seen, and score.
+    /// Rows seen, and score.
     points: Vec<(f64, f64)>,
 }
 
@@ -53,7 +53,7 @@ impl Curves {
             };
             let start_rows = start_rows(curve, set.data.columns.len());
             let shown = usable(curve).filter(|(rows, _)| *rows >= start_rows.unwrap_or(0) as f64);
-            let points: Vec<_> = shown.map(|(rows, score)| (rows.log10(), score + shift)).collect();
+            let points: Vec<_> = shown.map(|(rows, score)| (rows, score + shift)).collect();
             if points.len() < 2 {
                 continue;
             }
@@ -70,8 +70,7 @@ impl Curves {
         let range = readable(scores, REACH)?;
         let first = all().map(|(rows, _)| *rows).min_by(f64::total_cmp)?;
         let last = all().map(|(rows, _)| *rows).max_by(f64::total_cmp)?;
-        let rows = (10f64.powf(first), 10f64.powf(last));
-        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows })
+        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows: (first, last) })
     }
 
     /// Rows that the start was fitted to, and rows in all, where the start of all learners is the same.
@@ -79,6 +78,22 @@ impl Curves {
         let start_rows = self.lines.first()?.start_rows;
         let is_common = self.lines.iter().all(|line| line.start_rows == start_rows);
         Some((start_rows.filter(|_| is_common)?, self.rows.1.round() as u64))
+    }
+
+    /// Whether the axis of rows is logarithmic: over less than a decade it would have hardly a tick.
+    pub fn has_log_axis(&self) -> bool {
+        self.rows.1 >= 10.0 * self.rows.0
+    }
+
+    /// The axis of rows, and where a number of rows is on it.
+    fn axis_of_rows(&self) -> (Axis, fn(f64) -> f64) {
+        if self.has_log_axis() {
+            return (Axis::log(self.rows.0, self.rows.1, rows, "rows seen (log axis)"), f64::log10);
+        }
+        let mut axis = Axis::linear(self.rows.0, self.rows.1, 6, "rows seen");
+        axis.ticks.retain(|(value, _)| *value >= 0.0 && value.fract() == 0.0);
+        axis.ticks.iter_mut().for_each(|(value, label)| *label = rows(*value));
+        (axis, std::convert::identity)
     }
 }
 
@@ -101,7 +116,7 @@ impl Figure for Curves {
     }
 
     fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
-        let x = Axis::log(self.rows.0, self.rows.1, rows, "rows seen (log axis)");
+        let (x, place) = self.axis_of_rows();
         let ends = (x.low, x.high);
         let y_title = format!("test log-likelihood (nats, {} units)", units(self.units));
         let y = Axis::linear(self.range.0, self.range.1, 6, &y_title);
@@ -118,8 +133,9 @@ impl Figure for Curves {
             self.lines.iter().partition(|line| line.contender != Contender::Obmm);
         for line in below.into_iter().chain(above) {
             let ink = colour(line.contender);
-            frame.draw_line(canvas, &line.points, canvas.stroke(ink, 1.75), false)?;
-            for point in spaced(&line.points).filter(|point| frame.shows(point.0, point.1)) {
+            let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();
+            frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), false)?;
+            for point in spaced(&points).filter(|point| frame.shows(point.0, point.1)) {
                 canvas.mark(mark(line.contender), frame.at(point.0, point.1), ink)?;
             }
             let text = format!("{}, K = {}", line.contender.name(), line.k);

@@ -111,7 +111,8 @@ fn set_pictures(
     if let Some(figure) = curves::Curves::new(set, curves) {
         let fold = if set.has_folds() { " of fold 0" } else { "" };
         let caption = format!(
-            "{title}: test log-likelihood{fold} against rows seen, on a log axis.{}",
+            "{title}: test log-likelihood{fold} against rows seen{}.{}",
+            if figure.has_log_axis() { ", on a log axis" } else { "" },
             figure.start_rows().map_or(String::new(), |(first, all)| format!(
                 " The curves begin where the start is complete: it is fitted to the first {} of the {} rows.",
                 thousands(first),
