@@ -17,6 +17,7 @@ use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequan
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
+use super::fit::MOST_SHARDS;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
@@ -26,6 +27,7 @@ use crate::experiment::{
     read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportOptions, SetSummary, write_report};
+use crate::words::printable;
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -82,7 +84,7 @@ pub(super) struct Args {
     seed: u64,
 
     /// Shards of oDMM
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
     shards: u16,
 
     /// Rows that the shards of oDMM share before they part; 0 is the paper's set-up [default: the start's rows]
@@ -202,7 +204,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         tables: summary.terminal(std::io::stdout().is_terminal()),
         sets: summary.sets,
     };
-    console.result(&result, describe).map_err(Into::into)
+    console.styled_result(&result, describe).map_err(Into::into)
 }
 
 /// Tables of some records must not replace those of others.
@@ -229,8 +231,8 @@ fn describe(result: &CompareResult) -> String {
         result.cells,
         result.cells_run,
         result.seconds,
-        result.folder.display(),
-        result.folder.join("report.html").display()
+        printable(&result.folder.display().to_string()),
+        printable(&result.folder.join("report.html").display().to_string())
     )
 }
 
@@ -282,7 +284,7 @@ fn run_plan(
         file.append(record)?;
         if let Record::Cell(cell) = record {
             bar.inc(1);
-            let (done, data) = (bar.position(), &cell.data);
+            let (done, data) = (bar.position(), printable(&cell.data));
             bar.set_message(format!("{done} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
         }
         records.push(record.clone());
