@@ -1,6 +1,37 @@
 //! Words that several modules say things with.
 
+use std::borrow::Cow;
+
 /// `1 row`, `2 rows`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Text that is safe to show: control characters, with which a name in a file could move the cursor or change what is
+/// on the screen, and characters that change the direction of writing are spelt out, as `\u{1b}`. Line ends and tabs stay.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| {
+        c.is_control() && c != '\n' && c != '\t'
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_spelt_out() {
+        assert_eq!(printable("Länge\tµ\n"), "Länge\tµ\n");
+        assert_eq!(printable("a\u{1b}[31mb\r\u{9b}2J\u{7f}"), "a\\u{1b}[31mb\\u{d}\\u{9b}2J\\u{7f}");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+    }
 }

@@ -365,3 +365,21 @@ fn columns_beyond_all_memory_are_refused_and_very_many_are_announced() {
     // Too few rows are told at once, not after an hour.
     place.refuses("fit --data wide.csv --k 4 --out m.json --quiet", 1, &["3 rows"]);
 }
+
+#[test]
+fn more_shards_than_a_model_can_hold_are_refused() {
+    let place = with_rows(500);
+    let wide: String = (0..40).map(|i| format!("{i}")).collect::<Vec<_>>().join(",") + "\n";
+    place.write("wide.csv", &wide.repeat(3));
+    for (command, out) in
+        [("fit --k 3 --algo odmm", "m.json"), ("compare --k 3 --algos odmm --folds 2", "out")]
+    {
+        let with = |data: &str, shards: u32| format!("{command} --data {data} --out {out} --shards {shards}");
+        place.refuses(&with("rows.csv", 60_000), 2, &["60000", "1..=10000"]);
+        place.refuses(&with("rows.csv", 0), 2, &["--shards"]);
+    }
+    // One row of the file is a header.
+    let line = "fit --k 10 --algo odmm --data wide.csv --out m.json --shards 9999";
+    place.refuses(line, 2, &["9999 shards of 10 components over 40 columns", "GB", "fewer --shards"]);
+    assert!(!place.path("m.json").exists() && !place.path("out").exists());
+}

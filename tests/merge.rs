@@ -304,3 +304,56 @@ fn parts_that_cannot_be_dealt_are_refused() {
     place.refuses(&format!("{fit} --data part0.csv --shards 10"), 1, &["start wants 1000", "fewer shards"]);
     place.refuses(&format!("{fit} --data nothing*.csv"), 1, &["nothing*.csv"]);
 }
+
+/// The file `name` with some text replaced and without its checksum, as somebody might edit it.
+fn edited(place: &Workplace, name: &str, from: &str, to: &str) -> String {
+    let text = place.read(name);
+    assert!(text.contains(from), "{from}");
+    let text = text.replace(from, to);
+    let end = text.rfind(",\n \"checksum\"").unwrap();
+    place.write("edited.json", &format!("{}\n}}\n", &text[..end]));
+    "edited.json".to_string()
+}
+
+#[test]
+fn counts_that_no_run_can_have_are_refused() {
+    let place = with_parts();
+    place.run("fit --data part1.csv --prior prior.json --shard 1/2 --out s1.json").success();
+    let merge = |shard: &str| format!("merge --prior prior.json {shard} --partial --out all.json");
+    for (from, to, words) in [
+        ("\"of\": 2", "\"of\": 4294967295", "one of 4294967295 shards, and there can be from 1 to 1000000"),
+        ("\"of\": 2", "\"of\": 0", "one of 0 shards"),
+        ("\"shards\": [1]", "\"shards\": [3]", "it is shard 3 of 2"),
+        ("\"shards\": [1]", "\"shards\": [1, 1]", "the number of a shard twice"),
+        (
+            "\"prior_rows\": 3000",
+            "\"prior_rows\": 18446744073709551615",
+            "rows, and there can be 2^53 at most",
+        ),
+    ] {
+        place.refuses(&merge(&edited(&place, "s1.json", from, to)), 1, &["'edited.json'", "damaged", words]);
+    }
+    for (name, commands) in [
+        ("p1.json", ["merge --prior prior.json edited.json p2.json --out all.json", "show edited.json"]),
+        ("prior.json", ["fit --data part1.csv --resume edited.json --out all.json", "show edited.json"]),
+    ] {
+        for (from, words) in [
+            (" \"rows\": 3000,\n \"named\"", "it counts 18446744073709551615 rows"),
+            ("\"rows_out_of_range\": 0", "it counts 18446744073709551615 safeguards"),
+        ] {
+            let to = from.replace("3000", "18446744073709551615").replace(": 0", ": 18446744073709551615");
+            edited(&place, name, from, &to);
+            for command in commands {
+                place.refuses(command, 1, &["'edited.json'", words]);
+            }
+        }
+    }
+    // The largest count that is read; together with other rows it is too large.
+    edited(&place, "p1.json", " \"rows\": 3000,\n \"named\"", " \"rows\": 9007199254740992,\n \"named\"");
+    place.refuses(
+        "merge --prior prior.json edited.json p2.json --out all.json",
+        1,
+        &["9007199254743992 rows"],
+    );
+    assert!(!place.path("all.json").exists());
+}

@@ -7,8 +7,8 @@ use ndarray::{ArrayView1, ArrayView2, s};
 use super::console::{Console, listed};
 use super::usage;
 use crate::data::find_discrete;
-use crate::learn::{ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
-use crate::model::Model;
+use crate::learn::{Algorithm, ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
+use crate::model::{MOST_BYTES, Model};
 use crate::stats::ColumnSummary;
 use crate::words::count;
 
@@ -24,6 +24,9 @@ pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -
              choose fewer with --columns or --drop"
         )));
     }
+    if let Algorithm::Odmm(odmm) = settings.algorithm {
+        refuse_many_shards(odmm.shards, components, dim)?;
+    }
     let minutes = start_minutes(start_rows, components, dim);
     if minutes > 1.0 || gigabytes > 2.0 {
         console.note(&format!(
@@ -37,6 +40,24 @@ pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -
 }
 
 const MOST_GIGABYTES: f64 = 256.0;
+
+/// Refuses so many shards of so many components each that a model file of them could not be read. In memory they take
+/// about as much.
+pub(super) fn refuse_many_shards(shards: usize, components: usize, dim: usize) -> anyhow::Result<()> {
+    let d = dim as f64;
+    // Three triangles, the mean and some scalars for each component, at most 25 bytes a number.
+    let bytes = 25.0 * (1.5 * d * (d + 1.0) + 2.0 * d + 20.0) * components as f64 * shards as f64;
+    if bytes <= MOST_BYTES as f64 {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{shards} shards of {} over {} would take about {:.0} GB, and a model file of more than 2 GB cannot be read: \
+         use fewer --shards",
+        count(components as u64, "component"),
+        count(dim as u64, "column"),
+        bytes / 1e9
+    )))
+}
 
 fn roughly(minutes: f64) -> String {
     match minutes {

@@ -18,6 +18,7 @@ use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
 use super::files::refuse_overwriting;
+use super::fit::MOST_SHARDS;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
@@ -27,6 +28,7 @@ use crate::experiment::{
     read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportOptions, SetSummary, report_files, write_report};
+use crate::words::printable;
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -83,7 +85,7 @@ pub(super) struct Args {
     seed: u64,
 
     /// Shards of oDMM
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
     shards: u16,
 
     /// Rows that the shards of oDMM share before they part; 0 is the paper's set-up [default: the start's rows]
@@ -142,11 +144,11 @@ struct ShownArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SelectArg {
-    /// By validation rows, which are part of the training rows
+    /// In each fold by its validation rows, which are part of its training rows
     Validation,
-    /// By the density of rows just before they are learned
+    /// In each fold by the density of training rows just before they are learned
     Evidence,
-    /// As in the paper: until the test rows' score stops improving significantly
+    /// As in the paper, over all folds: until the test rows' score stops improving significantly
     Paper,
 }
 
@@ -208,7 +210,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         tables: summary.terminal(std::io::stdout().is_terminal()),
         sets: summary.sets,
     };
-    console.result(&result, describe).map_err(Into::into)
+    console.styled_result(&result, describe).map_err(Into::into)
 }
 
 /// Tables of some records must not replace those of others.
@@ -235,8 +237,8 @@ fn describe(result: &CompareResult) -> String {
         result.cells,
         result.cells_run,
         result.seconds,
-        result.folder.display(),
-        result.folder.join("report.html").display()
+        printable(&result.folder.display().to_string()),
+        printable(&result.folder.join("report.html").display().to_string())
     )
 }
 
@@ -288,7 +290,7 @@ fn run_plan(
         file.append(record)?;
         if let Record::Cell(cell) = record {
             bar.inc(1);
-            let (done, data) = (bar.position(), &cell.data);
+            let (done, data) = (bar.position(), printable(&cell.data));
             bar.set_message(format!("{done} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
         }
         records.push(record.clone());

@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::words::printable;
+
 /// Where a command's words go.
 #[derive(Debug)]
 pub(super) struct Console {
@@ -56,6 +58,11 @@ impl Console {
 
     /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
     pub fn result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
+        self.styled_result(result, |result| printable(&text(result)).into_owned())
+    }
+
+    /// The same with words that hold escape sequences on purpose; names from files must have none.
+    pub fn styled_result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let written = if self.json {
             serde_json::to_writer_pretty(&mut out, result)
@@ -80,12 +87,12 @@ impl Console {
     fn say(&self, kind: &str, text: &str) {
         if !self.quiet {
             // Nowhere to complain if standard error is closed.
-            let _ = writeln!(io::stderr(), "{kind}: {text}");
+            let _ = writeln!(io::stderr(), "{kind}: {}", printable(text));
         }
     }
 
     pub fn error(&self, error: &anyhow::Error) {
-        let _ = writeln!(io::stderr(), "error: {}", chain(error));
+        let _ = writeln!(io::stderr(), "error: {}", printable(&chain(error)));
     }
 
     /// A progress bar over `total` bytes or rows, or a counter where the total is not known; hidden unless a

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use args::Algo;
-pub(super) use args::Args;
+pub(super) use args::{Args, MOST_SHARDS};
 use beginning::{Beginning, beginning};
 use choice::{CandidateResult, describe_choice};
 

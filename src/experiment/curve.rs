@@ -3,7 +3,7 @@
 use super::contender::Contender;
 use super::plan::{Plan, cells};
 use super::record::{CellRecord, CurveRecord, Record};
-use super::select::{SelectRule, choose_k};
+use super::select::{SelectRule, choose_ks};
 use super::trial::Trial;
 use crate::learn::LearnError;
 
@@ -11,15 +11,13 @@ use crate::learn::LearnError;
 const FOLD: usize = 0;
 /// Points of a curve.
 const POINTS: usize = 30;
-/// Rows before the first point.
-const FIRST: usize = 10;
 
 /// The curves of one data set that are still to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CurveJob {
     /// Index of the data set in the plan.
     pub set: usize,
-    /// Components: what validation chose for oBMM, or the first online learner without it.
+    /// Components: what the validation rows of the fold chose for oBMM, or the first online learner without it.
     pub k: usize,
     /// Learners, with the α or β of their cell.
     pub learners: Vec<(Contender, Option<f64>)>,
@@ -37,9 +35,10 @@ fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<Curv
     let of_set: Vec<&CellRecord> = cells(records).filter(|cell| cell.data == *name).collect();
     let online = || plan.contenders.iter().copied().filter(|contender| contender.is_online());
     let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
-    let of_leader: Vec<&CellRecord> =
-        of_set.iter().copied().filter(|cell| cell.contender == leader && plan.ks.contains(&cell.k)).collect();
-    let k = choose_k(&of_leader, SelectRule::Validation)?;
+    let is_leaders =
+        |cell: &&CellRecord| cell.contender == leader && cell.fold == FOLD && plan.ks.contains(&cell.k);
+    let of_leader: Vec<&CellRecord> = of_set.iter().copied().filter(is_leaders).collect();
+    let k = *choose_ks(&of_leader, SelectRule::Validation).get(&FOLD)?;
     let cell_of = |contender| of_set.iter().find(|c| c.contender == contender && c.k == k && c.fold == FOLD);
     let is_drawn = |contender: Contender| {
         records.iter().any(|record| {
@@ -63,20 +62,22 @@ pub(super) fn draw(
 ) -> Result<(), (Contender, LearnError)> {
     let set = &plan.sets[job.set];
     let mut trial = Trial::new(plan, set, FOLD, job.k);
-    let row_counts = spaced(trial.train_rows());
+    let start_rows = trial.start_rows();
+    let row_counts = spaced(start_rows, trial.train_rows());
     for &(contender, tuned) in &job.learners {
         let points = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
         let (data, level) = (set.record.data.clone(), job.level.clone());
-        if !emit(CurveRecord { data, contender, k: job.k, points, level }) {
+        let start_rows = Some(start_rows as u64);
+        if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, level }) {
             break;
         }
     }
     Ok(())
 }
 
-/// Numbers of rows, evenly spaced on a logarithmic axis, the last being `most`.
-pub(super) fn spaced(most: usize) -> Vec<usize> {
-    let first = FIRST.min(most);
+/// Numbers of rows from `first` to `most`, evenly spaced on a logarithmic axis.
+pub(super) fn spaced(first: usize, most: usize) -> Vec<usize> {
+    let first = first.clamp(1, most.max(1));
     let ratio = most as f64 / first as f64;
     let at = |i: usize| (first as f64 * ratio.powf(i as f64 / (POINTS - 1) as f64)).round() as usize;
     let mut counts: Vec<usize> = (0..POINTS).map(|i| at(i).min(most)).collect();
@@ -90,10 +91,11 @@ mod tests {
 
     #[test]
     fn points_are_spaced_evenly_on_a_logarithmic_axis() {
-        let counts = spaced(100_000);
+        let counts = spaced(10, 100_000);
         assert_eq!((counts.len(), counts[0], counts[29]), (30, 10, 100_000));
         assert!(counts.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(spaced(10), [10]);
-        assert_eq!(spaced(3), [3]);
+        assert_eq!(spaced(5000, 5003), [5000, 5001, 5002, 5003]);
+        assert_eq!(spaced(10, 10), [10]);
+        assert_eq!(spaced(10, 3), [3]);
     }
 }

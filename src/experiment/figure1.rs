@@ -7,6 +7,9 @@ use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
 use crate::learn::{FitSettings, LearnError, OnlineFit};
 
+/// The axis of rows is divided from here on. Only what follows the start is shown.
+const FIRST: usize = 10;
+
 /// What went wrong on the way to Figure 1.
 #[derive(Debug, thiserror::Error)]
 pub enum Figure1Error {
@@ -30,7 +33,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     let mut training = synth.training();
     let mut block = Block::new(dim);
     let mut points = Vec::new();
-    for target in spaced(rows as usize) {
+    for target in spaced(FIRST, rows as usize) {
         read_rows(&mut training, target as u64 - fit.rows(), &mut block);
         fit.observe(block.view())?;
         if fit.has_started() || target as u64 == rows {
@@ -38,7 +41,8 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
         }
     }
     let level = Some(("true model".to_string(), synth.truth().score(test.view())));
-    Ok(CurveRecord { data: format!("set {set}: d = {dim}"), contender: Contender::Obmm, k, points, level })
+    let data = format!("set {set}: d = {dim}");
+    Ok(CurveRecord { data, contender: Contender::Obmm, k, points, start_rows: None, level })
 }
 
 /// The next `count` rows, all at once.

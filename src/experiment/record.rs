@@ -161,6 +161,10 @@ pub struct CurveRecord {
     pub k: usize,
     /// Rows seen and mean test log-likelihood then, in the data's own units.
     pub points: Vec<(u64, f64)>,
+    /// Rows that the start was fitted to: the rows of the first point. Where these are all training rows there is one
+    /// point. `None` in records of early versions, whose points begin before the start was complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_rows: Option<u64>,
     /// The level to reach: that of the true model or of batch EM, with its name.
     pub level: Option<(String, f64)>,
 }

@@ -1,6 +1,6 @@
 //! Choosing the number of components from records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::stats::signed_rank;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SelectRule {
-    /// The best mean log-likelihood of validation rows, which are part of the training rows.
+    /// In each fold, the best mean log-likelihood of the fold's validation rows, which are part of its training rows.
     #[default]
     Validation,
-    /// The best mean prequential log-likelihood: the density of rows just before they were learned. A learner
-    /// that has no such score (batch EM) is chosen by validation.
+    /// In each fold, the best mean prequential log-likelihood: the density of training rows just before they were
+    /// learned. A learner that has no such score (batch EM) is chosen by validation.
     Evidence,
     /// The paper's rule, which looks at the test rows: the first K that the next one does not significantly
-    /// improve on.
+    /// improve on, the same K for all folds.
     Paper,
 }
 
@@ -36,17 +36,40 @@ pub enum Pairs {
 /// The level of all tests.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// The number of components chosen for one contender on one data set, given its cells of all K and folds. `None`
-/// if there is nothing to choose by. Of equals the smaller K wins.
-pub fn choose_k(cells: &[&CellRecord], rule: SelectRule) -> Option<usize> {
+/// The number of components chosen in each fold for one contender on one data set, given its cells of all K and folds.
+/// A fold in which there is nothing to choose by is left out. Of equals the smaller K wins.
+///
+/// [`SelectRule::Validation`] and [`SelectRule::Evidence`] look at the cells of one fold alone: the validation rows of a
+/// fold are test rows of other folds, so a choice over several folds would look at test rows.
+pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usize> {
     let by_k = cells_by_k(cells);
-    match rule {
-        SelectRule::Validation => best(&by_k, |cell| cell.validation),
-        SelectRule::Evidence => {
-            best(&by_k, |cell| cell.prequential).or_else(|| best(&by_k, |cell| cell.validation))
-        }
-        SelectRule::Paper => first_without_improvement(&by_k),
+    // With a single K there is nothing to choose.
+    let common = match (by_k.first_key_value(), rule) {
+        (Some((k, _)), _) if by_k.len() == 1 => Some(*k),
+        (_, SelectRule::Paper) => first_without_improvement(&by_k),
+        _ => None,
+    };
+    if let Some(k) = common {
+        return by_k[&k].iter().map(|cell| (cell.fold, k)).collect();
     }
+    let folds: BTreeSet<usize> = cells.iter().map(|cell| cell.fold).collect();
+    let choose = |fold: usize| {
+        let of_fold = || by_k.values().flatten().copied().filter(move |cell| cell.fold == fold);
+        match rule {
+            SelectRule::Evidence => {
+                best(of_fold(), |cell| cell.prequential).or_else(|| best(of_fold(), |cell| cell.validation))
+            }
+            SelectRule::Validation | SelectRule::Paper => best(of_fold(), |cell| cell.validation),
+        }
+    };
+    folds.into_iter().filter_map(|fold| Some((fold, choose(fold)?))).collect()
+}
+
+/// The K that most folds chose; of equals the smaller.
+pub fn commonest_k(chosen: &BTreeMap<usize, usize>) -> Option<usize> {
+    let mut folds_of: BTreeMap<usize, usize> = BTreeMap::new();
+    chosen.values().for_each(|k| *folds_of.entry(*k).or_default() += 1);
+    folds_of.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
 /// Paired differences of the test log-likelihoods of two sets of cells, `ours − theirs`, fold by fold in order. Folds
@@ -74,18 +97,17 @@ type ByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
 fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> ByK<'a> {
     let mut by_k = ByK::new();
     cells.iter().for_each(|cell| by_k.entry(cell.k).or_default().push(cell));
-    // Means must not depend on the order in which folds were finished.
+    // Results must not depend on the order in which folds were finished.
     by_k.values_mut().for_each(|cells| cells.sort_by_key(|cell| cell.fold));
     by_k
 }
 
-/// The K with the best mean over folds, among those for which every fold has a score.
-fn best(by_k: &ByK, score: impl Fn(&CellRecord) -> Option<f64>) -> Option<usize> {
-    let mean = |cells: &[&CellRecord]| {
-        let scores: Option<Vec<f64>> = cells.iter().map(|cell| score(cell)).collect();
-        scores.and_then(|scores| crate::stats::mean(&scores))
-    };
-    let scored = by_k.iter().filter_map(|(&k, cells)| Some((k, mean(cells)?)));
+/// The K with the best score among cells of one fold, which come in the order of K.
+fn best<'a>(
+    cells: impl Iterator<Item = &'a CellRecord>,
+    score: impl Fn(&CellRecord) -> Option<f64>,
+) -> Option<usize> {
+    let scored = cells.filter_map(|cell| Some((cell.k, score(cell)?)));
     scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
@@ -127,27 +149,57 @@ mod tests {
         (0..40).map(|i| level + 0.01 * (i as f32 * 1.7).sin()).collect()
     }
 
+    fn chosen(cells: &[CellRecord], rule: SelectRule) -> Vec<(usize, usize)> {
+        choose_ks(&cells.iter().collect::<Vec<_>>(), rule).into_iter().collect()
+    }
+
     #[test]
     fn each_rule_looks_at_its_own_score() {
         let mut cells = Vec::new();
         for fold in 0..2 {
             cells.push(cell(fold, 2, -3.0, Some(-1.0), rows(-2.0)));
-            cells.push(cell(fold, 3, -1.0 - 4.0 * fold as f64, Some(-4.0), rows(-1.0)));
+            cells.push(cell(fold, 3, -1.0, Some(-4.0), rows(-1.0)));
             cells.push(cell(fold, 4, -2.0, Some(-1.5), rows(-1.5)));
         }
-        let cells: Vec<&CellRecord> = cells.iter().collect();
-        assert_eq!(choose_k(&cells, SelectRule::Validation), Some(4));
-        assert_eq!(choose_k(&cells, SelectRule::Evidence), Some(2));
-        assert_eq!(choose_k(&cells, SelectRule::Paper), Some(3));
-        assert_eq!(choose_k(&cells[..1], SelectRule::Paper), Some(2));
-        assert_eq!(choose_k(&[], SelectRule::Paper), None);
+        assert_eq!(chosen(&cells, SelectRule::Validation), [(0, 3), (1, 3)]);
+        assert_eq!(chosen(&cells, SelectRule::Evidence), [(0, 2), (1, 2)]);
+        assert_eq!(chosen(&cells, SelectRule::Paper), [(0, 3), (1, 3)]);
+        assert_eq!(chosen(&cells[..1], SelectRule::Paper), [(0, 2)]);
+        assert_eq!(chosen(&[], SelectRule::Paper), []);
+    }
+
+    /// The validation rows of one fold are test rows of the others.
+    #[test]
+    fn the_scores_of_other_folds_do_not_matter() {
+        let of = |other: f64| {
+            let own = [cell(0, 2, -3.0, Some(-1.0), rows(0.0)), cell(0, 3, -2.0, Some(-2.0), rows(0.0))];
+            let other = [cell(1, 2, other, Some(other), rows(0.0)), cell(1, 3, 0.0, Some(0.0), rows(0.0))];
+            [own, other].concat()
+        };
+        for (rule, own) in [(SelectRule::Validation, 3), (SelectRule::Evidence, 2)] {
+            assert_eq!(chosen(&of(-100.0), rule), [(0, own), (1, 3)]);
+            assert_eq!(chosen(&of(100.0), rule), [(0, own), (1, 2)]);
+        }
     }
 
     #[test]
     fn without_evidence_the_validation_rows_decide() {
         let cells = [cell(0, 2, -3.0, None, rows(0.0)), cell(0, 3, -2.0, None, rows(0.0))];
-        let cells: Vec<&CellRecord> = cells.iter().collect();
-        assert_eq!(choose_k(&cells, SelectRule::Evidence), Some(3));
+        assert_eq!(chosen(&cells, SelectRule::Evidence), [(0, 3)]);
+    }
+
+    #[test]
+    fn a_fold_without_scores_has_no_choice_unless_there_is_one_k() {
+        let mut cells = [cell(0, 2, -3.0, None, rows(0.0)), cell(0, 3, -2.0, None, rows(0.0))];
+        cells.iter_mut().for_each(|cell| cell.validation = None);
+        assert_eq!(chosen(&cells, SelectRule::Validation), []);
+        assert_eq!(chosen(&cells[..1], SelectRule::Validation), [(0, 2)]);
+    }
+
+    #[test]
+    fn the_commonest_k_is_the_smaller_of_equals() {
+        let of = |ks: &[usize]| commonest_k(&ks.iter().copied().enumerate().collect());
+        assert_eq!([of(&[]), of(&[5, 3, 5]), of(&[7, 2, 7, 2])], [None, Some(5), Some(2)]);
     }
 
     #[test]

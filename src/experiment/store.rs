@@ -117,7 +117,14 @@ mod tests {
 
     fn curve(k: usize) -> Record {
         let points = vec![(10, -1.0 / 3.0), (20, -0.1)];
-        Record::Curve(CurveRecord { data: "a\nb".into(), contender: Contender::Oem, k, points, level: None })
+        Record::Curve(CurveRecord {
+            data: "a\nb".into(),
+            contender: Contender::Oem,
+            k,
+            points,
+            start_rows: None,
+            level: None,
+        })
     }
 
     #[test]

@@ -124,6 +124,11 @@ impl<'a> Trial<'a> {
         self.split.train.nrows()
     }
 
+    /// Rows that the start is fitted to.
+    pub fn start_rows(&self) -> usize {
+        default_init_rows(self.k, self.split.train.ncols()).min(self.train_rows())
+    }
+
     fn learn_em(&self) -> Result<Learned, LearnError> {
         let restarts = self.plan.settings.em_restarts;
         let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };

@@ -146,7 +146,9 @@ impl Health {
     pub fn total(&self) -> u64 {
         let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
             self;
-        rows_out_of_range + pivots_raised + nu_floored + literal_steps_kept + components_damped
+        [rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped]
+            .into_iter()
+            .fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 }
 

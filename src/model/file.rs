@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::format::ModelFormatter;
 use super::seal::{Seal, Sum, Summing, expected_digits};
-use super::{Column, Model, Recipe};
+use super::{Column, Model, Numbered, Recipe};
 use crate::learn::LearnerState;
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -20,7 +20,10 @@ const WORKING_COPIES: u32 = 3;
 /// What the file says that it is.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 /// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
-const MOST_BYTES: u64 = 2 << 30;
+pub(crate) const MOST_BYTES: u64 = 2 << 30;
+
+/// More rows than these cannot be counted exactly in a floating-point number. Sums of a few such counts do not overflow.
+pub(super) const MOST_ROWS: u64 = 1 << 53;
 
 /// Why a file is not a usable model.
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +178,12 @@ impl Model {
                 ));
             }
         }
+        if let Some(fault) =
+            self.lineage.iter().flat_map(|lineage| &lineage.numbered).find_map(Numbered::fault)
+        {
+            return inconsistent(fault);
+        }
+        self.check_counts()?;
         if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
             return inconsistent("its scores beside one another are not those of its K".into());
         }
@@ -189,6 +198,45 @@ impl Model {
                 inconsistent("a row that it holds is not of numbers".into())
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl Model {
+    /// That no count is so large that going on from it would wrap around.
+    fn check_counts(&self) -> Result<(), ModelError> {
+        let too_large = |what: &str, count: u64| {
+            Err(ModelError::Inconsistent(format!("it counts {count} {what}, and there can be 2^53 at most")))
+        };
+        let own = (&self.learned, &self.prequential, &self.health);
+        let rivals = self.rivals.iter().map(|rival| (&rival.learned, &rival.prequential, &rival.health));
+        let mut rows = vec![self.rows];
+        rows.extend(self.lineage.iter().map(|lineage| lineage.prior_rows));
+        let mut guarded = Vec::new();
+        for (learned, prequential, health) in std::iter::once(own).chain(rivals) {
+            if prequential.rows > self.rows {
+                return Err(ModelError::Inconsistent(format!(
+                    "it says {} rows and has scored {}",
+                    self.rows, prequential.rows
+                )));
+            }
+            guarded.push(health.total());
+            match learned {
+                LearnerState::Bayes { .. } => {}
+                LearnerState::Point { start_rows, rows: learned, .. } => rows.extend([start_rows, learned]),
+                LearnerState::Sharded(state) => {
+                    rows.push(state.rows);
+                    guarded.push(state.common_health.total());
+                    guarded.extend(state.shards.iter().map(|shard| shard.health.total()));
+                }
+            }
+        }
+        if let Some(count) = rows.into_iter().find(|count| *count > MOST_ROWS) {
+            return too_large("rows", count);
+        }
+        match guarded.into_iter().find(|count| *count > MOST_ROWS) {
+            Some(count) => too_large("safeguards", count),
+            None => Ok(()),
         }
     }
 }

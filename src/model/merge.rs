@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::file::MOST_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
@@ -42,6 +43,22 @@ pub struct Numbered {
 }
 
 impl Numbered {
+    /// Most shards that there can be: `merge` lists the numbers of those that are missing.
+    pub const MOST: u32 = 1_000_000;
+
+    /// What is wrong with these numbers, if they cannot be those of shards.
+    pub(super) fn fault(&self) -> Option<String> {
+        let Numbered { of, shards } = self;
+        if !(1..=Self::MOST).contains(of) {
+            return Some(format!("it is one of {of} shards, and there can be from 1 to {}", Self::MOST));
+        }
+        if let Some(nth) = shards.iter().find(|nth| !(1..=*of).contains(*nth)) {
+            return Some(format!("it is shard {nth} of {of}"));
+        }
+        let distinct: HashSet<&u32> = shards.iter().collect();
+        (distinct.len() != shards.len()).then(|| "it has the number of a shard twice".to_string())
+    }
+
     /// Those that are not here.
     pub fn missing(&self) -> Vec<u32> {
         let here: HashSet<u32> = self.shards.iter().copied().collect();
@@ -123,6 +140,14 @@ pub enum MergeError {
         /// How many shards there are.
         of: u32,
     },
+    /// Counts that cannot be right.
+    #[error(
+        "the shards say that they have learned {rows} rows together, more than can be counted (2^53): a file is damaged"
+    )]
+    TooManyRows {
+        /// Their sum.
+        rows: u128,
+    },
     /// Nothing to merge.
     #[error("there is nothing to merge: name at least one shard")]
     Nothing,
@@ -186,6 +211,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     let expected = prior.prior_fingerprint()?;
     check_belonging(prior, shards, expected)?;
     let numbered = check_numbers(shards)?;
+    let rows = count_rows(shards)?;
     // In an order of their own, so that the same shards give the same bits however they are listed.
     let mut shards: Vec<&(String, Model)> = shards.iter().collect();
     shards.sort_by(|(_, a), (_, b)| {
@@ -212,7 +238,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.structure = None;
     model.kept = joined_rows(prior, shards);
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
-    model.rows = shards.iter().fold(0, |rows, (_, shard)| rows.saturating_add(shard.rows));
+    model.rows = rows;
     model.columns = merged_columns(prior, shards);
     let scores = shards.iter().map(|(_, shard)| shard.prequential);
     model.prequential = scores.fold(Prequential::default(), Prequential::joined);
@@ -311,6 +337,12 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
         }
     }
     Ok(expected.map(|of| Numbered { of, shards: owners.into_keys().collect() }))
+}
+
+/// The rows of all shards together.
+fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
+    let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.rows)).sum();
+    u64::try_from(rows).ok().filter(|rows| *rows <= MOST_ROWS).ok_or(MergeError::TooManyRows { rows })
 }
 
 fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {

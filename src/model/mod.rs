@@ -6,7 +6,7 @@ mod merge;
 mod output;
 mod seal;
 
-pub(crate) use file::FORMAT;
+pub(crate) use file::{FORMAT, MOST_BYTES};
 pub use file::{ModelError, VERSION};
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};

@@ -3,14 +3,18 @@
 use serde::Serialize;
 
 use super::grid::ratio;
-use super::summary::Summary;
+use super::scores::{KScore, Score};
+use super::summary::{Entry, Summary};
 
 #[derive(Serialize)]
 struct ScoreRow<'a> {
     data: &'a str,
     contender: &'a str,
-    k: usize,
+    /// Empty in the line of the chosen K, which may differ from fold to fold.
+    k: Option<usize>,
     chosen: bool,
+    /// Folds that chose this K.
+    chosen_folds: usize,
     folds: usize,
     rows: usize,
     mean: f64,
@@ -35,47 +39,66 @@ struct TimeRow<'a> {
     ratio_to_reference: Option<f64>,
 }
 
-/// `loglik.csv`: one line per data set, learner and K. Tests are of the chosen K.
+/// `loglik.csv`: for each data set and learner one line per K, and one with the K that was chosen in each fold, which has
+/// the tests.
 pub(super) fn scores(summary: &Summary) -> String {
     let rows = summary.sets.iter().flat_map(|set| {
         set.entries.iter().flat_map(move |entry| {
-            entry.by_k.iter().map(move |score| {
-                let chosen = entry.chosen == Some(score.k);
-                ScoreRow {
-                    data: &set.data.data,
-                    contender: entry.contender.profile().word,
-                    k: score.k,
-                    chosen,
-                    folds: score.folds,
-                    rows: score.rows,
-                    mean: score.mean,
-                    standard_error: score.standard_error,
-                    validation: score.validation,
-                    prequential: score.prequential,
-                    p_value: entry.p_value.filter(|_| chosen),
-                    p_holm: entry.p_holm.filter(|_| chosen),
-                    effect_size: entry.effect_size.filter(|_| chosen),
-                    tuned: score.tuned,
-                }
-            })
+            let data = set.data.data.as_str();
+            let of_k = entry.by_k.iter().map(move |at_k| {
+                let chosen_folds = entry.folds_with(at_k.k);
+                ScoreRow { k: Some(at_k.k), chosen_folds, ..ScoreRow::new(data, entry, &at_k.score) }
+            });
+            let chosen = entry.score.as_ref().map(|score| ScoreRow {
+                chosen: true,
+                chosen_folds: entry.chosen.len(),
+                p_value: entry.p_value,
+                p_holm: entry.p_holm,
+                effect_size: entry.effect_size,
+                ..ScoreRow::new(data, entry, score)
+            });
+            of_k.chain(chosen)
         })
     });
     write(rows)
+}
+
+impl<'a> ScoreRow<'a> {
+    /// A line of one K that no fold chose, but for its K.
+    fn new(data: &'a str, entry: &Entry, score: &Score) -> Self {
+        ScoreRow {
+            data,
+            contender: entry.contender.profile().word,
+            k: None,
+            chosen: false,
+            chosen_folds: 0,
+            folds: score.folds,
+            rows: score.rows,
+            mean: score.mean,
+            standard_error: score.standard_error,
+            validation: score.validation,
+            prequential: score.prequential,
+            p_value: None,
+            p_holm: None,
+            effect_size: None,
+            tuned: score.tuned,
+        }
+    }
 }
 
 /// `times.csv`: one line per data set, learner and K; the ratio is of medians, at the same K.
 pub(super) fn times(summary: &Summary) -> String {
     let rows = summary.sets.iter().flat_map(|set| {
         set.entries.iter().flat_map(move |entry| {
-            entry.by_k.iter().map(move |score| TimeRow {
+            entry.by_k.iter().map(move |KScore { k, score }| TimeRow {
                 data: &set.data.data,
                 contender: entry.contender.profile().word,
-                k: score.k,
+                k: *k,
                 start_seconds_mean: score.start_seconds.mean,
                 start_seconds_median: score.start_seconds.median,
                 learn_seconds_mean: score.learn_seconds.mean,
                 learn_seconds_median: score.learn_seconds.median,
-                ratio_to_reference: ratio(set, summary, entry.contender, score.k),
+                ratio_to_reference: ratio(set, summary, entry.contender, *k),
             })
         })
     });

@@ -80,7 +80,8 @@ pub(super) fn scores(summary: &Summary) -> Grid {
                 Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
                 cell.best = is_best(set, entry, decimals);
-                cell.aside = entry.chosen.filter(|_| entry.by_k.len() > 1).map(|k| format!("K={k}"));
+                let ks = names::range_of_k(&entry.chosen).filter(|_| entry.by_k.len() > 1);
+                cell.aside = ks.map(|ks| format!("K={ks}"));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
             }
@@ -97,28 +98,28 @@ pub(super) fn scores(summary: &Summary) -> Grid {
     }
 }
 
-/// The score at the chosen K.
+/// The score with the chosen K.
 fn shown(entry: &Entry, decimals: usize) -> Option<String> {
-    entry.score().map(|score| fixed(score.mean, decimals))
+    entry.score.as_ref().map(|score| fixed(score.mean, decimals))
 }
 
-/// Whether a learner shows the figure of the best online one, and is one.
+/// Whether a learner shows the figure of the best one, and competes with it.
 fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
     let best = set.entries.iter().find(|entry| entry.best).and_then(|best| shown(best, decimals));
-    entry.contender.is_online() && best.is_some() && shown(entry, decimals) == best
+    entry.can_be_best() && best.is_some() && shown(entry, decimals) == best
 }
 
 /// Whether the test and the means disagree on who is better.
 fn is_against_mean(summary: &Summary, set: &SetSummary, entry: &Entry) -> bool {
-    let reference = summary.reference.and_then(|contender| set.entry(contender)?.score());
-    match (entry.arrow, entry.score(), reference) {
+    let reference = summary.reference.and_then(|contender| set.entry(contender)?.score.as_ref());
+    match (entry.arrow, &entry.score, reference) {
         (Some(Arrow::Up), Some(own), Some(reference)) => own.mean < reference.mean,
         (Some(Arrow::Down), Some(own), Some(reference)) => own.mean > reference.mean,
         _ => false,
     }
 }
 
-/// Seconds of learning at the K chosen for the reference, and as a multiple of the reference's.
+/// Seconds of learning at the K that most folds chose for the reference, and as a multiple of the reference's.
 pub(super) fn times(summary: &Summary) -> Grid {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
@@ -136,12 +137,19 @@ pub(super) fn times(summary: &Summary) -> Grid {
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         row
     };
-    let base = summary.reference.map(|contender| format!(", and as a multiple of {}'s", contender.name()));
+    let has_folds = summary.has_folds();
+    let reference = summary.reference.map(Contender::name);
+    let which_k = reference.filter(|_| has_choice(summary)).map_or(String::new(), |name| {
+        format!(
+            " ({} for {name})",
+            if has_folds { "the one that most folds chose" } else { "the one chosen" }
+        )
+    });
     Grid {
         caption: format!(
-            "Learning time in seconds, start included{}, at the same K for all{}",
-            if summary.has_folds() { ", median over folds" } else { "" },
-            base.unwrap_or_default()
+            "Learning time in seconds, start included{}, at the same K for all{which_k}{}",
+            if has_folds { ", median over folds" } else { "" },
+            reference.map_or(String::new(), |name| format!(", and as a multiple of {name}'s"))
         ),
         head,
         rows: summary.sets.iter().map(row).collect(),
@@ -166,27 +174,31 @@ pub(super) fn details(summary: &Summary) -> Grid {
     let mut rows = Vec::new();
     for set in &summary.sets {
         for entry in &set.entries {
-            let Some(score) = entry.score() else { continue };
+            let Some(score) = &entry.score else { continue };
             rows.push(vec![
                 Cell::new(title(&set.data)),
                 Cell::new(entry.contender.name()),
-                Cell::new(score.k.to_string()),
+                Cell::new(names::list_of_k(&entry.chosen)),
                 Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
                 Cell::of(entry.p_value, p_value),
                 Cell::of(entry.p_holm, p_value),
                 Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
                 Cell::of(score.tuned, significant),
-                Cell::new(significant(score.learn_seconds.mean)),
+                Cell::new(significant(score.learn_seconds.median)),
             ]);
         }
     }
+    let (several, median) = match summary.has_folds() {
+        true => (" (where folds chose several, with how many folds chose each)", ", median over folds"),
+        false => ("", ""),
+    };
     Grid {
         caption: format!(
-            "The same with the chosen K, standard errors over rows, tests, and mean seconds. p (Holm) is corrected for the \
+            "The same with the chosen K{several}, standard errors over rows, and tests. p (Holm) is corrected for the \
              number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 to 1; tuned is \
-             the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{}",
-            if summary.has_folds() { ", the median of those of the folds" } else { "" }
+             the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{median}; seconds are those of \
+             learning with the chosen K, start included{median}"
         ),
         head: head.map(String::from).to_vec(),
         rows,
@@ -194,12 +206,20 @@ pub(super) fn details(summary: &Summary) -> Grid {
     }
 }
 
+/// Whether there were several K to choose from.
+fn has_choice(summary: &Summary) -> bool {
+    summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1)
+}
+
 /// How the table is to be read, a sentence each; the best online learners are marked by `best`.
 pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
     let mut legend = Vec::new();
     if summary.contenders.iter().any(|contender| contender.is_online()) {
+        let bar = summary.reference.map_or(String::new(), |reference| {
+            format!(" among those that are not significantly worse than {}", reference.name())
+        });
         legend.push(format!(
-            "{best}: the best online learner to the decimals shown, or several if they are equal to these; the start and batch EM do not compete."
+            "{best}: the best mean of the online learners{bar}, or several if they are equal to the decimals shown; the start and batch EM do not compete."
         ));
     }
     if let Some(reference) = summary.reference {
@@ -215,10 +235,16 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
             "{AGAINST_MEAN}: the means say the opposite. The test weighs ranks, while a few extreme rows can move a mean."
         ));
     }
-    if summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1) {
+    if has_choice(summary) {
+        let several = summary
+            .sets
+            .iter()
+            .flat_map(|set| &set.entries)
+            .any(|entry| entry.chosen.values().min() != entry.chosen.values().max());
         legend.push(format!(
-            "K: the number of components, chosen for each learner {}.",
-            names::select_rule(summary.options.select)
+            "K: the number of components, chosen for each learner{}.{}",
+            names::select_rule(summary.options.select, summary.has_folds()),
+            if several { " A range such as 5–7 is of folds that chose different K." } else { "" }
         ));
     }
     if summary.sets.iter().any(|set| set.units == Units::Zscore) {

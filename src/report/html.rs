@@ -6,7 +6,7 @@ use super::grid::{self, Grid};
 use super::names::{tested_on, thousands, title};
 use super::plot::Picture;
 use super::summary::Summary;
-use crate::words::count;
+use crate::words::{count, printable};
 
 const STYLE: &str = include_str!("report.css");
 
@@ -157,7 +157,7 @@ fn list(page: &mut String, class: &str, lines: &[String]) {
 
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in printable(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

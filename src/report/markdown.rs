@@ -6,6 +6,7 @@ use super::grid::{self, Grid};
 use super::names::tested_on;
 use super::plot::Picture;
 use super::summary::Summary;
+use crate::words::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");
@@ -37,7 +38,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
         let _ = writeln!(
             text,
             "- `{}`, gmm-bmm {}, began {}, {}, {} threads, seed {}, tested on {}",
-            run.command.replace('`', "'"),
+            printable(&run.command.replace('`', "'")),
             escape(&run.tool),
             escape(&run.began),
             escape(&run.processor),
@@ -73,9 +74,9 @@ fn section(text: &mut String, grid: &Grid) {
 /// Keeps a name from being read as markup.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in printable(text).chars() {
         match c {
-            '\n' | '\r' => escaped.push(' '),
+            '\n' => escaped.push(' '),
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' => {

@@ -16,7 +16,7 @@ mod terminal;
 
 pub use paired::Arrow;
 pub use plot::{PairPlot, PictureFormat, figure1};
-pub use scores::{Score, Spread};
+pub use scores::{KScore, Score, Spread};
 pub use summary::{Entry, PaperColumns, SetSummary, Summary};
 
 use std::io::{self, Write};
@@ -108,7 +108,8 @@ pub fn write_report(
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
-    let summary = Summary::new(records, options)?;
+    let mut summary = Summary::new(records, options)?;
+    summary.notes.extend(plot::notes(&summary, records));
     let pictures = plot::pictures(&summary, records)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;

@@ -1,5 +1,7 @@
 //! What data sets and units are called, and how numbers are written.
 
+use std::collections::BTreeMap;
+
 use crate::data::Units;
 use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
 
@@ -25,15 +27,35 @@ pub(super) fn units(units: Units) -> &'static str {
     }
 }
 
-pub(super) fn select_rule(rule: SelectRule) -> &'static str {
+pub(super) fn select_rule(rule: SelectRule, has_folds: bool) -> String {
+    let within = if has_folds { " in each fold" } else { "" };
     match rule {
-        SelectRule::Validation => "by its mean log-likelihood on validation rows",
-        SelectRule::Evidence => {
-            "by its prequential log-likelihood (batch EM, which has none, on validation rows)"
+        SelectRule::Validation => {
+            format!("{within} by its mean log-likelihood on validation rows, which are training rows")
         }
+        SelectRule::Evidence => format!(
+            "{within} by its prequential log-likelihood on training rows (batch EM, which has none, on validation rows)"
+        ),
         SelectRule::Paper => {
-            "as in the paper, on the test rows themselves: the first K that the next one does not significantly improve on"
+            " as in the paper, on the test rows themselves: the first K that the next one does not significantly improve on"
+                .to_string()
         }
+    }
+}
+
+/// The K that folds chose: `7`, or `5–7` where they chose several.
+pub(super) fn range_of_k(chosen: &BTreeMap<usize, usize>) -> Option<String> {
+    let (least, most) = (chosen.values().min()?, chosen.values().max()?);
+    Some(if least == most { least.to_string() } else { format!("{least}–{most}") })
+}
+
+/// Each K that folds chose, with the number of these folds where there are several K: `7`, or `5 (2×), 7 (8×)`.
+pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
+    let mut folds_of: BTreeMap<usize, usize> = BTreeMap::new();
+    chosen.values().for_each(|k| *folds_of.entry(*k).or_default() += 1);
+    match folds_of.len() {
+        1 => folds_of.keys().map(usize::to_string).collect(),
+        _ => folds_of.iter().map(|(k, folds)| format!("{k} ({folds}×)")).collect::<Vec<_>>().join(", "),
     }
 }
 
@@ -117,6 +139,17 @@ pub(super) fn thousands(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_k_of_several_folds_are_written_as_a_range_and_as_a_list() {
+        let of = |ks: &[usize]| {
+            let chosen: BTreeMap<usize, usize> = ks.iter().copied().enumerate().collect();
+            (range_of_k(&chosen), list_of_k(&chosen))
+        };
+        assert_eq!(of(&[7, 7]), (Some("7".into()), "7".into()));
+        assert_eq!(of(&[7, 5, 7]), (Some("5–7".into()), "5 (1×), 7 (2×)".into()));
+        assert_eq!(of(&[]).0, None);
+    }
 
     #[test]
     fn numbers_are_written_for_people() {

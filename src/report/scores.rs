@@ -1,4 +1,4 @@
-//! The figures of one learner with one K on one data set, over its folds.
+//! The figures of one learner on one data set, over its folds.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,22 @@ use crate::data::Units;
 use crate::experiment::CellRecord;
 use crate::stats::{self, median};
 
-/// The folds of one learner with one K, by number.
+/// The cells of one learner, one for each fold, by the number of the fold.
 pub(super) type Folds<'a> = BTreeMap<usize, &'a CellRecord>;
 
-/// One learner with one K on one data set.
+/// The figures of one learner with one K on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Score {
+pub struct KScore {
     /// Components.
     pub k: usize,
+    /// The figures.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// The figures of one learner on one data set, over its folds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
     /// Folds that are there.
     pub folds: usize,
     /// Test rows of these folds together.
@@ -50,7 +58,7 @@ pub struct Spread {
 }
 
 impl Score {
-    pub(super) fn new(k: usize, folds: &Folds, units: Units) -> Option<Self> {
+    pub(super) fn new(folds: &Folds, units: Units) -> Option<Self> {
         let shift = |cell: &CellRecord| shift(cell, units);
         let rows: Vec<f64> = folds.values().flat_map(|cell| shown_rows(cell, units)).collect();
         let fold_means: Vec<f64> =
@@ -62,7 +70,6 @@ impl Score {
             mean(&folds.values().filter_map(|cell| Some(part(cell)? + shift(cell))).collect::<Vec<_>>())
         };
         Some(Score {
-            k,
             folds: folds.len(),
             rows: rows.len(),
             mean: mean(&rows)?,

@@ -6,12 +6,13 @@ use serde::Serialize;
 
 use super::names::title;
 use super::paired::{self, Arrow};
-use super::scores::{Folds, Score};
+use super::scores::{Folds, KScore, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::{Catalogue, Units};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_k, paired_differences,
+    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, paired_differences,
 };
+use crate::words::count;
 
 /// Learners that others are tested against by default: the first that took part.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
@@ -67,10 +68,12 @@ pub struct PaperColumns {
 pub struct Entry {
     /// The learner.
     pub contender: Contender,
-    /// The K that was chosen for it, where one could be.
-    pub chosen: Option<usize>,
-    /// Its figures for every K, ascending.
-    pub by_k: Vec<Score>,
+    /// The K that was chosen for it in each fold where one could be.
+    pub chosen: BTreeMap<usize, usize>,
+    /// Its figures with the K that was chosen in each fold.
+    pub score: Option<Score>,
+    /// Its figures for every K, ascending, each with this K in all folds.
+    pub by_k: Vec<KScore>,
     /// Probability of a difference to the reference as great as this if there were none.
     pub p_value: Option<f64>,
     /// The same with Holm's correction over the data sets.
@@ -79,7 +82,7 @@ pub struct Entry {
     pub effect_size: Option<f64>,
     /// Whether it is significantly better or worse than the reference.
     pub arrow: Option<Arrow>,
-    /// Whether it is the best of the online learners.
+    /// Whether it is the best of the online learners that are not significantly worse than the reference.
     pub best: bool,
 }
 
@@ -128,25 +131,35 @@ impl SetSummary {
 
     /// Whether any learner was tested on several folds.
     pub(super) fn has_folds(&self) -> bool {
-        self.entries.iter().flat_map(|entry| &entry.by_k).any(|score| score.folds > 1)
+        self.entries.iter().flat_map(|entry| &entry.by_k).any(|at_k| at_k.score.folds > 1)
     }
 
-    /// The K at which times are compared, the same for all learners: that of the reference.
+    /// The K at which times are compared, the same for all learners: the one that most folds chose for the reference.
     pub fn time_k(&self, reference: Option<Contender>) -> Option<usize> {
-        let by_reference = reference.and_then(|contender| self.entry(contender)?.chosen);
-        by_reference.or_else(|| self.entries.iter().find_map(|entry| entry.chosen))
+        let by_reference = reference.and_then(|contender| self.entry(contender)?.commonest_k());
+        by_reference.or_else(|| self.entries.iter().find_map(Entry::commonest_k))
     }
 }
 
 impl Entry {
     /// The figures at some K.
     pub fn at(&self, k: usize) -> Option<&Score> {
-        self.by_k.iter().find(|score| score.k == k)
+        self.by_k.iter().find(|at_k| at_k.k == k).map(|at_k| &at_k.score)
     }
 
-    /// The figures at the chosen K.
-    pub fn score(&self) -> Option<&Score> {
-        self.at(self.chosen?)
+    /// The K that most folds chose; of equals the smaller.
+    pub fn commonest_k(&self) -> Option<usize> {
+        commonest_k(&self.chosen)
+    }
+
+    /// Whether it competes for the best: it is an online learner that is not significantly worse than the reference.
+    pub(super) fn can_be_best(&self) -> bool {
+        self.contender.is_online() && self.arrow != Some(Arrow::Down)
+    }
+
+    /// How many folds chose some K.
+    pub fn folds_with(&self, k: usize) -> usize {
+        self.chosen.values().filter(|chosen| **chosen == k).count()
     }
 }
 
@@ -208,12 +221,13 @@ fn set_summary(
     for &contender in Contender::ALL {
         let Some(by_k) = cells.get(&contender) else { continue };
         let all: Vec<&CellRecord> = by_k.values().flat_map(|folds| folds.values().copied()).collect();
-        // With a single K there is nothing to choose.
-        let only = by_k.first_key_value().filter(|_| by_k.len() == 1).map(|(k, _)| *k);
+        let chosen = choose_ks(&all, options.select);
+        let at_k = |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units)? });
         entries.push(Entry {
             contender,
-            chosen: only.or_else(|| choose_k(&all, options.select)),
-            by_k: by_k.iter().filter_map(|(k, folds)| Score::new(*k, folds, units)).collect(),
+            score: Score::new(&chosen_cells(by_k, &chosen), units),
+            chosen,
+            by_k: by_k.iter().filter_map(at_k).collect(),
             p_value: None,
             p_holm: None,
             effect_size: None,
@@ -221,9 +235,9 @@ fn set_summary(
             best: false,
         });
     }
-    mark_best(&mut entries);
     test_against(reference, &mut entries, cells, options.pairs, &data.data)?;
-    note_gaps(&data, &entries, notes);
+    mark_best(&mut entries);
+    note_gaps(&data, &entries, cells, notes);
     let (paper, paper_seconds) = paper_columns(&data, units);
     let curve_shift = cells.values().flat_map(BTreeMap::values).find_map(|folds| folds.get(&0));
     Ok(SetSummary {
@@ -236,16 +250,21 @@ fn set_summary(
     })
 }
 
+/// The cells of one learner with the K that was chosen in each fold.
+fn chosen_cells<'a>(by_k: &BTreeMap<usize, Folds<'a>>, chosen: &BTreeMap<usize, usize>) -> Folds<'a> {
+    chosen.iter().filter_map(|(fold, k)| Some((*fold, *by_k.get(k)?.get(fold)?))).collect()
+}
+
 fn mark_best(entries: &mut [Entry]) {
     let mean_of =
-        |entry: &Entry| entry.score().map(|score| score.mean).filter(|_| entry.contender.is_online());
+        |entry: &Entry| entry.score.as_ref().map(|score| score.mean).filter(|_| entry.can_be_best());
     let best = entries.iter().filter_map(mean_of).max_by(f64::total_cmp);
     for entry in entries {
         entry.best = best.is_some() && mean_of(entry) == best;
     }
 }
 
-/// Tests every learner at its K against the reference at the reference's.
+/// Tests every learner with its K of each fold against the reference with the reference's.
 fn test_against(
     reference: Option<Contender>,
     entries: &mut [Entry],
@@ -253,14 +272,14 @@ fn test_against(
     pairs: Pairs,
     data: &str,
 ) -> Result<(), ReportError> {
-    let folds_of = |entry: &Entry| cells.get(&entry.contender)?.get(&entry.chosen?);
+    let folds_of = |entry: &Entry| Some(chosen_cells(cells.get(&entry.contender)?, &entry.chosen));
     let Some(base) = entries.iter().find(|entry| Some(entry.contender) == reference).and_then(folds_of)
     else {
         return Ok(());
     };
     for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
         let Some(folds) = folds_of(entry) else { continue };
-        let Some(outcome) = paired::test(&differences(folds, base, pairs, data)?) else { continue };
+        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, data)?) else { continue };
         entry.p_value = Some(outcome.p_value);
         entry.effect_size = Some(outcome.effect_size);
         entry.arrow = outcome.arrow();
@@ -298,21 +317,28 @@ fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
     }
 }
 
-fn note_gaps(data: &DataRecord, entries: &[Entry], notes: &mut Vec<String>) {
-    let most = entries.iter().flat_map(|entry| &entry.by_k).map(|score| score.folds).max().unwrap_or(0);
+fn note_gaps(data: &DataRecord, entries: &[Entry], cells: &Cells, notes: &mut Vec<String>) {
+    let most = entries.iter().flat_map(|entry| &entry.by_k).map(|at_k| at_k.score.folds).max().unwrap_or(0);
+    let title = title(data);
     for entry in entries {
         let who = entry.contender.name();
-        match entry.score() {
+        match &entry.score {
             None => notes.push(format!(
-                "{}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is.",
-                title(data)
+                "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is."
             )),
             Some(score) if score.folds < most => notes.push(format!(
-                "{}: {who} has {} of {most} folds so far; its mean is over these alone.",
-                title(data),
+                "{title}: {who} has {} of {most} folds so far; its mean is over these alone.",
                 score.folds
             )),
             Some(_) => {}
+        }
+        let has_gap = |fold: &&usize| cells[&entry.contender].values().any(|folds| !folds.contains_key(fold));
+        let gaps = entry.chosen.keys().filter(has_gap).count();
+        if gaps > 0 {
+            let place = if most > 1 { format!(" in {}", count(gaps as u64, "fold")) } else { String::new() };
+            notes.push(format!(
+                "{title}: {who} lacks some K{place} so far; K is chosen among those that are there."
+            ));
         }
     }
 }

@@ -4,6 +4,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, presets};
 
 use super::grid::{self, Grid};
 use super::summary::Summary;
+use crate::words::printable;
 
 /// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 115 columns.
 const LINE: usize = 100;
@@ -24,7 +25,7 @@ impl Summary {
         let legend = grid::legend(self, if colour { "Bold" } else { "*" });
         let learners = grid::learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
         for line in legend.into_iter().chain(grid::notes(self)).chain(learners) {
-            add(&wrapped(&line, LINE, "  "));
+            add(&wrapped(&printable(&line), LINE, "  "));
         }
         let times = grid::times(self);
         add("");
@@ -47,7 +48,7 @@ fn table(grid: &Grid, colour: bool) -> String {
     for row in &grid.rows {
         table.add_row(row.iter().enumerate().map(|(index, cell)| {
             let shown = match index {
-                0 => Cell::new(wrapped(&cell.text, NAME, " ")),
+                0 => Cell::new(wrapped(&printable(&cell.text), NAME, " ")),
                 _ => Cell::new(text(cell, grid.width_of_marks(index), colour)),
             };
             if cell.best && colour { shown.add_attribute(Attribute::Bold) } else { shown }

@@ -43,7 +43,7 @@ impl ColumnSummary {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { other } else { self };
         }
-        let count = self.count + other.count;
+        let count = self.count.saturating_add(other.count);
         let share = other.count as f64 / count as f64;
         let apart = other.mean - self.mean;
         let between = apart * apart * self.count as f64 * share;

@@ -233,3 +233,44 @@ fn a_pattern_stands_for_the_files_that_it_matches() {
     assert_eq!(place.read("pattern.json"), place.read("named.json"));
     place.refuses("fit --data q-*.csv --k 2 --out model.json", 1, &["no file matches 'q-*.csv'"]);
 }
+
+/// A name in a header, in a model or of a file must not move the cursor or clear the screen.
+#[test]
+fn escape_sequences_in_names_reach_the_terminal_spelt_out() {
+    let place = Workplace::new();
+    let mut rows = clusters(300, 3, 5);
+    rows.column_mut(0).fill(1.0);
+    rows.column_mut(1).mapv_inplace(f64::round);
+    let with_words = as_csv(&rows, &[]).replace('\n', ",red\n");
+    let header = "a\u{1b}[2Jx,b\u{9b}31m,c\u{7},word\u{1b}[0m\n";
+    place.write("odd\u{1b}[1m.csv", &(header.to_string() + &with_words));
+    place.write("other.csv", "a,b,c\n1,2,3\n4,5,6\n");
+    let fit = "fit --data odd\u{1b}[1m.csv --k 2 --out m\u{1b}[7m.json";
+    for line in [
+        fit.to_string(),
+        format!("{fit} --plot m.svg"),
+        format!("{fit} --columns none"),
+        format!("{fit} --columns c"),
+        "show m\u{1b}[7m.json".to_string(),
+        "eval --model m\u{1b}[7m.json --data other.csv".to_string(),
+        "eval --model m\u{1b}[7m.json --data odd\u{1b}[1m.csv".to_string(),
+        "compare --data odd\u{1b}[1m.csv --k 1 --folds 2 --algos start,obmm --out out".to_string(),
+        "compare --data odd\u{1b}[1m.csv --k 1 --folds 3 --algos start,obmm --out out".to_string(),
+        "compare --from-records out".to_string(),
+    ] {
+        let output = place.command(&line).output().unwrap();
+        for text in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(text);
+            let raw = text.chars().find(|c| c.is_control() && *c != '\n');
+            assert_eq!(raw, None, "'{line}' said {text:?}");
+        }
+    }
+    let said = String::from_utf8_lossy(&place.run(fit).success().get_output().stderr).into_owned();
+    assert!(said.contains("a\\u{1b}[2Jx"), "{said}");
+    let pages = ["m.svg", "out/report.html", "out/summary.md", "out/plots/pairs-odd--1m.svg"];
+    for name in pages {
+        let text = place.read(name);
+        assert_eq!(text.chars().find(|c| c.is_control() && *c != '\n'), None, "{name}");
+        assert!(text.contains("u{1b}") || text.contains("u{9b}"), "{name}");
+    }
+}

@@ -110,6 +110,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
             contender,
             k: 8,
             points: points.map(|rows| (rows, score(rows))).collect(),
+            start_rows: None,
             level: Some(("batch EM".into(), level + 0.1)),
         }));
     }

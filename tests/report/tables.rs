@@ -12,8 +12,8 @@ use crate::records::{OPTIONS, cell, data, full, read, run, shared, small};
 fn means_and_errors_are_those_worked_out_by_hand() {
     let summary = Summary::new(&small(-1.0), &OPTIONS).unwrap();
     let entry = summary.sets[0].entry(Contender::Obmm).unwrap();
-    let score = entry.score().unwrap();
-    assert_eq!((score.k, score.folds, score.rows, score.mean), (2, 2, 4, -3.0));
+    let score = entry.score.as_ref().unwrap();
+    assert_eq!((entry.commonest_k(), score.folds, score.rows, score.mean), (Some(2), 2, 4, -3.0));
     // Squares 4 + 1 + 0 + 9 = 14 over 3 · 4; fold means −1.5 and −4.5: √(4.5/2).
     assert!((score.standard_error.unwrap() - (14.0f64 / 12.0).sqrt()).abs() < 1e-12);
     assert!((score.fold_error.unwrap() - 1.5).abs() < 1e-12);
@@ -24,19 +24,96 @@ fn means_and_errors_are_those_worked_out_by_hand() {
 fn k_is_chosen_by_the_rule_that_is_asked_for() {
     let chosen = |select| {
         let summary = Summary::new(&small(0.0), &ReportOptions { select, ..OPTIONS }).unwrap();
-        summary.sets[0].entry(Contender::Obmm).unwrap().chosen
+        summary.sets[0].entry(Contender::Obmm).unwrap().chosen.clone().into_iter().collect::<Vec<_>>()
     };
-    assert_eq!(chosen(SelectRule::Validation), Some(2));
-    assert_eq!(chosen(SelectRule::Evidence), Some(3));
+    assert_eq!(chosen(SelectRule::Validation), [(0, 2), (1, 2)]);
+    assert_eq!(chosen(SelectRule::Evidence), [(0, 3), (1, 3)]);
     // Four rows cannot make the step from 2 to 3 significant.
-    assert_eq!(chosen(SelectRule::Paper), Some(2));
+    assert_eq!(chosen(SelectRule::Paper), [(0, 2), (1, 2)]);
+}
+
+/// The validation rows of fold 1 are test rows of fold 0, so fold 0 must not be told what they say.
+#[test]
+fn every_fold_chooses_its_own_k() {
+    let mut records = small(-1.0);
+    for record in &mut records {
+        if let Record::Cell(cell) = record
+            && (cell.fold, cell.k) == (1, 3)
+        {
+            cell.validation = Some(100.0);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let entry = summary.sets[0].entry(Contender::Obmm).unwrap();
+    assert_eq!(entry.chosen.iter().collect::<Vec<_>>(), [(&0, &2), (&1, &3)]);
+    // Rows −1 and −2 of fold 0 at K = 2, −1 and −1 of fold 1 at K = 3.
+    assert_eq!(entry.score.as_ref().unwrap().mean, -1.25);
+    let markdown = read(folder.path(), "summary.md");
+    assert!(
+        markdown.contains("**−1.2500 (K=2–3)**") && markdown.contains("| 2 (1×), 3 (1×) |"),
+        "{markdown}"
+    );
+    assert!(
+        markdown.contains("chosen for each learner in each fold by its mean log-likelihood on validation")
+    );
+    assert_eq!(summary.terminal(false).matches("K=2–3").count(), 2);
+    let line = |start: &str| {
+        let text = read(folder.path(), "loglik.csv");
+        text.lines().find(|line| line.starts_with(start)).map(String::from).unwrap_or(text)
+    };
+    assert!(line("toy,obmm_exact,2,").starts_with("toy,obmm_exact,2,false,1,2,4,-3"));
+    assert!(line("toy,obmm_exact,3,").starts_with("toy,obmm_exact,3,false,1,2,4,-1"));
+    assert!(line("toy,obmm_exact,,").starts_with("toy,obmm_exact,,true,2,2,4,-1.25,"));
+}
+
+/// The best mean, and yet most rows are significantly worse than the reference's.
+#[test]
+fn no_cell_is_both_best_and_significantly_worse() {
+    let rows = |shift: f32, last: f32| (0..40).map(|i| if i < 39 { -1.0 - shift } else { last }).collect();
+    let with = |contender, test| Record::Cell(Box::new(cell("odd", contender, 2, 0, test)));
+    for last in [9.0, -0.61] {
+        let records = vec![
+            Record::Data(data("odd", "Odd", 2, Units::Raw)),
+            with(Contender::Obmm, rows(0.0, -1.0)),
+            with(Contender::Oem, rows(0.01, last)),
+        ];
+        let summary = Summary::new(&records, &OPTIONS).unwrap();
+        let oem = summary.sets[0].entry(Contender::Oem).unwrap();
+        assert_eq!((oem.arrow, oem.best), (Some(Arrow::Down), false));
+        let text = summary.terminal(false);
+        assert_eq!(text.matches("*−").count(), 1, "{text}");
+        assert!(text.contains("*−1.0000") && text.contains("not significantly worse than oBMM"), "{text}");
+    }
+}
+
+/// Folds took 3 and 5 seconds, and a third 40: the median is 5, the mean 16.
+#[test]
+fn both_tables_of_seconds_show_the_median() {
+    let mut records = small(-1.0);
+    for contender in [Contender::Oem, Contender::Obmm] {
+        let mut slow = cell("toy", contender, 2, 2, vec![-1.0, -2.0]);
+        slow.learn_seconds = 40.0;
+        records.push(Record::Cell(Box::new(slow)));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let markdown = read(folder.path(), "summary.md");
+    let row = |after: &str, start: &str| {
+        let table = markdown.split(after).nth(1).unwrap();
+        table.lines().find(|line| line.starts_with(start)).unwrap().to_string()
+    };
+    assert!(row("## Times", "| toy | 2 |").contains("| 5.00 (1.7×) |"), "{markdown}");
+    assert!(row("## Details", "| toy | oEM |").ends_with("| 5.00 |"), "{markdown}");
+    let caption = markdown.split("## Details").nth(1).unwrap();
+    assert!(caption.contains("start included, median over folds"), "{markdown}");
 }
 
 #[test]
 fn z_scored_units_add_each_folds_jacobian() {
     let options = ReportOptions { units: Some(Units::Zscore), ..OPTIONS };
     let summary = Summary::new(&small(0.0), &options).unwrap();
-    assert_eq!(summary.sets[0].entry(Contender::Obmm).unwrap().score().unwrap().mean, -3.0 + 15.0);
+    assert_eq!(summary.sets[0].entry(Contender::Obmm).unwrap().score.as_ref().unwrap().mean, -3.0 + 15.0);
 }
 
 #[test]
@@ -51,10 +128,10 @@ fn arrows_say_better_and_worse_and_the_best_is_marked() {
     let best: Vec<_> =
         summary.sets[0].entries.iter().filter(|entry| entry.best).map(|e| e.contender).collect();
     assert_eq!(best, [Contender::ObmmDiscounted]);
-    assert_eq!(entry(Contender::ObmmDiscounted).score().unwrap().tuned, Some(0.02));
+    assert_eq!(entry(Contender::ObmmDiscounted).score.as_ref().unwrap().tuned, Some(0.02));
 
     let plain = summary.terminal(false);
-    assert!(plain.contains("*−1.19↑") && plain.contains('↓') && !plain.contains('\u{1b}'), "{plain}");
+    assert!(plain.contains("*−1.20↑") && plain.contains('↓') && !plain.contains('\u{1b}'), "{plain}");
     let coloured = summary.terminal(true);
     assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
     let markdown = read(folder, "summary.md");
@@ -144,21 +221,19 @@ fn the_papers_figures_stand_beside_sets_that_are_the_papers() {
 }
 
 #[test]
-fn the_tables_for_programs_have_a_line_for_each_k() {
+fn the_tables_for_programs_have_a_line_for_each_k_and_one_for_the_chosen() {
     let folder = tempfile::tempdir().unwrap();
     write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
     let scores = read(folder.path(), "loglik.csv");
     let lines: Vec<_> = scores.lines().collect();
     assert_eq!(
         lines[0],
-        "data,contender,k,chosen,folds,rows,mean,standard_error,validation,prequential,p_value,p_holm,effect_size,tuned"
+        "data,contender,k,chosen,chosen_folds,folds,rows,mean,standard_error,validation,prequential,p_value,p_holm,effect_size,tuned"
     );
-    assert_eq!(lines.len(), 5);
-    assert!(
-        lines[1].starts_with("toy,oem_counted,2,true,2,4,-4.0,")
-            || lines[1].starts_with("toy,oem_counted,2,true,2,4,-4,")
-    );
-    assert!(lines[2].starts_with("toy,oem_counted,3,false,2,4,-2"));
+    assert_eq!(lines.len(), 1 + 2 * 3);
+    assert!(lines[1].starts_with("toy,oem_counted,2,false,2,2,4,-4.0,"), "{scores}");
+    assert!(lines[2].starts_with("toy,oem_counted,3,false,0,2,4,-2"), "{scores}");
+    assert!(lines[3].starts_with("toy,oem_counted,,true,2,2,4,-4.0,"), "{scores}");
     let times = read(folder.path(), "times.csv");
     assert!(times.lines().nth(1).unwrap().starts_with("toy,oem_counted,2,"), "{times}");
     assert!(times.lines().nth(1).unwrap().ends_with(",2.0"), "{times}");
@@ -202,6 +277,13 @@ fn an_unfinished_run_is_reported_with_a_note() {
     records.retain(|r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && c.fold == 1));
     let summary = Summary::new(&records, &OPTIONS).unwrap();
     assert_eq!(summary.notes, ["toy: oEM has 1 of 2 folds so far; its mean is over these alone."]);
+    let mut records = small(0.0);
+    records.retain(
+        |r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && (c.fold, c.k) == (1, 3)),
+    );
+    let summary = Summary::new(&records, &OPTIONS).unwrap();
+    let note = "toy: oEM lacks some K in 1 fold so far; K is chosen among those that are there.";
+    assert_eq!(summary.notes, [note]);
 }
 
 #[test]

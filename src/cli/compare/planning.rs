@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::choices::Dequantize;
 use super::{Args, UnitsArg};
-use crate::cli::advice::{tell_of_discrete, tell_of_numbering, warn_of_columns};
+use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
 use crate::data::{
@@ -52,6 +52,12 @@ impl Args {
             ExperimentError::Plan(text) => usage(text),
             other => other.into(),
         })?;
+        if plan.contenders.contains(&Contender::Odmm) {
+            let largest = plan.ks.iter().copied().max().unwrap_or(1);
+            for set in &plan.sets {
+                refuse_many_shards(plan.settings.shards, largest, set.rows.ncols())?;
+            }
+        }
         Ok(plan)
     }
 

@@ -8,7 +8,7 @@ use super::legend::{self, Item};
 use super::style::{INK, Mark, colour, mark};
 use crate::experiment::Contender;
 use crate::report::names::{fixed, title, units};
-use crate::report::scores::Score;
+use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
 
 /// Lines of neighbouring learners are moved apart by so much of a step of K, so that error bars do not hide each other.
@@ -27,11 +27,11 @@ impl<'a> ByK<'a> {
     /// Nothing where there is no score to show.
     pub fn new(set: &'a SetSummary) -> Option<Self> {
         let scores = || set.entries.iter().flat_map(|entry| &entry.by_k);
-        let ends = scores().flat_map(|score| {
+        let ends = scores().flat_map(|KScore { score, .. }| {
             let bar = error(score);
             [score.mean - bar, score.mean, score.mean + bar]
         });
-        Some(ByK { set, range: readable(ends, REACH)?, ks: scores().map(|score| score.k).collect() })
+        Some(ByK { set, range: readable(ends, REACH)?, ks: scores().map(|at_k| at_k.k).collect() })
     }
 
     fn draw_entry<B: DrawingBackend>(
@@ -42,11 +42,12 @@ impl<'a> ByK<'a> {
         shift: f64,
     ) -> Drawn<B> {
         let ink = colour(entry.contender);
-        let x = |score: &Score| score.k as f64 + shift;
-        let points: Vec<_> = entry.by_k.iter().map(|score| (x(score), score.mean)).collect();
+        let x = |at_k: &KScore| at_k.k as f64 + shift;
+        let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
         frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender == Contender::Em)?;
-        for score in &entry.by_k {
-            let (k, bar) = (x(score), error(score));
+        for at_k in &entry.by_k {
+            let score = &at_k.score;
+            let (k, bar) = (x(at_k), error(score));
             if !frame.shows(k, score.mean) {
                 // Below the frame: only an arrow at its foot.
                 let (px, py) = frame.at(k, frame.floor());
@@ -56,7 +57,7 @@ impl<'a> ByK<'a> {
             let ends = [(k, score.mean - bar), (k, score.mean + bar)];
             frame.draw_line(canvas, &ends, canvas.stroke(ink, 1.0), false)?;
             canvas.mark(mark(entry.contender), frame.at(k, score.mean), ink)?;
-            if entry.chosen == Some(score.k) {
+            if entry.commonest_k() == Some(at_k.k) {
                 canvas.ring(frame.at(k, score.mean), 8.0, INK, 1.25)?;
             }
         }
@@ -64,7 +65,7 @@ impl<'a> ByK<'a> {
     }
 
     fn item(&self, entry: &Entry, floor: f64) -> Item {
-        let hidden = entry.by_k.iter().map(|score| score.mean).filter(|mean| *mean < floor);
+        let hidden = entry.by_k.iter().map(|at_k| at_k.score.mean).filter(|mean| *mean < floor);
         let lowest = hidden.min_by(f64::total_cmp);
         Item {
             text: entry.contender.name().to_string(),

@@ -12,6 +12,7 @@ use plotters::style::{
 };
 
 use super::style::Mark;
+use crate::words::printable;
 
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;
@@ -74,14 +75,14 @@ impl<B: DrawingBackend> Canvas<B> {
     /// Text anchored at a point.
     pub fn text(&self, text: &str, at: Point, style: TextStyle<'_>, h: HPos, v: VPos) -> Drawn<B> {
         let at = (at.0, at.1 + self.dropped(&style));
-        self.area.draw(&Text::new(text.to_string(), at, style.pos(Pos::new(h, v))))
+        self.area.draw(&Text::new(shown(text), at, style.pos(Pos::new(h, v))))
     }
 
     /// Text that reads upwards, centred at a point.
     pub fn upward_text(&self, text: &str, at: Point, style: TextStyle<'_>) -> Drawn<B> {
         let at = (at.0 + self.dropped(&style), at.1);
         let style = style.transform(FontTransform::Rotate270).pos(Pos::new(HPos::Center, VPos::Top));
-        self.area.draw(&Text::new(text.to_string(), at, style))
+        self.area.draw(&Text::new(shown(text), at, style))
     }
 
     fn dropped(&self, style: &TextStyle<'_>) -> i32 {
@@ -131,6 +132,11 @@ impl<B: DrawingBackend> Canvas<B> {
             Mark::Plus => strokes([(-r - r / 4, 0), (r + r / 4, 0)], [(0, -r - r / 4), (0, r + r / 4)]),
         }
     }
+}
+
+/// Text that a picture can hold: an SVG with control characters is not well formed.
+fn shown(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
 }
 
 /// A figure as SVG text.

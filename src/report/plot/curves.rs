@@ -22,19 +22,21 @@ pub(super) struct Curves {
     levels: Vec<(String, f64)>,
     range: (f64, f64),
     rows: (f64, f64),
-    columns: usize,
 }
 
 struct Line {
     contender: Contender,
     k: usize,
-    /// Logarithm of the rows seen, and score.
+    /// Rows that the start was fitted to, where that is known.
+    start_rows: Option<u64>,
+    /// Rows seen, and score.
     points: Vec<(f64, f64)>,
 }
 
 impl Curves {
-    /// One line for each learner: of its chosen K if there is such a curve, else of the last.
-    /// Nothing where there is no curve.
+    /// One line for each learner: of the K chosen in fold 0 if there is such a curve, else of the last. Points before
+    /// the start was complete are left out, since they show rows that the start had already seen. Nothing where no curve
+    /// has two points.
     pub fn new(set: &SetSummary, curves: &[&CurveRecord]) -> Option<Self> {
         // Without a fold to take the Jacobian from, the data's own units must do.
         let (units, shift) = match (set.units, set.curve_shift) {
@@ -44,13 +46,18 @@ impl Curves {
         let mut lines = Vec::new();
         let mut levels: Vec<(String, f64)> = Vec::new();
         for &contender in Contender::ALL {
-            let chosen = set.entry(contender).and_then(|entry| entry.chosen);
+            let chosen = set.entry(contender).and_then(|entry| entry.chosen.get(&0).copied());
             let mine = || curves.iter().filter(|curve| curve.contender == contender);
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
                 continue;
             };
-            let points = usable(curve).map(|(rows, score)| (rows.log10(), score + shift));
-            lines.push(Line { contender, k: curve.k, points: points.collect() });
+            let start_rows = start_rows(curve, set.data.columns.len());
+            let shown = usable(curve).filter(|(rows, _)| *rows >= start_rows.unwrap_or(0) as f64);
+            let points: Vec<_> = shown.map(|(rows, score)| (rows, score + shift)).collect();
+            if points.len() < 2 {
+                continue;
+            }
+            lines.push(Line { contender, k: curve.k, start_rows, points });
             if let Some((name, level)) = &curve.level {
                 let level = (name.clone(), level + shift);
                 if level.1.is_finite() && !levels.contains(&level) {
@@ -63,18 +70,38 @@ impl Curves {
         let range = readable(scores, REACH)?;
         let first = all().map(|(rows, _)| *rows).min_by(f64::total_cmp)?;
         let last = all().map(|(rows, _)| *rows).max_by(f64::total_cmp)?;
-        let rows = (10f64.powf(first), 10f64.powf(last));
-        let columns = set.data.columns.len();
-        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows, columns })
+        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows: (first, last) })
     }
 
-    /// Rows that the start was fitted to, and rows in all, where all learners have the same K.
+    /// Rows that the start was fitted to, and rows in all, where the start of all learners is the same.
     pub fn start_rows(&self) -> Option<(u64, u64)> {
-        let (k, all) = (self.lines.first()?.k, self.rows.1.round() as u64);
-        let wanted = default_init_rows(k, self.columns) as u64;
-        let is_common = self.columns > 0 && self.lines.iter().all(|line| line.k == k);
-        is_common.then_some((wanted.min(all), all))
+        let start_rows = self.lines.first()?.start_rows;
+        let is_common = self.lines.iter().all(|line| line.start_rows == start_rows);
+        Some((start_rows.filter(|_| is_common)?, self.rows.1.round() as u64))
     }
+
+    /// Whether the axis of rows is logarithmic: over less than a decade it would have hardly a tick.
+    pub fn has_log_axis(&self) -> bool {
+        self.rows.1 >= 10.0 * self.rows.0
+    }
+
+    /// The axis of rows, and where a number of rows is on it.
+    fn axis_of_rows(&self) -> (Axis, fn(f64) -> f64) {
+        if self.has_log_axis() {
+            return (Axis::log(self.rows.0, self.rows.1, rows, "rows seen (log axis)"), f64::log10);
+        }
+        let mut axis = Axis::linear(self.rows.0, self.rows.1, 6, "rows seen");
+        axis.ticks.retain(|(value, _)| *value >= 0.0 && value.fract() == 0.0);
+        axis.ticks.iter_mut().for_each(|(value, label)| *label = rows(*value));
+        (axis, std::convert::identity)
+    }
+}
+
+/// Rows that the start of a curve was fitted to: as the record says, or for a record of an early version the default.
+pub(super) fn start_rows(curve: &CurveRecord, columns: usize) -> Option<u64> {
+    let last = curve.points.last()?.0;
+    let default = || (columns > 0).then(|| (default_init_rows(curve.k, columns) as u64).min(last));
+    curve.start_rows.or_else(default)
 }
 
 /// The points that a log axis can show.
@@ -89,7 +116,7 @@ impl Figure for Curves {
     }
 
     fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
-        let x = Axis::log(self.rows.0, self.rows.1, rows, "rows seen (log axis)");
+        let (x, place) = self.axis_of_rows();
         let ends = (x.low, x.high);
         let y_title = format!("test log-likelihood (nats, {} units)", units(self.units));
         let y = Axis::linear(self.range.0, self.range.1, 6, &y_title);
@@ -106,8 +133,9 @@ impl Figure for Curves {
             self.lines.iter().partition(|line| line.contender != Contender::Obmm);
         for line in below.into_iter().chain(above) {
             let ink = colour(line.contender);
-            frame.draw_line(canvas, &line.points, canvas.stroke(ink, 1.75), false)?;
-            for point in spaced(&line.points).filter(|point| frame.shows(point.0, point.1)) {
+            let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();
+            frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), false)?;
+            for point in spaced(&points).filter(|point| frame.shows(point.0, point.1)) {
                 canvas.mark(mark(line.contender), frame.at(point.0, point.1), ink)?;
             }
             let text = format!("{}, K = {}", line.contender.name(), line.k);

@@ -17,7 +17,7 @@ pub use pairs::{PairPlot, PictureFormat};
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::names::{thousands, title};
+use super::names::{range_of_k, thousands, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
 use crate::experiment::{CurveRecord, Record};
@@ -56,19 +56,37 @@ pub(super) fn pictures(summary: &Summary, records: &[Record]) -> Result<Vec<Vec<
         .iter()
         .map(|set| {
             let slug = slug(&set.data.data, &mut taken);
-            let curves: Vec<_> = records.iter().filter_map(|record| curve_of(record, set)).collect();
-            let mut pictures = set_pictures(summary, set, &curves, &slug)?;
+            let mut pictures = set_pictures(summary, set, &curves_of(records, set), &slug)?;
             pictures.extend(pair_plot(summary, set, records, &slug)?);
             Ok(pictures)
         })
         .collect()
 }
 
-fn curve_of<'a>(record: &'a Record, set: &SetSummary) -> Option<&'a CurveRecord> {
-    match record {
+/// Why sets have no learning curve, a sentence each.
+pub(super) fn notes(summary: &Summary, records: &[Record]) -> Vec<String> {
+    let note = |set: &SetSummary| {
+        let curves = curves_of(records, set);
+        let rows = curves.first()?.points.last()?.0;
+        let columns = set.data.columns.len();
+        let are_points = curves.iter().all(|curve| curves::start_rows(curve, columns) == Some(rows));
+        are_points.then(|| {
+            format!(
+                "{}: there is no learning curve, since the start is fitted to all {} training rows.",
+                title(&set.data),
+                thousands(rows)
+            )
+        })
+    };
+    summary.sets.iter().filter_map(note).collect()
+}
+
+fn curves_of<'a>(records: &'a [Record], set: &SetSummary) -> Vec<&'a CurveRecord> {
+    let of_set = |record: &'a Record| match record {
         Record::Curve(curve) if curve.data == set.data.data => Some(curve),
         _ => None,
-    }
+    };
+    records.iter().filter_map(of_set).collect()
 }
 
 fn set_pictures(
@@ -80,9 +98,12 @@ fn set_pictures(
     let title = title(&set.data);
     let mut pictures = Vec::new();
     if let Some(figure) = by_k::ByK::new(set) {
-        let over = if set.has_folds() { "folds" } else { "test rows" };
+        let (over, ringed) = match set.has_folds() {
+            true => ("folds", "the K that most folds chose is ringed"),
+            false => ("test rows", "the chosen K is ringed"),
+        };
         let caption = format!(
-            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; the chosen K is ringed, and learners stand a little apart to be told from each other."
+            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; {ringed}, and learners stand a little apart to be told from each other."
         );
         let alt = format!("Line chart of test log-likelihood against K on {title}. {}", best_of(set));
         pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);
@@ -90,11 +111,11 @@ fn set_pictures(
     if let Some(figure) = curves::Curves::new(set, curves) {
         let fold = if set.has_folds() { " of fold 0" } else { "" };
         let caption = format!(
-            "{title}: test log-likelihood{fold} against rows seen, on a log axis.{}",
+            "{title}: test log-likelihood{fold} against rows seen{}.{}",
+            if figure.has_log_axis() { ", on a log axis" } else { "" },
             figure.start_rows().map_or(String::new(), |(first, all)| format!(
-                " All begin from a start that was fitted to {} of the {} rows; Bayesian learners take it for a prior worth a \
-                 few rows, and so begin below it.",
-                if first < all { format!("the first {}", thousands(first)) } else { "all".into() },
+                " The curves begin where the start is complete: it is fitted to the first {} of the {} rows.",
+                thousands(first),
                 thousands(all)
             ))
         );
@@ -110,7 +131,7 @@ fn set_pictures(
     Ok(pictures)
 }
 
-/// The reference's mixture of fold 0 with its chosen K, where the records have it.
+/// The reference's mixture of fold 0 with the K chosen there, where the records have it.
 fn pair_plot(
     summary: &Summary,
     set: &SetSummary,
@@ -119,7 +140,7 @@ fn pair_plot(
 ) -> Result<Option<Picture>, ReportError> {
     let chosen = || {
         let reference = summary.reference?;
-        Some((reference, set.entry(reference)?.chosen?))
+        Some((reference, *set.entry(reference)?.chosen.get(&0)?))
     };
     let Some((reference, k)) = chosen() else { return Ok(None) };
     let of_cell = |record: &Record| match record {
@@ -161,12 +182,11 @@ fn pair_plot(
 fn best_of(set: &SetSummary) -> String {
     let best = set.entries.iter().find(|entry| entry.best);
     best.and_then(|entry| {
-        let score = entry.score()?;
         Some(format!(
             "Best online learner: {} with {:.2} at K = {}.",
             entry.contender.name(),
-            score.mean,
-            score.k
+            entry.score.as_ref()?.mean,
+            range_of_k(&entry.chosen)?
         ))
     })
     .unwrap_or_default()
