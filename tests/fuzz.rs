@@ -163,6 +163,22 @@ fn the_corpus_has_models_of_every_version_and_kind() {
     }
 }
 
+/// All of the corpus was written by some version of the tool, and can still be read and learned on.
+#[test]
+fn models_of_earlier_versions_are_read_and_resumed() {
+    for (path, bytes) in corpus("model") {
+        let model =
+            Model::read(bytes.as_slice()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        model.write(&mut Vec::new()).unwrap();
+        if let Some((settings, state)) = model.to_fit() {
+            let rows = state.rows;
+            let mut fit = OnlineFit::restore(settings, state).unwrap();
+            fit.observe(ndarray::Array2::from_elem((1, fit.dim()), 2.5).view()).unwrap();
+            assert_eq!(fit.state().unwrap().rows, rows + 1, "{}", path.display());
+        }
+    }
+}
+
 #[test]
 fn any_text_can_be_read_as_records() {
     holds_for_corpus_and_changes("records", properties::records, 500);

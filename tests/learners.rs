@@ -5,7 +5,7 @@ mod common;
 use common::sound::assert_sound;
 use common::*;
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
-use gmm_bmm::learn::projection::{Scalars, project_dirichlet};
+use gmm_bmm::learn::projection::Scalars;
 use gmm_bmm::learn::{
     Algorithm, FitSettings, FitState, Health, LearnError, LearnerState, Moments, ObmmSettings, OemSettings,
     OnlineFit,
@@ -29,12 +29,16 @@ fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize) -> FitState {
 }
 
 fn prior(m: &[f64], k: usize) -> Posterior {
-    let dim = m.len();
+    prior_with(m, vec![1.5; k])
+}
+
+fn prior_with(m: &[f64], a: Vec<f64>) -> Posterior {
+    let (dim, k) = (m.len(), a.len());
     let component = |j: usize| {
         let shifted = m.iter().map(|value| value + j as f64).collect();
         NormalWishart::new(shifted, 0.7, dim as f64 + 2.5, Factor::identity(dim)).unwrap()
     };
-    Posterior::new(Dirichlet::new(vec![1.5; k]).unwrap(), (0..k).map(component).collect()).unwrap()
+    Posterior::new(Dirichlet::new(a).unwrap(), (0..k).map(component).collect()).unwrap()
 }
 
 fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
@@ -74,6 +78,15 @@ fn with_one_component_obmm_is_the_closed_form_posterior() {
         for (found, expected) in new.psi().matrix().iter().zip(&psi) {
             assert_close(found / size, expected / size, 1e-10, &format!("psi, d {dim}"));
         }
+    }
+}
+
+#[test]
+fn the_total_of_the_weights_is_the_number_of_rows_also_after_a_hundred_million() {
+    for (k, before) in [(3, 3.0), (10, 1e8)] {
+        let prior = prior_with(&[0.0, 0.0], vec![before / k as f64; k]);
+        let gained = learn(&prior, &clusters(20_000, 2, 4)).weights().total() - prior.weights().total();
+        assert_close(gained, 20_000.0, 1e-6, &format!("K = {k}, from {before}"));
     }
 }
 
@@ -155,16 +168,13 @@ proptest! {
     }
 
     #[test]
-    fn weights_keep_their_exact_mean(a in proptest::collection::vec(1e-3f64..1e4, 2..8), pick in 0usize..8, r in 0f64..=1.0) {
-        let pick = pick % a.len();
-        let others = (1.0 - r) / (a.len() - 1) as f64;
-        let shares: Vec<f64> = (0..a.len()).map(|j| if j == pick { r } else { others }).collect();
-        let total: f64 = a.iter().sum();
-        let mut new = a.clone();
-        let new_total = project_dirichlet(&mut new, &shares);
-        prop_assert!(new_total > 0.0 && new_total <= (total + 1.0) * (1.0 + 1e-9));
-        for j in 0..a.len() {
-            prop_assert!((new[j] / new_total - (a[j] + shares[j]) / (total + 1.0)).abs() < 1e-12);
+    fn weights_count_the_responsibilities(a in proptest::collection::vec(1e-3f64..1e8, 1..11), x in -2f64..12.0) {
+        let prior = prior_with(&[0.5, 0.5], a.clone());
+        let row = Array2::from_elem((1, 2), x);
+        let (_, shares) = prior.predictive().responsibilities(row.view());
+        let found = learn(&prior, &row);
+        for ((found, a), share) in found.weights().concentrations().iter().zip(a).zip(&shares) {
+            prop_assert!((found - a - share).abs() < 1e-9 + 1e-15 * a, "{found} from {a} and {share}");
         }
     }
 }

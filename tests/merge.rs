@@ -97,6 +97,27 @@ fn sharding_loses_next_to_nothing_on_the_nine_synthetic_sets() {
     assert!(fifty <= 0.02, "50 shards lose {fifty}");
 }
 
+/// The rows of the start have other shares of the clusters than those after them. The shards must not multiply that.
+#[test]
+fn the_weights_of_shards_are_those_of_one_pass() {
+    let all = clusters(40_000, 2, 5);
+    // Rows of the first cluster are rarer after the start than in it.
+    let kept: Vec<usize> = (0..all.nrows()).filter(|i| *i < 3000 || i % 3 > 0 || i % 2 == 0).collect();
+    let rows = all.select(Axis(0), &kept);
+    for k in [3, 10] {
+        let weights = |algorithm| {
+            let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: Some(3000) };
+            fit(&rows, settings, 5000).mixture().weights().to_vec()
+        };
+        let whole = weights(Algorithm::Obmm(ObmmSettings::default()));
+        for shards in [5, 20] {
+            let parts = weights(odmm(shards, None));
+            let off = whole.iter().zip(&parts).map(|(whole, part)| (whole - part).abs()).sum::<f64>();
+            assert!(off < 0.03, "K = {k}, {shards} shards: {whole:?} against {parts:?}");
+        }
+    }
+}
+
 fn with_parts() -> Workplace {
     let place = Workplace::new();
     let rows = clusters(9000, 3, 1);

@@ -52,6 +52,7 @@ struct MergeResult {
     prior_rows: u64,
     k: usize,
     damping: Vec<f64>,
+    weight_damping: Vec<f64>,
     disagreement: Vec<f64>,
     permuted: Vec<String>,
     /// Numbers of the shards that are not in the model.
@@ -88,12 +89,14 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
-    for (j, lambda) in report.damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
-        console.warn(&format!(
-            "the shards disagree so much on component {} that their product was improper; it was damped to the \
-             power {lambda:.3}",
-            j + 1
-        ));
+    for (what, damping) in [("", &report.damping), ("the weight of ", &report.weight_damping)] {
+        for (j, lambda) in damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
+            console.warn(&format!(
+                "the shards disagree so much on {what}component {} that their product was improper; it was damped \
+                 to the power {lambda:.3}",
+                j + 1
+            ));
+        }
     }
     out.write_model(&model)?;
     if is_dash(&args.out) {
@@ -105,6 +108,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         prior_rows: prior.rows,
         k: model.k(),
         damping: report.damping,
+        weight_damping: report.weight_damping,
         disagreement: report.disagreement,
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
         missing,

@@ -14,23 +14,28 @@ use crate::linalg::Factor;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MergeReport {
-    /// For each component the power `λ ∈ (0, 1]` to which `∏ P_t/P` had to be damped to stay proper; 1 is not at
-    /// all.
+    /// For each component the power `λ ∈ [0, 1]` to which `∏ P_t/P` of its Normal-Wishart was damped to stay proper; 1
+    /// is undamped.
     pub damping: Vec<f64>,
+    /// The same for the component's concentration in the Dirichlet. Empty in files of earlier versions.
+    #[serde(default)]
+    pub weight_damping: Vec<f64>,
     /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 and more is
     /// far apart.
     pub disagreement: Vec<f64>,
 }
 
 impl MergeReport {
-    /// Components whose product was improper.
+    /// Components whose product was improper, in the Normal-Wishart or in the Dirichlet.
     pub fn damped(&self) -> u64 {
-        self.damping.iter().filter(|lambda| **lambda < 1.0).count() as u64
+        let weights = self.weight_damping.iter().copied().chain(std::iter::repeat(1.0));
+        self.damping.iter().zip(weights).filter(|(own, weight)| **own < 1.0 || *weight < 1.0).count() as u64
     }
 }
 
 /// The product of posteriors over their common prior. Improper components are damped, so that the result is always
-/// a proper posterior.
+/// a proper posterior. A component's Normal-Wishart and its concentration are damped apart: shards that disagree on where
+/// a component is still agree on how many rows it has.
 ///
 /// # Panics
 /// If the posteriors differ in shape from the prior.
@@ -39,29 +44,45 @@ pub fn merge(prior: &Posterior, parts: &[&Posterior]) -> (Posterior, MergeReport
     let mut components = Vec::with_capacity(prior.k());
     let mut report = MergeReport::default();
     for (j, (component, &a)) in prior.components().iter().zip(prior.weights().concentrations()).enumerate() {
-        let sums = Sums::of(component, a, parts.iter().map(|part| part_of(part, j)));
-        let (lambda, a, merged) = sums.largest_proper(component, a);
+        let sums = Sums::of(component, parts.iter().map(|part| &part.components()[j]));
+        let (lambda, merged) = sums.largest_proper(component);
         let distances = parts.iter().map(|part| distance(&merged, &part.components()[j]));
         report.disagreement.push(distances.sum::<f64>() / parts.len().max(1) as f64);
         report.damping.push(lambda);
-        concentrations.push(a);
         components.push(merged);
+        let gained = parts.iter().map(|part| part.weights().concentrations()[j] - a).sum();
+        let (lambda, a) = merge_concentration(a, gained);
+        report.weight_damping.push(lambda);
+        concentrations.push(a);
     }
-    let weights = Dirichlet::new(concentrations).expect("damping keeps concentrations positive");
+    let weights = Dirichlet::new(concentrations).unwrap_or_else(|_| {
+        // A sum that overflows, which only a damaged file can ask for.
+        report.weight_damping.fill(0.0);
+        prior.weights().clone()
+    });
     (Posterior::new(weights, components).expect("as many components as the prior"), report)
 }
 
-fn part_of(part: &Posterior, j: usize) -> (&NormalWishart, f64) {
-    (&part.components()[j], part.weights().concentrations()[j])
+/// The concentration for `P·∏(P_t/P)^λ`, with `λ`: the largest for which it is positive, less a tenth. Counts only grow,
+/// so only shards that discount their rows can lose more than the prior had.
+fn merge_concentration(prior: f64, gained: f64) -> (f64, f64) {
+    let merged = prior + gained;
+    if merged > 0.0 && merged.is_finite() {
+        (1.0, merged)
+    } else if gained < 0.0 && gained.is_finite() {
+        let lambda = KEPT * prior / -gained;
+        (lambda, prior + lambda * gained)
+    } else {
+        (0.0, prior)
+    }
 }
 
 fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
     bhattacharyya(&a.point_estimate(), &b.point_estimate())
 }
 
-/// What the parts add to the natural parameters of one component.
+/// What the parts add to the natural parameters of one Normal-Wishart.
 struct Sums {
-    a: f64,
     kappa: f64,
     nu: f64,
     /// `κ_t` and `m_t − m₀` of each part.
@@ -71,18 +92,12 @@ struct Sums {
 }
 
 impl Sums {
-    fn of<'a>(
-        prior: &NormalWishart,
-        prior_a: f64,
-        parts: impl Iterator<Item = (&'a NormalWishart, f64)>,
-    ) -> Sums {
+    fn of<'a>(prior: &NormalWishart, parts: impl Iterator<Item = &'a NormalWishart>) -> Sums {
         let dim = prior.dim();
         let psi0 = prior.psi().matrix();
         let m0 = ArrayView1::from(prior.mean());
-        let mut sums =
-            Sums { a: 0.0, kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros((dim, dim)) };
-        for (part, a) in parts {
-            sums.a += a - prior_a;
+        let mut sums = Sums { kappa: 0.0, nu: 0.0, means: Vec::new(), psi: Array2::zeros((dim, dim)) };
+        for part in parts {
             sums.kappa += part.kappa() - prior.kappa();
             sums.nu += part.nu() - prior.nu();
             sums.means.push((part.kappa(), &ArrayView1::from(part.mean()) - &m0));
@@ -93,8 +108,7 @@ impl Sums {
     }
 
     /// The component for `P·∏(P_t/P)^λ`, if it is proper.
-    fn damped(&self, prior: &NormalWishart, prior_a: f64, lambda: f64) -> Option<(f64, NormalWishart)> {
-        let a = prior_a + lambda * self.a;
+    fn damped(&self, prior: &NormalWishart, lambda: f64) -> Option<NormalWishart> {
         let kappa = prior.kappa() + lambda * self.kappa;
         let nu = prior.nu() + lambda * self.nu;
         let mut moved = Array1::zeros(prior.dim());
@@ -109,27 +123,29 @@ impl Sums {
         add_outer(&mut psi, (1.0 - lambda * self.means.len() as f64) * prior.kappa(), &moved);
         let mean = (&moved + &ArrayView1::from(prior.mean())).to_vec();
         let factor = Factor::from_matrix(psi.view()).ok()?;
-        let component = NormalWishart::new(mean, kappa, nu, factor).ok()?;
-        (a > 0.0 && a.is_finite()).then_some((a, component))
+        NormalWishart::new(mean, kappa, nu, factor).ok()
     }
 
     /// The largest `λ` for which the product is proper, found by halving (`λ = 0` is the prior, which is), less a
-    /// tenth: on the edge itself the component would be proper in name only.
-    fn largest_proper(&self, prior: &NormalWishart, prior_a: f64) -> (f64, f64, NormalWishart) {
-        if let Some((a, component)) = self.damped(prior, prior_a, 1.0) {
-            return (1.0, a, component);
+    /// tenth.
+    fn largest_proper(&self, prior: &NormalWishart) -> (f64, NormalWishart) {
+        if let Some(component) = self.damped(prior, 1.0) {
+            return (1.0, component);
         }
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {
             let middle = 0.5 * (low + high);
-            if self.damped(prior, prior_a, middle).is_some() { low = middle } else { high = middle }
+            if self.damped(prior, middle).is_some() { low = middle } else { high = middle }
         }
-        match self.damped(prior, prior_a, 0.9 * low) {
-            Some((a, component)) => (0.9 * low, a, component),
-            None => (0.0, prior_a, prior.clone()),
+        match self.damped(prior, KEPT * low) {
+            Some(component) => (KEPT * low, component),
+            None => (0.0, prior.clone()),
         }
     }
 }
+
+/// How much of the largest proper `λ` is used: at that `λ` itself a component is proper in name only.
+const KEPT: f64 = 0.9;
 
 /// `λ` is found to within 2⁻³⁰.
 const HALVINGS: usize = 30;
@@ -207,6 +223,8 @@ mod tests {
         let (alone, report) = merge(&prior, &[&b]);
         assert_eq!(report.damping, [1.0, 1.0]);
         let same = |x: &Posterior, y: &Posterior| {
+            let counts = |p: &Posterior| p.weights().concentrations().to_vec();
+            counts(x).iter().zip(counts(y)).for_each(|(x, y)| assert!((x / y - 1.0).abs() < 1e-12));
             for (x, y) in x.components().iter().zip(y.components()) {
                 assert!((x.kappa() / y.kappa() - 1.0).abs() < 1e-12 && (x.nu() / y.nu() - 1.0).abs() < 1e-12);
                 let (p, q) = (x.psi().matrix(), y.psi().matrix());
@@ -223,17 +241,44 @@ mod tests {
         same(&merge(&prior, &[&two, &c]).0, &all);
     }
 
+    /// Two parts of the example whose first component has lost what the prior knew of it.
+    fn lost(a: [f64; 2]) -> (Posterior, [Posterior; 2]) {
+        let (prior, [x, y, _]) = example();
+        let lose = |p: &Posterior| {
+            posterior([component([0.0, 0.0], 0.5, 3.0, 3.0, 0.5), p.components()[1].clone()], a)
+        };
+        (prior, [lose(&x), lose(&y)])
+    }
+
     #[test]
     fn an_improper_product_is_damped_and_reported() {
-        let (prior, [a, b, _]) = example();
-        let lost = |p: &Posterior| {
-            posterior([component([0.0, 0.0], 0.5, 3.0, 3.0, 0.5), p.components()[1].clone()], [0.5, 4.0])
-        };
-        let (a, b) = (lost(&a), lost(&b));
+        let (prior, [a, b]) = lost([0.5, 4.0]);
         let (merged, report) = merge(&prior, &[&a, &b]);
         assert!(report.damping[0] > 0.0 && report.damping[0] < 1.0 && report.damping[1] == 1.0);
-        assert_eq!(report.damped(), 1);
+        assert!(report.weight_damping[0] > 0.0 && report.weight_damping[0] < 1.0);
+        assert_eq!((report.weight_damping[1], report.damped()), (1.0, 1));
         assert!(merged.components()[0].kappa() > 0.05 * prior.components()[0].kappa());
+        let weights = merged.weights().concentrations();
+        assert!((weights[0] - 0.3).abs() < 1e-12 && (weights[1] - 5.0).abs() < 1e-12, "{weights:?}");
+    }
+
+    #[test]
+    fn a_component_that_is_damped_keeps_the_counts_of_its_rows() {
+        let (prior, [a, b]) = lost([13.0, 23.0]);
+        let (merged, report) = merge(&prior, &[&a, &b]);
+        assert!(report.damping[0] < 1.0);
+        assert_eq!((report.weight_damping.as_slice(), report.damped()), ([1.0, 1.0].as_slice(), 1));
+        assert_eq!(merged.weights().concentrations(), [23.0, 43.0]);
+    }
+
+    #[test]
+    fn concentrations_that_overflow_leave_those_of_the_prior() {
+        let (prior, [a, b, _]) = example();
+        let huge =
+            |p: &Posterior| posterior([p.components()[0].clone(), p.components()[1].clone()], [8e307, 8e307]);
+        let (merged, report) = merge(&prior, &[&huge(&a), &huge(&b)]);
+        assert_eq!(merged.weights(), prior.weights());
+        assert_eq!(report.weight_damping, [0.0, 0.0]);
     }
 
     #[test]

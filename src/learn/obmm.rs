@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
 use super::online::{Cells, Online, Rule};
-use super::projection::{
-    RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_lanes, project_dirichlet_literally,
-};
+use super::projection::{RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally};
 use super::{
     Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
 };
@@ -398,12 +396,14 @@ impl Rule for ObmmRule {
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health) {
         match self.settings.moments {
             Moments::Whitened => {
-                project_dirichlet_lanes::<A>(&mut self.a, r, self.total);
+                for (a, r) in self.a.iter_mut().zip(r) {
+                    (A::Lanes::load(a) + A::Lanes::load(r)).store(a);
+                }
             }
             Moments::Paper => {
                 let k = self.prior.k();
                 let a = &mut Quad::flat_mut(&mut self.a)[..k];
-                health.literal_steps_kept += project_dirichlet_literally(a, &Quad::flat(r)[..k]).1;
+                health.literal_steps_kept += project_dirichlet_literally(a, &Quad::flat(r)[..k]);
             }
         }
         if self.settings.discount > 0.0 {

@@ -1,11 +1,13 @@
 //! Projecting the exact posterior after one row back on one Dirichlet and one Normal-Wishart per component.
 //!
+//! The Dirichlet counts: `a_j' = a_j + r_j`. Its mean is that of the exact posterior, `(a_j + r_j)/(A + 1)`, and its total
+//! is the number of rows, so that a component without rows keeps its count and the counts of shards add up.
+//!
 //! Component `j` has the exact marginal `(1−r)·NW(old) + r·NW(updated by x)`. In the frame where `W = I` and
 //! the first axis lies along `v = x − m` everything is diagonal, so each projection needs only
 //! `q = vᵀWv` and costs O(1); what it says about `Ψ` is one scaled rank-one update.
 
-use crate::linalg::lanes::{Four, Lanes, Quad};
-use crate::linalg::simd::Arithmetic;
+use crate::linalg::lanes::Lanes;
 
 /// The scalars of one Normal-Wishart before a row, with the row's quadratic form.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -237,67 +239,27 @@ pub fn least_nu(dim: usize) -> f64 {
     dim as f64 + 0.01
 }
 
-/// Projects `Σ_j r_j Dir(a + e_j)` on one Dirichlet: means exactly, and the one total `A'` that fits all second
-/// moments together. Returns `A'`.
-pub fn project_dirichlet(a: &mut [f64], r: &[f64]) -> f64 {
+/// The paper's Dirichlet equations: solves each `a_j` alone from its own mean and variance under `Σ_j r_j Dir(a + e_j)`.
+/// Returns how many had no admissible solution; those become `a_j + r_j`.
+pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> u64 {
     let total: f64 = a.iter().sum();
-    let mut quads = Quad::pad(a, 0.0);
-    let total_new =
-        project_dirichlet_lanes::<crate::linalg::simd::Plain>(&mut quads, &Quad::pad(r, 0.0), total);
-    a.copy_from_slice(&Quad::flat(&quads)[..a.len()]);
-    total_new
-}
-
-/// [`project_dirichlet`] of four at a time, those beyond the last zero in both.
-#[inline(always)]
-pub(super) fn project_dirichlet_lanes<A: Arithmetic>(a: &mut [Quad], r: &[Quad], total: f64) -> f64 {
-    let zero = A::Lanes::splat(0.0);
-    let (mut spare, mut variances) = (zero, zero);
-    let next = 1.0 / (total + 1.0);
-    let common = (A::Lanes::splat(total), A::Lanes::splat(next * next), A::Lanes::splat(1.0 / (total + 2.0)));
-    for (a, r) in a.iter().zip(r) {
-        let (a, r) = (A::Lanes::load(a), A::Lanes::load(r));
-        let mean = (a + r) * A::Lanes::splat(next);
-        let variance = dirichlet_variance(a, r, common);
-        spare = spare + (mean - mean * mean - variance);
-        variances = variances + variance;
-    }
-    let (spare, variances) = (spare.sum(), variances.sum());
-    let total_new = if variances > 0.0 { spare / variances } else { total + 1.0 };
-    let share = A::Lanes::splat(total_new * next);
-    for (a, r) in a.iter_mut().zip(r) {
-        ((A::Lanes::load(a) + A::Lanes::load(r)) * share).store(a);
-    }
-    total_new
-}
-
-/// The paper's Dirichlet equations: every `a_j` solved alone from its own two moments. Returns the new total and
-/// how many had no admissible solution and kept the exact mean's share.
-pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> (f64, u64) {
-    let total: f64 = a.iter().sum();
-    let common = (total, (total + 1.0).powi(-2), 1.0 / (total + 2.0));
-    let mut kept = 0;
+    let mut unsolved = 0;
     for (a, &r) in a.iter_mut().zip(r) {
         let mean = (*a + r) / (total + 1.0);
-        let variance = dirichlet_variance(*a, r, common);
+        let variance = dirichlet_variance(*a, r, total);
         let solved = mean * (mean - mean * mean - variance) / variance;
         if solved > 0.0 && solved.is_finite() {
             *a = solved;
         } else {
             *a += r;
-            kept += 1;
+            unsolved += 1;
         }
     }
-    (a.iter().sum(), kept)
+    unsolved
 }
 
-/// Variance of one weight under `r·Dir(a + e_j) + (1−r)·Dir(a + e_other)`: within plus between. `common` is the total
-/// `A`, `1/(A+1)²` and `1/(A+2)`.
-#[inline(always)]
-fn dirichlet_variance<L: Lanes>(a: L, r: L, common: (L, L, L)) -> L {
-    let (total, next_square, after_next) = common;
-    let one = L::splat(1.0);
-    let not_r = one - r;
-    let within = not_r * a * (total + one - a) + r * (a + one) * (total - a);
-    (within * after_next + r * not_r) * next_square
+/// Variance of one weight under `r·Dir(a + e_j) + (1−r)·Dir(a + e_other)`: within plus between.
+fn dirichlet_variance(a: f64, r: f64, total: f64) -> f64 {
+    let within = (1.0 - r) * a * (total + 1.0 - a) + r * (a + 1.0) * (total - a);
+    (within / (total + 2.0) + r * (1.0 - r)) / (total + 1.0).powi(2)
 }

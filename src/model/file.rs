@@ -12,11 +12,9 @@ use crate::learn::LearnerState;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Version 1 has no working copies of the components' matrices, and those of version 2 are not used. Version 4 adds the
-/// structure and the kept rows.
+/// Versions 1 to 3 differ in the working copies of the components' matrices: 1 has none, and those of 2 are not used.
+/// Version 4 adds the structure and the kept rows, and reports the damping of weights apart.
 pub const VERSION: u32 = 4;
-/// The first version whose working copies are used.
-const WORKING_COPIES: u32 = 3;
 /// What the file says that it is.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 /// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
@@ -103,13 +101,14 @@ impl Model {
             return Err(ModelError::LaterVersion(heading.version));
         }
         // The checks with the more telling words come first.
-        let mut model: Model = if heading.version < WORKING_COPIES {
+        let mut model: Model = if heading.version < VERSION {
             let mut value = serde_json::from_slice(&text)?;
-            remove_working_copies(&mut value);
+            upgrade(&mut value, heading.version);
             serde_json::from_value(value)?
         } else {
             serde_json::from_slice(&text)?
         };
+        model.version = VERSION;
         model.check()?;
         match model.checksum.take() {
             None => Ok((model, Seal::Missing)),
@@ -241,7 +240,18 @@ impl Model {
     }
 }
 
-/// Takes the working copies out of a file of an earlier version; what they are copies of is enough to go on.
+/// Brings a file of an earlier version to the present form.
+fn upgrade(value: &mut serde_json::Value, version: u32) {
+    if version < 3 {
+        remove_working_copies(value);
+    }
+    // Settings of batch EM that no longer exist.
+    if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {
+        settings.retain(|name, _| name != "finalists" && name != "kmeans_rounds");
+    }
+}
+
+/// Takes out the working copies. The matrices that they are copies of are enough to resume.
 fn remove_working_copies(value: &mut serde_json::Value) {
     if let Some(members) = value.as_object_mut() {
         members.retain(|name, _| name != "working" && name != "common_working");
