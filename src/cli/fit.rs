@@ -148,7 +148,10 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
 }
 
 fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) -> anyhow::Result<()> {
-    let Fitted { model, mut result, sample } = fitted;
+    let Fitted { mut model, mut result, sample } = fitted;
+    if args.revisions.no_rows {
+        model = model.without_rows();
+    }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
         // The run is over and its model is safe.

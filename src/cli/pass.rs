@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use indicatif::ProgressBar;
 use ndarray::s;
 
 use super::Interrupted;
@@ -18,7 +19,9 @@ use super::rows::Rows;
 use super::trace::Trace;
 use super::usage;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, check_enough_rows};
+use crate::learn::{
+    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, check_enough_rows,
+};
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
 
@@ -103,7 +106,7 @@ impl Pass<'_> {
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
-            learning += self.learn_block(&block, &mut position, &mut seen)?;
+            learning += self.learn_block(&block, &mut position, &mut seen, &bar)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
             let speed = position as f64 / begun.elapsed().as_secs_f64();
@@ -114,7 +117,6 @@ impl Pass<'_> {
         }
         let (rows, reading) = ahead.finish();
         shards.iter().for_each(|counter| counter.finish_and_clear());
-        bar.finish_and_clear();
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
             return Err(usage(
                 "the rows end before the one that the checkpoint was saved at: give the same rows again from the first, or \
@@ -130,10 +132,16 @@ impl Pass<'_> {
             check_enough_rows(&self.provenance.settings.ks, self.fit.rows())?;
         }
         let started = Instant::now();
-        let state = self.fit.state()?;
+        bar.set_message(if self.fit.has_started() { "revising at the end" } else { "fitting the start" });
+        let state = self.fit.finish(interrupted);
+        bar.finish_and_clear();
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(self.save_interrupted(position, seen));
+        }
+        let state = state?;
         learning += started.elapsed();
         if let Some(trace) = self.trace {
-            trace.finish(&self.fit)?;
+            trace.finish(&state)?;
         }
         Ok(PassEnd {
             fit: self.fit,
@@ -146,19 +154,27 @@ impl Pass<'_> {
         })
     }
 
-    /// Learns a block in portions that end where something else is due. Returns the time of learning alone.
+    /// Learns a block in batches that end where something else is due. Returns the time of learning alone.
     fn learn_block(
         &mut self,
         block: &Block,
         position: &mut u64,
         seen: &mut Option<Fingerprint>,
+        bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let skip = self.learned_before.map_or(0, |(skip, _)| skip);
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
             let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
-            let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
+            let mut to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
+            let learns = *position >= skip;
+            if learns {
+                learning += self.revise_if_due(*position, *seen, bar)?;
+                let started = Instant::now();
+                to = from + self.fit.advance(block.view().slice(s![from..to, ..]))?;
+                learning += started.elapsed();
+            }
             *position += (to - from) as u64;
             if let Some(seen) = seen {
                 (from..to).for_each(|i| seen.add_row(block.row(i)));
@@ -166,15 +182,42 @@ impl Pass<'_> {
             if *position == skip && self.learned_before.map(|(_, rows)| rows) != *seen {
                 return Err(other_data());
             }
-            if *position > skip {
-                let started = Instant::now();
-                self.fit.observe(block.view().slice(s![from..to, ..]))?;
-                learning += started.elapsed();
+            if learns {
+                learning += self.revise_if_due(*position, *seen, bar)?;
                 self.stop_if_due(*position, *seen)?;
             }
             from = to;
         }
         Ok(learning)
+    }
+
+    /// Makes the start or a revision where one is due, with a checkpoint before and after it. Returns the time it took.
+    fn revise_if_due(
+        &mut self,
+        position: u64,
+        seen: Option<Fingerprint>,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Duration> {
+        let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
+        let interrupted = watch_for_interrupt();
+        let checkpoint = self.stops.checkpoint.as_ref().map(|(path, _)| path.clone());
+        if let Some(path) = &checkpoint {
+            self.save(path, seen)?;
+        }
+        bar.set_message(match reason {
+            Reason::Start => "fitting the start".into(),
+            _ => format!("revising at {} rows", self.fit.rows()),
+        });
+        let started = Instant::now();
+        if !self.fit.revise(interrupted)? {
+            bar.finish_and_clear();
+            return Err(self.save_interrupted(position, seen));
+        }
+        let took = started.elapsed();
+        if let Some(path) = &checkpoint {
+            self.save(path, seen)?;
+        }
+        Ok(took)
     }
 
     fn rows_until_stop(&self, position: u64) -> u64 {
@@ -187,7 +230,7 @@ impl Pass<'_> {
         if let (Some(trace), Some(every)) = (&mut self.trace, self.stops.trace_every)
             && position.is_multiple_of(every)
         {
-            trace.add(&self.fit)?;
+            trace.add(&self.fit.state()?)?;
         }
         match &self.stops.checkpoint {
             Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),

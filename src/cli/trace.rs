@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::data::Block;
-use crate::learn::OnlineFit;
+use crate::learn::FitState;
 use crate::model::OutputFile;
 
 pub(super) struct Trace {
@@ -21,9 +21,8 @@ impl Trace {
     }
 
     /// Adds a point for each K. Cells that have no value yet stay empty.
-    pub fn add(&mut self, fit: &OnlineFit) -> anyhow::Result<()> {
+    pub fn add(&mut self, state: &FitState) -> anyhow::Result<()> {
         let seconds = self.begun.elapsed().as_secs_f64();
-        let state = fit.state()?;
         for candidate in &state.candidates {
             let prequential = candidate.prequential.mean();
             let test = self.test.as_ref().map(|rows| candidate.mixture().score(rows.view()));
@@ -36,9 +35,9 @@ impl Trace {
     }
 
     /// Adds the last point and puts the file in its place.
-    pub fn finish(mut self, fit: &OnlineFit) -> anyhow::Result<()> {
-        if fit.rows() > self.last_rows {
-            self.add(fit)?;
+    pub fn finish(mut self, state: &FitState) -> anyhow::Result<()> {
+        if state.rows > self.last_rows {
+            self.add(state)?;
         }
         Ok(self.file.commit()?)
     }

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use super::candidate::{Candidate, route};
 use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
-use super::structure::{BATCH, KeptRows, Reviser, Schedule, rows_of};
+use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, rows_of};
 use super::{
-    Algorithm, CandidateState, Effort, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential,
+    Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential,
     Reason, ScoresBeside, Structure,
 };
 use crate::dist::GaussianMixture;
@@ -247,7 +247,7 @@ impl OnlineFit {
                 let of_start = rows_of(self.settings.split(buffer, self.dim).0, self.dim);
                 let faults = find_column_faults(of_start);
                 let start_columns = tame_summaries(of_start);
-                let Some(learning) = begin(&self.settings, buffer, self.dim, self.settings.effort, stop)?
+                let Some(learning) = begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), stop)?
                 else {
                     return Ok(false);
                 };
@@ -275,7 +275,9 @@ impl OnlineFit {
         match &self.stage {
             Stage::Learning(learning) => Ok(self.state_of(learning, None)),
             // Rows that are still buffered are all that matters; the mixture is provisional.
-            Stage::Buffering(buffer) => self.state_of_buffer(buffer, Effort::Fast, &AtomicBool::new(false)),
+            Stage::Buffering(buffer) => {
+                self.state_of_buffer(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))
+            }
         }
     }
 
@@ -285,7 +287,7 @@ impl OnlineFit {
         let learning = match &self.stage {
             Stage::Learning(learning) => learning,
             Stage::Buffering(buffer) => {
-                let mut state = self.state_of_buffer(buffer, self.settings.effort, stop)?;
+                let mut state = self.state_of_buffer(buffer, self.settings.effort.limits(), stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
                         candidate.prequential = scored.prequential;
@@ -303,7 +305,7 @@ impl OnlineFit {
     fn state_of_buffer(
         &self,
         buffer: &[f64],
-        effort: Effort,
+        limits: Limits,
         stop: &AtomicBool,
     ) -> Result<FitState, LearnError> {
         if self.rows == 0 {
@@ -311,7 +313,7 @@ impl OnlineFit {
         }
         // Nothing is held back from a stream that ends here.
         let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
-        let learning = begin(&settings, buffer, self.dim, effort, stop)?;
+        let learning = begin(&settings, buffer, self.dim, limits, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
         let mut state = self.state_of(&learning, Some(buffer.to_vec()));
         state.kept = None;
@@ -346,7 +348,7 @@ impl OnlineFit {
         let settings =
             FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
-        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort, &never)? else {
+        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort.limits(), &never)? else {
             return Ok(None);
         };
         learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
@@ -380,16 +382,17 @@ fn begin(
     settings: &FitSettings,
     buffer: &[f64],
     dim: usize,
-    effort: Effort,
+    limits: Limits,
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
     let (first, rest) = settings.split(buffer, dim);
     let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
     let most = settings.kept_rows(dim);
-    let mut kept = KeptRows::new(settings.seed, most, most > 0);
+    // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
+    let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     let mut learned = Vec::with_capacity(first.len());
     route(&mut kept, first, dim, &mut learned);
-    let reviser = Reviser::on_all(rows_of(&learned, dim), effort, settings.seed, stop)?;
+    let reviser = Reviser::on_all(rows_of(&learned, dim), limits, settings.seed, stop)?;
     let rows = (learned.len() / dim) as u64;
     let begin = |&k: &usize| {
         let (revised, start) = reviser.start(k);
@@ -453,7 +456,7 @@ impl Learning {
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let reviser = if kept.may_revise() {
-            Some(Reviser::new(kept, floor.len(), settings.effort, seed, stop)?)
+            Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
@@ -483,7 +486,7 @@ impl Learning {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
         let reviser = if wanted && kept.may_revise() {
-            Some(Reviser::new(kept, floor.len(), settings.effort, seed, stop)?)
+            Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };

@@ -52,9 +52,15 @@ pub enum Effort {
 impl Effort {
     pub(in crate::learn) fn limits(self) -> Limits {
         match self {
-            Effort::Fast => Limits { rounds: 4, tries: 1, iterations: 10 },
-            Effort::Default => Limits { rounds: 15, tries: 3, iterations: 20 },
-            Effort::Thorough => Limits { rounds: 40, tries: 6, iterations: 40 },
+            Effort::Fast => {
+                Limits { rounds: 4, tries: 1, iterations: 10, first_iterations: 20, row_factor: 1 }
+            }
+            Effort::Default => {
+                Limits { rounds: 15, tries: 3, iterations: 20, first_iterations: 30, row_factor: 1 }
+            }
+            Effort::Thorough => {
+                Limits { rounds: 40, tries: 6, iterations: 40, first_iterations: 60, row_factor: 4 }
+            }
         }
     }
 }
@@ -75,6 +81,6 @@ pub(in crate::learn) fn find_structure(
     let strength = prior_strength(dim);
     let search = Search { rows: &rows.blocks, strength, ridge, limits, seed, stop };
     let start = seed_mixture(&rows.blocks, k, seed, strength + dim as f64, ridge);
-    let start = search.em(30, 1e-4).run(&rows.blocks, &start, f64::NEG_INFINITY, stop);
+    let start = search.em(limits.first_iterations, 1e-4).run(&rows.blocks, &start, f64::NEG_INFINITY, stop);
     search.run(start, &mut Identifiers::new(k))
 }

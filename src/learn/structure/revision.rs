@@ -8,9 +8,9 @@ use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::mean_and_scatter;
 use super::scaled::ScaledRows;
-use super::search::{Found, Search};
+use super::search::{Found, Limits, Search};
 use super::sweep::{Assigned, sweep};
-use super::{Effort, RIDGE, find_structure};
+use super::{RIDGE, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{LearnError, Start};
@@ -69,7 +69,7 @@ pub(in crate::learn) struct Reviser<'a> {
     learned: u64,
     /// Whether they are all.
     complete: bool,
-    effort: Effort,
+    limits: Limits,
     seed: u64,
     stop: &'a AtomicBool,
 }
@@ -79,24 +79,24 @@ impl<'a> Reviser<'a> {
     pub fn new(
         kept: &KeptRows,
         dim: usize,
-        effort: Effort,
+        limits: Limits,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
         let rows = rows_of(kept.reservoir(), dim);
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete, effort, seed, stop })
+        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete, limits, seed, stop })
     }
 
     /// On all rows there are.
     pub fn on_all(
         rows: ArrayView2<f64>,
-        effort: Effort,
+        limits: Limits,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
         let learned = rows.nrows() as u64;
-        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete: true, effort, seed, stop })
+        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete: true, limits, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
@@ -111,7 +111,7 @@ impl<'a> Reviser<'a> {
 
     /// A mixture of `k` components where nothing is known yet, in the data's own units.
     pub fn start(&self, k: usize) -> (Revised, Start) {
-        let found = find_structure(&self.rows, k, self.seed, self.effort.limits(), RIDGE, self.stop);
+        let found = find_structure(&self.rows, k, self.seed, self.limits, RIDGE, self.stop);
         let revised = self.revised(&found.mixture, vec![false; k]);
         let floor = self.columns().iter().map(crate::learn::variance_floor).collect();
         let start = Start { mixture: self.rows.unscale(&found.mixture), floor, rows: self.learned };
@@ -124,7 +124,7 @@ impl<'a> Reviser<'a> {
         let some = self.informative_rows(&current);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
         let strength = prior_strength(rows.dim());
-        let (limits, seed) = (self.effort.limits(), self.seed);
+        let (limits, seed) = (self.limits, self.seed);
         let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
         let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
         let Found { mixture, moves, .. } = search.run(start, identifiers);
@@ -140,7 +140,7 @@ impl<'a> Reviser<'a> {
     /// a part of the others, which then count more.
     fn informative_rows(&self, mixture: &GaussianMixture) -> Option<RowBlocks> {
         let all = &self.rows.blocks;
-        let wanted = search_rows(mixture.k(), mixture.dim(), self.effort);
+        let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
         if all.rows() <= wanted + wanted / 2 {
             return None;
         }
@@ -195,9 +195,8 @@ impl<'a> Reviser<'a> {
 const POLISH_WORK: usize = 200_000;
 
 /// Rows that a search looks at, about.
-fn search_rows(k: usize, dim: usize, effort: Effort) -> usize {
-    let rows = (8 * k * dim).max(10_000);
-    if effort == Effort::Thorough { 4 * rows } else { rows }
+fn search_rows(k: usize, dim: usize) -> usize {
+    (8 * k * dim).max(10_000)
 }
 
 /// `m` and `Ψ` in scaled units: the prior is worth `κ₀` rows at the component's mean and has its covariance.

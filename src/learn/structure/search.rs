@@ -25,6 +25,16 @@ pub(in crate::learn) struct Limits {
     pub tries: usize,
     /// Iterations of EM after a move.
     pub iterations: usize,
+    /// Iterations of EM before the first move.
+    pub first_iterations: usize,
+    /// Rows of a search, as a multiple of what it needs at least.
+    pub row_factor: usize,
+}
+
+impl Limits {
+    /// Hardly any work, for a mixture that nobody looks at.
+    pub const PROVISIONAL: Limits =
+        Limits { rounds: 0, tries: 0, iterations: 1, first_iterations: 1, row_factor: 1 };
 }
 
 /// A search on some rows.
@@ -42,7 +52,6 @@ pub(in crate::learn) struct Search<'a> {
 /// What a search found.
 pub(in crate::learn) struct Found {
     pub mixture: GaussianMixture,
-    pub mean_log_likelihood: f64,
     pub moves: Vec<Move>,
 }
 
@@ -102,7 +111,7 @@ impl Search<'_> {
             failed.clear();
             now = better;
         }
-        Found { mixture: now.mixture, mean_log_likelihood: now.mean_log_likelihood, moves }
+        Found { mixture: now.mixture, moves }
     }
 
     /// Finds the best split of each component whose rows have changed since it was last looked at.
