@@ -6,7 +6,7 @@
     scripts/make_streams.py skewed --rows 20000 --seed 1 --out skewed.csv
 
 sensors  12 columns in time order: autocorrelated rows, six modes with long dwell times, of which one appears after 55 %
-         and one after 80 % of the rows, and a few spikes (--spikes)
+         and one after 80 % of the rows, and a few spikes (--spikes), in which one to three columns jump
 scales   4 columns: eight Gaussian clusters whose standard deviations span three decades
 skewed   2 columns: four clusters, two of them banana-shaped, one log-normal and one Gaussian
 
@@ -59,10 +59,13 @@ class Sensors:
             if due:
                 mode, left = due[0], 4000
             left -= 1
+            row = self.row(mode, z)
             if i in at:
-                yield [rng.gauss(0, 60.0) for _ in range(self.DIM)], -1
+                for column in rng.sample(range(self.DIM), rng.randint(1, 3)):
+                    row[column] += rng.choice([-1, 1]) * rng.uniform(30, 60)
+                yield row, -1
             else:
-                yield self.row(mode, z), mode
+                yield row, mode
 
     def row(self, mode, z):
         return [m + v for m, v in zip(self.means[mode], multiply(self.factors[mode], z))]

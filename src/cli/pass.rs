@@ -19,9 +19,7 @@ use super::rows::Rows;
 use super::trace::Trace;
 use super::usage;
 use crate::data::{Block, Reservoir};
-use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, check_enough_rows,
-};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, check_enough_rows};
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
 

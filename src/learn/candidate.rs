@@ -11,13 +11,25 @@ pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
     pub prequential: Prequential,
     structure: Structure,
-    /// [`OnlineLearner::far_rows`] that the schedule has counted.
-    far: u64,
+    /// [`OnlineLearner::low_rows`] that the schedule has counted.
+    low: u64,
 }
 
 impl Candidate {
-    pub fn new(learner: Box<dyn OnlineLearner>, structure: Structure) -> Self {
-        Candidate { learner, prequential: Prequential::default(), structure, far: 0 }
+    /// After the start, of which `kept` has rows.
+    pub fn new(learner: Box<dyn OnlineLearner>, structure: Structure, kept: &KeptRows) -> Self {
+        let mut candidate = Candidate { learner, prequential: Prequential::default(), structure, low: 0 };
+        candidate.set_level(kept);
+        candidate
+    }
+
+    /// Sets the level below which rows count as unlike those before them.
+    fn set_level(&mut self, kept: &KeptRows) {
+        if let Some(level) = usual_least(&self.learner.estimate(), kept) {
+            self.structure.schedule.set_level(level);
+        }
+        self.learner.count_below(self.structure.schedule.level());
+        self.low = 0;
     }
 
     /// From a saved state. A file without a history is one of an earlier version, or of a pass that does not revise.
@@ -31,9 +43,10 @@ impl Candidate {
         if !structure.identifiers.is_sound(k) {
             return Err(LearnError::State("its identifiers are not those of its components".into()));
         }
-        let learner = algorithm.learner(saved.learned, floor, saved.health)?;
+        let mut learner = algorithm.learner(saved.learned, floor, saved.health)?;
+        learner.count_below(structure.schedule.level());
         let structure = Structure { finished: None, ..structure };
-        Ok(Candidate { learner, prequential: saved.prequential, structure, far: 0 })
+        Ok(Candidate { learner, prequential: saved.prequential, structure, low: 0 })
     }
 
     /// Learns batches of rows; returns the sum of all scores after each.
@@ -49,11 +62,11 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Counts rows far from every component since the last call; ends a batch of them where `ends`.
+    /// Counts rows of low density since the last call; ends a batch of them where `ends`.
     pub fn watch(&mut self, rows: u64, ends: bool) {
-        let far = self.learner.far_rows();
-        self.structure.schedule.add_far(far - self.far);
-        self.far = far;
+        let low = self.learner.low_rows();
+        self.structure.schedule.add_low(low - self.low);
+        self.low = low;
         if ends {
             self.structure.schedule.end_batch(rows);
         }
@@ -85,8 +98,8 @@ impl Candidate {
         let changed = learned.is_some();
         if let Some(learned) = learned {
             self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health())?;
-            self.far = 0;
             self.structure.identifiers = identifiers;
+            self.set_level(kept);
         }
         self.structure.log(record);
         self.structure.schedule.revised(rows, reason, changed);
@@ -174,8 +187,28 @@ fn close(
     Ok(Closed { algorithm, learned: learned.filter(|_| record.kept), identifiers, record })
 }
 
+/// Kept rows that set the level of low density.
+const LEVEL_ROWS: usize = 4000;
+/// One of so many rows is allowed below the usual least log-density.
+const LEVEL_SHARE: usize = 1000;
+/// How far below that a row has to be to count as unlike the rows before it.
+const LEVEL_MARGIN: f64 = 5.0;
+
+/// A log-density that hardly any kept row is below.
+fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
+    let rows = rows_of(kept.reservoir(), mixture.dim());
+    let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
+    let mut found = mixture.score_samples(rows.slice(ndarray::s![..;step, ..])).to_vec();
+    let rank = found.len() / LEVEL_SHARE;
+    found.sort_by(f64::total_cmp);
+    found.get(rank).map(|least| least - LEVEL_MARGIN)
+}
+
 /// Validation rows below which all kept rows judge.
 const LEAST_VALIDATION: usize = 20;
+
+/// A row counts for no more than this in the judgement.
+const MOST_GAIN: f64 = 30.0;
 
 /// What the mean log-density of the validation rows gains, and whether that is more than its standard error.
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, bool) {
@@ -183,11 +216,11 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
     let gains = after.score_samples(rows) - before.score_samples(rows);
-    // A row that neither explains says nothing.
-    let gains: Vec<f64> = gains.into_iter().filter(|gain| !gain.is_nan()).collect();
+    // A row that neither explains says nothing, and a few outliers must not decide alone.
+    let gains = gains.into_iter().filter(|gain| !gain.is_nan());
+    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST_GAIN, MOST_GAIN)).collect();
     let count = gains.len().max(1) as f64;
-    // JSON has no infinities.
-    let mean = (gains.iter().sum::<f64>() / count).clamp(-1e300, 1e300);
+    let mean = gains.iter().sum::<f64>() / count;
     let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
     (mean, mean > (variance / count).sqrt())
 }

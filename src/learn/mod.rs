@@ -130,8 +130,11 @@ pub trait OnlineLearner: Send {
         Vec::new()
     }
 
-    /// Rows that were far from every component, beyond where one row in a million of each lies, since the learner was made.
-    fn far_rows(&self) -> u64 {
+    /// Counts rows with a log-density below this from now on.
+    fn count_below(&mut self, _log_density: f64) {}
+
+    /// Such rows since the learner was made.
+    fn low_rows(&self) -> u64 {
         0
     }
 

@@ -3,7 +3,6 @@
 //! What there is one of for each component stands side by side in fours, so that the scalar work of a row is done for
 //! four components at a time. Lanes beyond the last component hold numbers that do no harm, and weigh nothing.
 
-use super::structure::far_from;
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::lanes::{Four, Lanes, Quad};
@@ -98,9 +97,9 @@ pub(super) struct Online<R> {
     /// The current row, padded with zeros.
     row: Vec<Quad>,
     shares: Vec<Quad>,
-    /// Rows far from every component.
-    far: u64,
-    far_from: f64,
+    /// Rows with a log-density below `low`.
+    low_rows: u64,
+    low: f64,
 }
 
 impl<R: Rule> Online<R> {
@@ -108,8 +107,8 @@ impl<R: Rule> Online<R> {
         let mut online = Online {
             row: vec![Quad::default(); Quad::needed(cells.dim)],
             shares: vec![Quad::default(); cells.fours.len()],
-            far: 0,
-            far_from: far_from(cells.dim),
+            low_rows: 0,
+            low: f64::NEG_INFINITY,
             cells,
             rule,
             floor,
@@ -154,7 +153,7 @@ impl<R: Rule> Online<R> {
     /// See [`Online::step`].
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
-        let Online { cells, rule, floor, health, shares, far, far_from, .. } = self;
+        let Online { cells, rule, floor, health, shares, low_rows, .. } = self;
         let (mut top, mut sum) = weigh::<A, R>(rule, shares);
         if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
             (top, sum) = weigh_by_the_largest::<A, R>(rule, shares);
@@ -162,7 +161,7 @@ impl<R: Rule> Online<R> {
         if !(top.is_finite() && sum > 0.0) {
             // So far out that its squared distance is not a number any more: nothing can be learned from it.
             health.rows_out_of_range += 1;
-            *far += 1;
+            *low_rows += 1;
             return None;
         }
         let total = rule.weights().1;
@@ -171,18 +170,13 @@ impl<R: Rule> Online<R> {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
             (A::Lanes::load(share) / all).store(share);
         }
-        let (nothing, mut nearest) = (A::Lanes::splat(0.0), A::Lanes::splat(f64::INFINITY));
         for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
             let r = A::Lanes::load(share);
-            // The distance of the component with most responsibility will do; lanes without a component have none.
-            let q = nothing.if_below(r, A::Lanes::load(&four.q), A::Lanes::splat(f64::INFINITY));
-            nearest = q.if_below(nearest, q, nearest);
             let moved = r.mul_add(A::Lanes::load(&four.q), r);
             let kept = moved.if_below(A::Lanes::splat(NEGLIGIBLE), A::Lanes::splat(0.0), r);
             let changes = rule.update::<A>(i, four, r, kept, health);
             health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
-        *far += u64::from(A::Lanes::splat(*far_from).all_at_most(nearest));
         Some((top, sum / total))
     }
 }
@@ -277,21 +271,31 @@ fn learn_rows_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>, rows: &[f64
             (tops.0[count], sums.0[count]) = (top, sum);
             count += 1;
             if count == 4 {
-                add_scores::<A>(&tops, &sums, count, score);
+                online.low_rows += add_scores::<A>(&tops, &sums, count, online.low, score);
                 count = 0;
             }
         }
     }
-    add_scores::<A>(&tops, &sums, count, score);
+    online.low_rows += add_scores::<A>(&tops, &sums, count, online.low, score);
 }
 
+/// Adds the scores of `count` rows, and returns how many of them are below `low`.
 #[inline(always)]
-fn add_scores<A: Arithmetic>(tops: &Quad, sums: &Quad, count: usize, score: &mut Prequential) {
+fn add_scores<A: Arithmetic>(
+    tops: &Quad,
+    sums: &Quad,
+    count: usize,
+    low: f64,
+    score: &mut Prequential,
+) -> u64 {
     let sums = A::Lanes::load(sums).max(A::Lanes::splat(f64::MIN_POSITIVE));
     let evidence = (A::Lanes::load(tops) + ln(sums)).to_array();
+    let mut below = 0;
     for &evidence in &evidence[..count] {
         score.add(Some(evidence));
+        below += u64::from(evidence < low);
     }
+    below
 }
 
 at_run_time! {
@@ -303,8 +307,12 @@ impl<R: Rule> OnlineLearner for Online<R> {
         learn_rows(self, rows, score);
     }
 
-    fn far_rows(&self) -> u64 {
-        self.far
+    fn count_below(&mut self, log_density: f64) {
+        self.low = log_density;
+    }
+
+    fn low_rows(&self) -> u64 {
+        self.low_rows
     }
 
     fn estimate(&self) -> GaussianMixture {

@@ -14,8 +14,8 @@ use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
 use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, rows_of};
 use super::{
-    Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential,
-    Reason, ScoresBeside, Structure,
+    Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential, Reason,
+    ScoresBeside, Structure,
 };
 use crate::dist::GaussianMixture;
 use crate::learn::fingerprint::mix_bits;
@@ -247,7 +247,8 @@ impl OnlineFit {
                 let of_start = rows_of(self.settings.split(buffer, self.dim).0, self.dim);
                 let faults = find_column_faults(of_start);
                 let start_columns = tame_summaries(of_start);
-                let Some(learning) = begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), stop)?
+                let Some(learning) =
+                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), stop)?
                 else {
                     return Ok(false);
                 };
@@ -348,7 +349,8 @@ impl OnlineFit {
         let settings =
             FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
-        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort.limits(), &never)? else {
+        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort.limits(), &never)?
+        else {
             return Ok(None);
         };
         learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
@@ -410,7 +412,7 @@ fn begin(
             (_, _, true) => Schedule::at_end_only(),
             _ => Schedule::after_start(rows),
         };
-        Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule))))
+        Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
     };
     let started: Vec<_> = settings.ks.iter().map(begin).collect::<Result<_, LearnError>>()?;
     if reviser.is_stopped() {

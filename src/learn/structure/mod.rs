@@ -26,8 +26,8 @@ pub(in crate::learn) use maximise::Shape;
 pub use revision::Revised;
 pub(in crate::learn) use revision::{Reviser, rows_of};
 pub(in crate::learn) use scaled::ScaledRows;
+pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-pub(in crate::learn) use schedule::{BATCH, far_from};
 pub(in crate::learn) use search::{Found, Limits, Search};
 use seed::seed_mixture;
 

@@ -14,8 +14,8 @@ use super::{RIDGE, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{LearnError, Start};
-use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+use crate::linalg::{Factor, lower_inverse};
 use crate::stats::ColumnSummary;
 
 /// What a revision came to.
@@ -218,7 +218,8 @@ fn posterior_of_moments(
     (centre, psi)
 }
 
-/// Which components have about the same rows under both mixtures: less than a tenth of them has moved.
+/// Which components are about the same in both mixtures: less than a tenth of their rows has moved, and they differ by no
+/// more than estimates from so many rows do by chance.
 fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) -> Vec<bool> {
     let (old, new) = (Assigned::new(rows, before), Assigned::new(rows, after));
     let of_component = |j: usize| {
@@ -230,9 +231,21 @@ fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) 
                 count += weight * old;
             }
         }
-        moved < 0.1 * count
+        let dim = rows.dim() as f64;
+        let chance = 0.5 * dim * (dim + 3.0);
+        moved < 0.1 * count && count * divergence(&before.components()[j], &after.components()[j]) < chance
     };
     (0..before.k()).map(of_component).collect()
+}
+
+/// The Kullback-Leibler divergence of `b` from `a`.
+fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
+    let inverse = lower_inverse(b.covariance().lower_matrix().view());
+    let away: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
+    let squares = |values: ndarray::ArrayView1<f64>| values.iter().map(|value| value * value).sum::<f64>();
+    let trace: f64 = inverse.dot(&a.covariance().lower_matrix()).rows().into_iter().map(squares).sum();
+    let distance = squares(inverse.dot(&ndarray::Array1::from(away)).view());
+    0.5 * (trace - a.mean().len() as f64 + distance + b.covariance().log_det() - a.covariance().log_det())
 }
 
 pub(in crate::learn) fn rows_of(values: &[f64], dim: usize) -> ArrayView2<'_, f64> {

@@ -6,7 +6,7 @@ use super::history::Reason;
 
 /// Rows that are judged together for novelty.
 pub(in crate::learn) const BATCH: u64 = 250;
-/// Share of a batch that has to lie far from every component, beyond what is usual.
+/// Share of a batch that has to have a low density, beyond what is usual.
 const NOVEL: f64 = 0.2;
 /// How fast the usual share follows the batches.
 const FOLLOW: f64 = 0.05;
@@ -16,7 +16,7 @@ const SECOND_LOOK: u64 = 1500;
 const SETTLED: u32 = 3;
 
 /// When the structure of one candidate is revised: when the number of rows has doubled, less often where revisions
-/// change nothing, and when many rows lie far from every component.
+/// change nothing, and when many rows have a density that hardly any row had before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -29,8 +29,11 @@ pub struct Schedule {
     unchanged: u32,
     /// Whether novelty leads to revisions at all.
     watches: bool,
-    /// Rows far from every component in the present batch.
-    far: u64,
+    /// The log-density below which a row counts as unlike all rows before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    level: Option<f64>,
+    /// Such rows in the present batch.
+    low: u64,
     /// The share of such rows in earlier batches.
     usual: f64,
     /// Whether the last batch was novel.
@@ -57,7 +60,8 @@ impl Schedule {
             last: 0,
             unchanged: 0,
             watches: false,
-            far: 0,
+            level: None,
+            low: 0,
             usual: 0.0,
             novel: false,
             quiet_until: 0,
@@ -77,15 +81,25 @@ impl Schedule {
         self.next.map_or(u64::MAX, |next| next.saturating_sub(rows))
     }
 
-    /// Counts rows far from every component.
-    pub(in crate::learn) fn add_far(&mut self, far: u64) {
-        self.far = self.far.saturating_add(far);
+    /// Sets the log-density below which a row counts as unlike all rows before it.
+    pub(in crate::learn) fn set_level(&mut self, level: f64) {
+        self.level = Some(level).filter(|level| level.is_finite());
+    }
+
+    /// That log-density.
+    pub(in crate::learn) fn level(&self) -> f64 {
+        self.level.unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// Counts rows below the level.
+    pub(in crate::learn) fn add_low(&mut self, low: u64) {
+        self.low = self.low.saturating_add(low);
     }
 
     /// Ends a batch, after `rows` rows in all.
     pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
-        let share = self.far.min(BATCH) as f64 / BATCH as f64;
-        self.far = 0;
+        let share = self.low.min(BATCH) as f64 / BATCH as f64;
+        self.low = 0;
         if self.watches && share > NOVEL + 2.0 * self.usual {
             self.novel = rows >= self.quiet_until;
         } else {
@@ -127,24 +141,9 @@ impl Schedule {
     }
 }
 
-/// `q` beyond which one row in a million of a Gaussian in `dim` dimensions lies (Wilson and Hilferty).
-pub(in crate::learn) fn far_from(dim: usize) -> f64 {
-    const ONE_IN_A_MILLION: f64 = 4.753_424;
-    let spread = 2.0 / (9.0 * dim as f64);
-    dim as f64 * (1.0 - spread + ONE_IN_A_MILLION * spread.sqrt()).powi(3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn far_is_the_quantile_of_chi_squared() {
-        // scipy.stats.chi2.isf(1e-6, d)
-        for (dim, exact) in [(2, 27.631), (10, 46.863), (50, 112.64), (100, 181.79)] {
-            assert!((far_from(dim) / exact - 1.0).abs() < 0.02, "{dim}: {}", far_from(dim));
-        }
-    }
 
     #[test]
     fn revisions_become_rarer_and_settle_until_something_is_novel() {
@@ -158,11 +157,11 @@ mod tests {
         }
         assert_eq!(schedule.due(u64::MAX), None, "settled");
         for _ in 0..50 {
-            schedule.add_far(1);
+            schedule.add_low(1);
             schedule.end_batch(400_000);
         }
         assert_eq!(schedule.due(400_000), None, "spikes are usual");
-        schedule.add_far(200);
+        schedule.add_low(200);
         schedule.end_batch(400_250);
         assert_eq!(schedule.due(400_250), Some(Reason::Novelty));
         schedule.revised(400_250, Reason::Novelty, true);
