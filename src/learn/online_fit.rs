@@ -362,7 +362,9 @@ impl OnlineFit {
     /// Constant and collinear columns among the rows that the start is made from.
     pub fn column_faults(&self) -> Vec<ColumnFault> {
         match &self.stage {
-            Stage::Buffering(buffer) if !buffer.is_empty() => find_column_faults(as_rows(buffer, self.dim)),
+            Stage::Buffering(buffer) if !buffer.is_empty() => {
+                find_column_faults(as_rows(self.settings.split(buffer, self.dim).0, self.dim))
+            }
             _ => self.faults.clone(),
         }
     }
