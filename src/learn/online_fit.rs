@@ -12,10 +12,10 @@ use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
 use super::{
     Algorithm, CandidateState, Fingerprint, FitState, Health, LearnError, ObmmSettings, OnlineLearner,
-    Prequential, ScoresBeside, StartRows, default_init_rows,
+    Prequential, StartRows, default_init_rows,
 };
 use crate::dist::GaussianMixture;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// Settings of one pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ impl FitSettings {
         let started: Vec<_> = self.ks.par_iter().map(begin).collect::<Result<_, LearnError>>()?;
         let floor = started[0].0.clone();
         let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-        let scores = ScoresBeside::of_stream(vec![0.0; self.ks.len()]);
+        let scores = BatchSums::new(vec![0.0; self.ks.len()]);
         Ok(Learning { floor, candidates, scores })
     }
 }
@@ -142,7 +142,7 @@ enum Stage {
 struct Learning {
     floor: Vec<f64>,
     candidates: Vec<Candidate>,
-    scores: ScoresBeside,
+    scores: BatchSums,
 }
 
 struct Candidate {
@@ -151,15 +151,6 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Learns portions of rows; returns the sum of all scores after each.
-    fn learn_in_portions(&mut self, portions: &[&[f64]]) -> Vec<f64> {
-        let learn = |rows: &&[f64]| {
-            self.learner.observe_block(rows, &mut self.prequential);
-            self.prequential.log_likelihood
-        };
-        portions.iter().map(learn).collect()
-    }
-
     fn state(&self) -> CandidateState {
         CandidateState {
             learned: self.learner.state(),
@@ -212,7 +203,7 @@ impl OnlineFit {
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
-                let scores = saved.unwrap_or_else(|| ScoresBeside::of_stream(totals().collect()));
+                let scores = saved.unwrap_or_else(|| BatchSums::new(totals().collect()));
                 Stage::Learning(Learning { floor: state.floor, candidates, scores })
             }
         };
@@ -343,7 +334,6 @@ impl OnlineFit {
             chosen.iter().flat_map(|i| &buffer[i * self.dim..(i + 1) * self.dim]).copied().collect()
         };
         let mut learning = self.settings.start(&rows(first), self.dim)?;
-        learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
         learning.learn(&rows(second));
         Ok(Some(learning))
     }
@@ -380,14 +370,13 @@ impl Learning {
             return;
         }
         let dim = self.floor.len();
-        // Shards are given all rows at once, or they would wait for one another.
-        let sharded = !self.candidates[0].learner.shard_rows().is_empty();
-        let portions: Vec<&[f64]> =
-            if sharded { vec![values] } else { self.scores.cut(values, dim).collect() };
-        let learn = |candidate: &mut Candidate| candidate.learn_in_portions(&portions);
+        let parts = self.scores.cut(values, dim);
+        let learn =
+            |candidate: &mut Candidate| candidate.learner.observe_parts(&parts, &mut candidate.prequential);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
-        for (i, portion) in portions.iter().enumerate() {
-            self.scores.note(portion.len() / dim, totals.iter().map(|totals| totals[i]), sharded);
+        for (i, part) in parts.iter().enumerate() {
+            let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
+            self.scores.note((part.len() / dim) as u64, &totals);
         }
     }
 }

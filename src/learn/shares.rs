@@ -12,10 +12,10 @@ use super::method::foreign_state;
 use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, LearnError, LearnerState, OnlineFit,
-    Prequential, ScoresBeside,
+    Prequential,
 };
 use crate::dist::Posterior;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// The warm-up of oDMM over shares: a pass over the first rows of the first share.
 pub struct WarmUp {
@@ -169,7 +169,7 @@ impl CommonGround {
             pending: None,
             candidates,
             fingerprint: None,
-            scores: ScoresBeside::default(),
+            scores: BatchSums::default(),
         })
     }
 
