@@ -18,7 +18,7 @@ use crate::words::count;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise.
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike; in a file that is sorted by class it is large, unless --shuffle-buffer mixes the rows. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
