@@ -23,12 +23,33 @@ fn scores_have_a_mean_and_a_standard_error() {
         text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
     assert_eq!(scores.len(), 300);
     let mean = scores.iter().sum::<f64>() / 300.0;
-    let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 299.0;
     assert_close(number(&result["mean_log_likelihood"]), mean, 1e-12, "mean");
-    assert_close(number(&result["standard_error"]), (variance / 300.0).sqrt(), 1e-12, "standard error");
+    // 300 rows are 37 batches of 8.
+    let batches: Vec<f64> = scores.chunks_exact(8).map(|batch| batch.iter().sum()).collect();
+    let expected = standard_error_by_runs(&batches, 8.0);
+    assert_close(number(&result["standard_error"]) / expected, 1.0, 1e-9, "standard error");
+    // Few rows are batches of their own.
+    let result = place.json("eval --model model.json --data test.csv --limit 40");
+    let expected = standard_error_by_runs(&scores[..40], 1.0);
+    assert_close(number(&result["standard_error"]) / expected, 1.0, 1e-9, "standard error of 40 rows");
+    assert!(place.json("eval --model model.json --data test.csv --limit 1")["standard_error"].is_null());
     let components: Vec<usize> =
         text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
     assert!(components.iter().all(|component| (1..=3).contains(component)));
+}
+
+#[test]
+fn the_standard_error_allows_for_neighbours_that_are_alike() {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&runs(60_000, 3), &["a", "b"]));
+    place.run("fit --data rows.csv --k 1 --out model.json").success();
+    let result = place.json("eval --model model.json --data rows.csv --scores scores.csv");
+    let scores = column(&place.read("scores.csv"), 1);
+    let by_runs: Vec<f64> = scores.chunks_exact(500).map(|run| run.iter().sum()).collect();
+    let ratio = number(&result["standard_error"]) / standard_error_by_runs(&by_runs, 500.0);
+    assert!((0.7..1.4).contains(&ratio), "{ratio}");
+    let by_rows = standard_error_by_runs(&scores, 1.0);
+    assert!(number(&result["standard_error"]) > 4.0 * by_rows, "{by_rows}");
 }
 
 /// The cells of a column of a scores file.

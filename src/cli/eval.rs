@@ -13,12 +13,12 @@ use super::usage;
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::Model;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 use crate::words::count;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike; in a file that is sorted by class it is large, unless --shuffle-buffer mixes the rows. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
@@ -112,6 +112,7 @@ fn score<C: Density>(
     mixture.heaviest_first().into_iter().enumerate().for_each(|(place, j)| number[j] = place + 1);
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
     let mut summary = ColumnSummary::default();
+    let (mut batches, mut total) = (BatchSums::new(vec![0.0]), 0.0);
     let bar = console.progress(rows.total_bytes());
     let mut block = Block::new(mixture.dim());
     loop {
@@ -128,6 +129,8 @@ fn score<C: Density>(
                 summary.count + 1
             );
             summary.push(log_density + shift);
+            total += log_density + shift;
+            batches.note(1, &[total]);
             if let Some(file) = &mut scores {
                 let (best, share) = most_probable(shares.iter().copied());
                 let row = before + block.place(i);
@@ -149,7 +152,7 @@ fn score<C: Density>(
         columns: names.names,
         k: mixture.k(),
         mean_log_likelihood: summary.mean,
-        standard_error: summary.standard_error(),
+        standard_error: batches.standard_error(0),
         predictive: args.predictive,
         units: args.units,
     })

@@ -49,15 +49,6 @@ impl Candidate {
         Ok(Candidate { learner, prequential: saved.prequential, structure, low: 0 })
     }
 
-    /// Learns batches of rows; returns the sum of all scores after each.
-    pub fn learn(&mut self, batches: &[&[f64]]) -> Vec<f64> {
-        let learn = |rows: &&[f64]| {
-            self.learner.observe_block(rows, &mut self.prequential);
-            self.prequential.log_likelihood
-        };
-        batches.iter().map(learn).collect()
-    }
-
     pub fn schedule(&self) -> &Schedule {
         &self.structure.schedule
     }

@@ -1,7 +1,6 @@
 //! Learning a mixture: online (oBMM, oEM) or in batches (EM), and the start that all of them share.
 
 mod assignment;
-mod beside;
 mod candidate;
 mod columns;
 mod em;
@@ -22,7 +21,6 @@ mod shares;
 mod state;
 mod structure;
 
-pub use beside::ScoresBeside;
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
 pub use fingerprint::Fingerprint;
@@ -116,6 +114,16 @@ pub trait OnlineLearner: Send {
     /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`; not of those so
     /// far out that nothing could be learned from them.
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
+
+    /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the sum of all scores
+    /// after each part.
+    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
+        let learn = |rows: &&[f64]| {
+            self.observe_block(rows, score);
+            score.log_likelihood
+        };
+        parts.iter().map(learn).collect()
+    }
 
     /// Learns one row. Returns the log-density that the learner gave it beforehand, or `None` if nothing could be learned
     /// from it.

@@ -207,8 +207,8 @@ impl Odmm {
         self.shards = (0..self.settings.shards).map(shard).collect();
     }
 
-    /// Learns rows that are past the warm-up, each in the shard that it is dealt to; evidence goes to `evidence`.
-    fn deal(&mut self, rows: &[f64], evidence: &mut [Option<f64>]) {
+    /// Learns rows that are past the warm-up, each in the shard that it is dealt to. Returns the evidence of each.
+    fn deal<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) -> Vec<Option<f64>> {
         if self.shards.is_empty() {
             self.part();
         }
@@ -216,14 +216,18 @@ impl Odmm {
         let first = self.rows - self.warmup;
         let mut turns: Vec<Turn> =
             self.shards.iter_mut().map(|shard| Turn { shard, rows: VecDeque::new() }).collect();
-        for (place, row) in rows.chunks_exact(self.dim).enumerate() {
+        let mut dealt = 0;
+        for (place, row) in rows.enumerate() {
             let shard = ((first + place as u64) / DEAL % count as u64) as usize;
             turns[shard].rows.push_back((row, place));
+            dealt = place + 1;
         }
-        self.rows += evidence.len() as u64;
+        self.rows += dealt as u64;
+        let mut evidence = vec![None; dealt];
         for (place, seen) in take_turns(turns) {
             evidence[place] = seen;
         }
+        evidence
     }
 
     fn merged(&self) -> &(Posterior, MergeReport) {
@@ -280,18 +284,31 @@ fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
 
 impl OnlineLearner for Odmm {
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+        self.observe_parts(&[rows], score);
+    }
+
+    /// Shards are given the rows of all parts at once, or they would wait for one another.
+    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
         self.merged.take();
-        let warm = (self.warmup.saturating_sub(self.rows) as usize).saturating_mul(self.dim).min(rows.len());
-        let (shared, apart) = rows.split_at(warm);
-        self.warming.observe_block(shared, score);
-        self.rows += (shared.len() / self.dim) as u64;
-        if apart.is_empty() {
-            return;
+        let (mut totals, mut apart) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
+        for rows in parts {
+            let warm = self.warmup.saturating_sub(self.rows) as usize;
+            let (shared, rest) = rows.split_at(warm.saturating_mul(self.dim).min(rows.len()));
+            self.warming.observe_block(shared, score);
+            self.rows += (shared.len() / self.dim) as u64;
+            totals.push(score.log_likelihood);
+            apart.push(rest.chunks_exact(self.dim));
         }
-        let mut evidence = vec![None; apart.len() / self.dim];
-        self.deal(apart, &mut evidence);
+        if apart.iter().all(|rows| rows.len() == 0) {
+            return totals;
+        }
         // Added in the order of the rows, whoever learned them when.
-        evidence.into_iter().for_each(|seen| score.add(seen));
+        let mut evidence = self.deal(apart.iter().cloned().flatten()).into_iter();
+        for (total, rows) in totals.iter_mut().zip(&apart).filter(|(_, rows)| rows.len() > 0) {
+            evidence.by_ref().take(rows.len()).for_each(|seen| score.add(seen));
+            *total = score.log_likelihood;
+        }
+        totals
     }
 
     fn shard_rows(&self) -> Vec<u64> {

@@ -78,7 +78,8 @@ pub(super) trait Rule: Send {
     /// Once the cells have changed: refreshes what depends on their matrices.
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents);
 
-    /// Learns the weights from the row's responsibilities, those of all components.
+    /// Learns the weights from the row's responsibilities, those of all components, and counts the row. The next row is
+    /// looked at afterwards.
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
 
     fn estimate(&self, cells: &Cells) -> GaussianMixture;
@@ -138,14 +139,15 @@ impl<R: Rule> Online<R> {
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
         let evidence = self.learn::<A>();
+        // Before the next row is looked at, for how that is done may depend on the number of rows learned.
+        if evidence.is_some() {
+            self.rule.update_weights::<A>(&self.shares, &mut self.health);
+        }
         if let Some(next) = next {
             self.look_at::<A>(next);
         }
         for (i, four) in self.cells.fours.iter().enumerate() {
             self.rule.refresh::<A>(i, four);
-        }
-        if evidence.is_some() {
-            self.rule.update_weights::<A>(&self.shares, &mut self.health);
         }
         evidence
     }

@@ -15,11 +15,11 @@ use super::order::{ColumnShift, find_shifts};
 use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, rows_of};
 use super::{
     Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential, Reason,
-    ScoresBeside, Structure,
+    Structure,
 };
 use crate::dist::GaussianMixture;
 use crate::learn::fingerprint::mix_bits;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// Learns a mixture from rows in memory, in one pass. Rows that come in portions are for [`OnlineFit`].
 ///
@@ -64,7 +64,7 @@ enum Stage {
 struct Learning {
     floor: Vec<f64>,
     candidates: Vec<Candidate>,
-    scores: ScoresBeside,
+    scores: BatchSums,
     kept: KeptRows,
     /// Rows to learn next, while they are put together.
     staged: Vec<f64>,
@@ -111,7 +111,7 @@ impl OnlineFit {
                     state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
-                let scores = saved.unwrap_or_else(|| ScoresBeside::of_stream(totals().collect()));
+                let scores = saved.unwrap_or_else(|| BatchSums::new(totals().collect()));
                 let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
                 if !kept.is_sound(dim, state.rows) {
                     return Err(LearnError::State("its kept rows are not those of the pass".into()));
@@ -219,7 +219,7 @@ impl OnlineFit {
             }
             Stage::Learning(learning) => {
                 let due = learning.candidates.iter().map(|c| c.schedule().rows_until_due(self.rows));
-                due.min().unwrap_or(u64::MAX).min(BATCH - self.rows % BATCH)
+                due.min().unwrap_or(u64::MAX).min(learning.rows_until_watched(self.rows))
             }
         };
         until.max(1)
@@ -353,7 +353,6 @@ impl OnlineFit {
         else {
             return Ok(None);
         };
-        learning.scores = ScoresBeside::of_shuffled(self.settings.ks.len());
         learning.learn(&rows(second));
         Ok(Some(learning))
     }
@@ -372,7 +371,9 @@ impl OnlineFit {
     /// Constant and collinear columns among the rows that the start is made from.
     pub fn column_faults(&self) -> Vec<ColumnFault> {
         match &self.stage {
-            Stage::Buffering(buffer) if !buffer.is_empty() => find_column_faults(rows_of(buffer, self.dim)),
+            Stage::Buffering(buffer) if !buffer.is_empty() => {
+                find_column_faults(rows_of(self.settings.split(buffer, self.dim).0, self.dim))
+            }
             _ => self.faults.clone(),
         }
     }
@@ -420,20 +421,28 @@ fn begin(
     }
     let floor = started[0].0.clone();
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-    let scores = ScoresBeside::of_stream(vec![0.0; settings.ks.len()]);
+    let scores = BatchSums::new(vec![0.0; settings.ks.len()]);
     let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
     learning.take(rest, (first.len() / dim) as u64);
     Ok(Some(learning))
 }
 
 impl Learning {
+    /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
+    /// one another.
+    fn rows_until_watched(&self, rows: u64) -> u64 {
+        let watches = self.candidates.iter().any(|candidate| candidate.schedule().watches());
+        if watches { BATCH - rows % BATCH } else { u64::MAX }
+    }
+
     /// Takes rows of the stream, of which `before` were seen before.
     fn take(&mut self, values: &[f64], before: u64) {
         let dim = self.floor.len();
         let mut rows = before;
         let mut values = values;
         while !values.is_empty() {
-            let most = ((BATCH - rows % BATCH) as usize).saturating_mul(dim).min(values.len());
+            let most = usize::try_from(self.rows_until_watched(rows)).unwrap_or(usize::MAX);
+            let most = most.saturating_mul(dim).min(values.len());
             let (now, rest) = values.split_at(most);
             rows += (now.len() / dim) as u64;
             let mut staged = std::mem::take(&mut self.staged);
@@ -507,14 +516,13 @@ impl Learning {
             return;
         }
         let dim = self.floor.len();
-        // Shards are given all rows at once, or they would wait for one another.
-        let sharded = !self.candidates[0].learner.shard_rows().is_empty();
-        let portions: Vec<&[f64]> =
-            if sharded { vec![values] } else { self.scores.cut(values, dim).collect() };
-        let learn = |candidate: &mut Candidate| candidate.learn(&portions);
+        let parts = self.scores.cut(values, dim);
+        let learn =
+            |candidate: &mut Candidate| candidate.learner.observe_parts(&parts, &mut candidate.prequential);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
-        for (i, portion) in portions.iter().enumerate() {
-            self.scores.note(portion.len() / dim, totals.iter().map(|totals| totals[i]), sharded);
+        for (i, part) in parts.iter().enumerate() {
+            let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
+            self.scores.note((part.len() / dim) as u64, &totals);
         }
     }
 }

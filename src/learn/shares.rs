@@ -15,10 +15,10 @@ use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
 use super::structure::Schedule;
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
-    Prequential, ScoresBeside, Structure,
+    Prequential, Structure,
 };
 use crate::dist::Posterior;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// The warm-up of oDMM over shares: a pass over the first rows of the first share.
 pub struct WarmUp {
@@ -176,7 +176,7 @@ impl CommonGround {
             pending: None,
             candidates,
             fingerprint: None,
-            scores: ScoresBeside::default(),
+            scores: BatchSums::default(),
             kept,
         };
         close_merged(self.settings.clone(), state)

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Fingerprint, FitSettings, ScoresBeside, ShardedState};
+use super::{Fingerprint, FitSettings, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -337,9 +337,8 @@ pub struct FitState {
     pub candidates: Vec<CandidateState>,
     /// Of the rows seen, where they are a shard's.
     pub fingerprint: Option<Fingerprint>,
-    /// The prequential scores of several K beside one another; of shards, only those of the rows since the pass was begun or
-    /// gone on with, for it is not saved.
-    pub scores: ScoresBeside,
+    /// The prequential scores of several K over batches of rows. Empty for shards that learned their parts apart.
+    pub scores: BatchSums,
     /// Rows kept for revisions, where the pass keeps any.
     pub kept: Option<KeptRows>,
 }
@@ -365,7 +364,7 @@ impl FitState {
             pending: None,
             candidates: common.into_iter().map(begin).collect(),
             fingerprint: None,
-            scores: ScoresBeside::default(),
+            scores: BatchSums::default(),
             kept: Some(kept),
         }
     }

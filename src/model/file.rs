@@ -13,7 +13,8 @@ use crate::learn::LearnerState;
 /// The version of the format that this library writes, and the highest that it reads.
 ///
 /// Versions 1 to 3 differ in the working copies of the components' matrices: 1 has none, and those of 2 are not used.
-/// Version 4 adds the structure and the kept rows, and reports the damping of weights apart.
+/// Version 4 adds the structure and the kept rows, reports the damping of weights apart, and holds the scores of several K
+/// in another form; those of earlier versions are not used.
 pub const VERSION: u32 = 4;
 /// What the file says that it is.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
@@ -184,7 +185,7 @@ impl Model {
         }
         self.check_counts()?;
         if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
-            return inconsistent("its scores beside one another are not those of its K".into());
+            return inconsistent("the scores of its K over batches do not fit together".into());
         }
         if !self.prequential.log_likelihood.is_finite() {
             return inconsistent("its prequential score is not a number".into());
@@ -248,6 +249,10 @@ fn upgrade(value: &mut serde_json::Value, version: u32) {
     // Settings of batch EM that no longer exist.
     if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {
         settings.retain(|name, _| name != "finalists" && name != "kmeans_rounds");
+    }
+    // Sums over batches that cannot be united any more. A run that resumes has no standard errors.
+    if let Some(members) = value.as_object_mut() {
+        members.remove("scores");
     }
 }
 

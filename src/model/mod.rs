@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health, KeptRows,
-    LearnerState, Prequential, ScoresBeside, Structure, mixture_of, variance_floor,
+    LearnerState, Prequential, Structure, mixture_of, variance_floor,
 };
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// How a model came about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -113,9 +113,9 @@ pub struct Model {
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<CandidateState>,
-    /// Their scores beside one another, by which it is known how sure the differences are.
+    /// The scores of all K over batches of rows, for the standard errors of their differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scores: Option<ScoresBeside>,
+    pub scores: Option<BatchSums>,
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Lineage>,
@@ -190,7 +190,7 @@ impl Model {
             pending: None,
             candidates: vec![CandidateState { learned, prequential, health, structure: None }],
             fingerprint: None,
-            scores: ScoresBeside::default(),
+            scores: BatchSums::default(),
             kept: None,
         };
         Model::new(recipe, seed, state, columns)
@@ -199,8 +199,8 @@ impl Model {
     fn new(recipe: Recipe, seed: u64, mut state: FitState, columns: &ColumnNames) -> Self {
         let ks = state.candidates.len();
         let best = state.candidates.remove(state.best());
-        // The portions of shards end where blocks do, which may be elsewhere in another run.
-        let lasts = ks > 1 && state.pending.is_none() && !matches!(best.learned, LearnerState::Sharded(_));
+        // While rows are pending, the scores are provisional.
+        let lasts = ks > 1 && state.pending.is_none();
         let scores = Some(state.scores).filter(|scores| lasts && scores.is_sound(ks));
         let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
         Model {

@@ -1,11 +1,11 @@
 //! Tests and summaries: Wilcoxon's signed-rank test, Holm's correction, means with their errors.
 
+mod batches;
 mod column;
-mod paired;
 mod wilcoxon;
 
+pub use batches::BatchSums;
 pub use column::ColumnSummary;
-pub use paired::PairedSums;
 pub use wilcoxon::{MOST_EXACT, Method, SignedRank, Zeros, signed_rank, signed_rank_with};
 
 /// P-values of several tests made to hold together (Holm 1979), in the order given: the smallest is multiplied by

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
 use ndarray::{Array2, Axis};
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde_json::Value;
@@ -79,6 +79,24 @@ pub fn clusters(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
         }
     }
     data
+}
+
+/// A narrow cluster and a wide one in runs of 500 rows: neighbouring rows are alike.
+pub fn runs(rows: usize, seed: u64) -> Array2<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
+    let wide: Vec<bool> = (0..rows.div_ceil(500)).map(|_| rng.random()).collect();
+    let mut data = normals(rows, 2, seed);
+    let of_wide_runs = data.outer_iter_mut().enumerate().filter(|(i, _)| wide[i / 500]);
+    of_wide_runs.for_each(|(_, mut row)| row *= 6.0);
+    data
+}
+
+/// The standard error of the mean score of a row, from the sums of scores over equally long runs that are independent.
+pub fn standard_error_by_runs(sums: &[f64], rows_per_run: f64) -> f64 {
+    let runs = sums.len() as f64;
+    let mean = sums.iter().sum::<f64>() / runs;
+    let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
+    (squares / (runs - 1.0) / runs).sqrt() / rows_per_run
 }
 
 pub fn as_csv(rows: &Array2<f64>, header: &[&str]) -> String {

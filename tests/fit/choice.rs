@@ -1,5 +1,7 @@
 //! Which K is kept, and what is said of the others.
 
+use gmm_bmm::{FitSettings, OnlineFit};
+
 use crate::common::*;
 use crate::{model, with_clusters};
 
@@ -55,6 +57,36 @@ fn every_k_has_its_difference_to_the_best_with_a_standard_error() {
         }
         let single = &candidates[0];
         assert!(-number(&single["difference"]) > 3.0 * number(&single["standard_error"]), "{single}");
+    }
+}
+
+#[test]
+fn the_standard_error_of_a_difference_allows_for_neighbours_that_are_alike() {
+    let place = Workplace::new();
+    let rows = runs(60_000, 3);
+    place.write("rows.csv", &as_csv(&rows, &["a", "b"]));
+    let totals = [1, 2].map(|k| {
+        let mut pass = OnlineFit::new(2, FitSettings::obmm([k])).unwrap();
+        let chunks = rows.axis_chunks_iter(ndarray::Axis(0), 500).map(|run| {
+            pass.observe(run).unwrap();
+            if pass.has_started() {
+                pass.state().unwrap().candidates[0].prequential.log_likelihood
+            } else {
+                0.0
+            }
+        });
+        chunks.collect::<Vec<f64>>()
+    });
+    // Differences gained in each run after the start of 5000 rows.
+    let beyond: Vec<f64> = totals[0].iter().zip(&totals[1]).map(|(one, two)| one - two).skip(9).collect();
+    let gained: Vec<f64> = beyond.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let expected = standard_error_by_runs(&gained, 500.0);
+    // oDMM learns the same two K by shards.
+    for options in ["", "--algo em", "--algo odmm"] {
+        let result = place.json(&format!("fit --data rows.csv --k 1,2 --out model.json {options}"));
+        assert_eq!(result["k"], 2);
+        let ratio = number(&result["candidates"][0]["standard_error"]) / expected;
+        assert!((0.6..1.5).contains(&ratio), "{options}: {ratio}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{EmSettings, check_enough_rows, find_column_faults, fit_em};
 use crate::model::{ColumnNames, Model, Recipe};
-use crate::stats::{ColumnSummary, PairedSums};
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
@@ -38,9 +38,9 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
         fits.push((fit.mixture, score));
     }
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].1 > fits[best].1 { i } else { best });
-    let sums = paired_sums(&fits, &block);
+    let batches = batch_sums(&fits, &block);
     let scores: Vec<_> = fits.iter().map(|(mixture, score)| (mixture.k(), Some(*score))).collect();
-    let candidates = CandidateResult::beside_the_best(&scores, best, &sums);
+    let candidates = CandidateResult::beside_the_best(&scores, best, &batches);
     let mixture = fits.swap_remove(best).0;
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
@@ -53,12 +53,14 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     Ok(Fitted { model, result, sample })
 }
 
-/// What every row gives to each mixture.
-fn paired_sums(fits: &[(GaussianMixture, f64)], block: &Block) -> PairedSums {
+/// The scores of all rows under each mixture.
+fn batch_sums(fits: &[(GaussianMixture, f64)], block: &Block) -> BatchSums {
     let by_mixture: Vec<_> = fits.iter().map(|(mixture, _)| mixture.score_samples(block.view())).collect();
-    let mut sums = PairedSums::new(fits.len());
+    let mut totals = vec![0.0; fits.len()];
+    let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {
-        sums.add(1.0, &by_mixture.iter().map(|scores| scores[row]).collect::<Vec<_>>());
+        totals.iter_mut().zip(&by_mixture).for_each(|(total, scores)| *total += scores[row]);
+        batches.note(1, &totals);
     }
-    sums
+    batches
 }

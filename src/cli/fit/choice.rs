@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::console::decimal;
 use crate::learn::{CandidateState, FitState};
-use crate::stats::PairedSums;
+use crate::stats::BatchSums;
 
 #[derive(Debug, Serialize)]
 pub(super) struct CandidateResult {
@@ -21,21 +21,21 @@ impl CandidateResult {
     pub fn of_pass(state: &FitState) -> Vec<Self> {
         let score = |c: &CandidateState| (c.learned.k(), c.prequential.mean());
         let scores: Vec<_> = state.candidates.iter().map(score).collect();
-        // Rows that shards scored in an earlier run are in the scores, but not in the sums.
-        let none = PairedSums::default();
-        let sums = state.scores.over(state.candidates[0].prequential.rows).unwrap_or(&none);
-        Self::beside_the_best(&scores, state.best(), sums)
+        // Rows that shards scored apart, or that an earlier version scored, are in the scores but in no batch.
+        let none = BatchSums::default();
+        let known = state.scores.covers(state.candidates[0].prequential.rows);
+        Self::beside_the_best(&scores, state.best(), if known { &state.scores } else { &none })
     }
 
     /// Several K with their scores, beside the best, which is given by its place.
-    pub fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, sums: &PairedSums) -> Vec<Self> {
+    pub fn beside_the_best(scores: &[(usize, Option<f64>)], best: usize, batches: &BatchSums) -> Vec<Self> {
         let beside = |(place, &(k, score)): (usize, &(usize, Option<f64>))| {
             let another = place != best;
             CandidateResult {
                 k,
                 score,
                 difference: score.zip(scores[best].1).map(|(own, top)| own - top).filter(|_| another),
-                standard_error: sums.standard_error(place, best).filter(|_| another),
+                standard_error: batches.standard_error_of_difference(place, best).filter(|_| another),
             }
         };
         scores.iter().enumerate().map(beside).collect()
@@ -77,8 +77,7 @@ pub(super) fn describe_choice(candidates: &[CandidateResult], kept: usize, headi
         text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
     }
     if candidates.iter().all(|candidate| candidate.standard_error.is_none()) {
-        text +=
-            "no standard errors: too few rows were scored, or shards scored some of them in an earlier run\n";
+        text += "no standard errors: too few rows were scored, or some by shards that read parts of their own, or by an earlier version\n";
     }
     let smaller = || candidates.iter().filter(|candidate| candidate.k < kept);
     let near = smaller().find(|candidate| candidate.is_near());

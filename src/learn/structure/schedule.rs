@@ -27,8 +27,10 @@ pub struct Schedule {
     last: u64,
     /// Revisions in a row that changed nothing.
     unchanged: u32,
-    /// Whether novelty leads to revisions at all.
+    /// Whether novelty leads to revisions.
     watches: bool,
+    /// Whether the end of the stream does.
+    closes: bool,
     /// The log-density below which a row counts as unlike all rows before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     level: Option<f64>,
@@ -45,12 +47,18 @@ pub struct Schedule {
 impl Schedule {
     /// After the start.
     pub(in crate::learn) fn after_start(rows: u64) -> Self {
-        Schedule { next: Some(rows.saturating_mul(2)), last: rows, watches: true, ..Schedule::never() }
+        Schedule {
+            next: Some(rows.saturating_mul(2)),
+            last: rows,
+            watches: true,
+            closes: true,
+            ..Schedule::never()
+        }
     }
 
     /// One revision at the end of the stream.
     pub(in crate::learn) fn at_end_only() -> Self {
-        Schedule { watches: true, ..Schedule::never() }
+        Schedule { closes: true, ..Schedule::never() }
     }
 
     /// No revisions.
@@ -60,6 +68,7 @@ impl Schedule {
             last: 0,
             unchanged: 0,
             watches: false,
+            closes: false,
             level: None,
             low: 0,
             usual: 0.0,
@@ -74,6 +83,11 @@ impl Schedule {
             return Some(Reason::Novelty);
         }
         self.next.filter(|&next| next <= rows).map(|_| Reason::Doubling)
+    }
+
+    /// Whether batches of rows are looked at for novelty.
+    pub(in crate::learn) fn watches(&self) -> bool {
+        self.watches
     }
 
     /// Rows until one is due by their number.
@@ -132,7 +146,7 @@ impl Schedule {
 
     /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new.
     pub(in crate::learn) fn wants_closing(&self, rows: u64) -> bool {
-        self.watches && (rows - self.last.min(rows)).saturating_mul(10) >= rows
+        self.closes && (rows - self.last.min(rows)).saturating_mul(10) >= rows
     }
 
     /// Whether its numbers are those of a pass over `rows` rows.
