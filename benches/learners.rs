@@ -64,7 +64,7 @@ fn run(share: f64) {
 /// Seconds of the start, and of each portion of the pass.
 fn time(rows: &Block, algorithm: Algorithm, k: usize) -> (f64, Vec<f64>) {
     let first = default_init_rows(k, rows.columns());
-    let settings = FitSettings { algorithm, ks: vec![k], seed: 1, init_rows: Some(first) };
+    let settings = FitSettings { seed: 1, init_rows: Some(first), ..FitSettings::new(algorithm, [k]) };
     let mut fit = OnlineFit::new(rows.columns(), settings).expect("the settings are in range");
     let view = rows.view();
     let (buffered, rest) = view.split_at(Axis(0), first);

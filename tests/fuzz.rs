@@ -222,7 +222,7 @@ fn models() -> Vec<Model> {
     ];
     let columns = ColumnNames { names: vec!["a b".into(), "checksum".into()], named: true };
     let model = |algorithm: Algorithm, rows: usize| {
-        let settings = FitSettings { algorithm, ks: vec![1, 2], seed: 1, init_rows: Some(30) };
+        let settings = FitSettings { seed: 1, init_rows: Some(30), ..FitSettings::new(algorithm, [1, 2]) };
         let mut fit = OnlineFit::new(2, settings.clone()).unwrap();
         fit.observe(clusters(rows, 2, 3).view()).unwrap();
         Model::from_fit(&settings, fit.state().unwrap(), &columns)

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use gmm_bmm::dist::GaussianMixture;
-use gmm_bmm::learn::{Algorithm, EmSettings, FitSettings, ObmmSettings, OnlineFit, fit_em};
+use gmm_bmm::learn::{EmSettings, FitSettings, OnlineFit, fit_em};
 use ndarray::{Array2, Axis};
 use serde_json::Value;
 
@@ -38,15 +38,10 @@ fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
 
 /// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.
 fn one_pass(split: &Split, seed: u64) -> f64 {
-    let settings = FitSettings {
-        algorithm: Algorithm::Obmm(ObmmSettings::default()),
-        ks: vec![split.k],
-        seed,
-        init_rows: None,
-    };
+    let settings = FitSettings { seed, ..FitSettings::obmm([split.k]) };
     let mut fit = OnlineFit::new(split.train.ncols(), settings).unwrap();
     fit.observe(shuffled(&split.train, seed).view()).unwrap();
-    score(&fit.state().unwrap().candidates[0].learned.estimate(), &split.test)
+    score(&fit.mixture().unwrap(), &split.test)
 }
 
 #[track_caller]

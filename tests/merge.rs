@@ -40,7 +40,8 @@ fn assert_same(found: &Posterior, expected: &Posterior, tolerance: f64) {
 fn with_one_component_any_sharding_is_the_one_machine_posterior() {
     let rows = clusters(5000, 4, 12) + 10.0;
     // A start of fewer rows than there are, or with a warm-up of its rows nothing would be left for the shards.
-    let settings = |algorithm| FitSettings { algorithm, ks: vec![1], seed: 3, init_rows: Some(1000) };
+    let settings =
+        |algorithm| FitSettings { seed: 3, init_rows: Some(1000), ..FitSettings::new(algorithm, [1]) };
     let whole = fit(&rows, settings(Algorithm::Obmm(ObmmSettings::default())), 5000);
     let whole = whole.candidates[0].learned.posterior().unwrap();
     for shards in [1, 2, 5, 50] {
@@ -78,7 +79,7 @@ fn sharding_loses_next_to_nothing_on_the_nine_synthetic_sets() {
         let k = spec.k;
         let (train, test) = draw(spec, 10_000);
         let level = |algorithm| {
-            let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: None };
+            let settings = FitSettings { seed: 3, init_rows: None, ..FitSettings::new(algorithm, [k]) };
             score(&fit(&train, settings, 8192).mixture(), &test)
         };
         let whole = level(Algorithm::Obmm(ObmmSettings::default()));
@@ -106,7 +107,7 @@ fn the_weights_of_shards_are_those_of_one_pass() {
     let rows = all.select(Axis(0), &kept);
     for k in [3, 10] {
         let weights = |algorithm| {
-            let settings = FitSettings { algorithm, ks: vec![k], seed: 3, init_rows: Some(3000) };
+            let settings = FitSettings { seed: 3, init_rows: Some(3000), ..FitSettings::new(algorithm, [k]) };
             fit(&rows, settings, 5000).mixture().weights().to_vec()
         };
         let whole = weights(Algorithm::Obmm(ObmmSettings::default()));

@@ -45,7 +45,7 @@ fn pass(
     blocks: impl ExactSizeIterator<Item = Array2<f64>>,
     what: &str,
 ) -> FitState {
-    let settings = FitSettings { algorithm, ks: vec![k], seed: 7, init_rows: Some(INIT_ROWS) };
+    let settings = FitSettings { seed: 7, init_rows: Some(INIT_ROWS), ..FitSettings::new(algorithm, [k]) };
     let quarter = blocks.len().div_ceil(4);
     let mut fit = None;
     for (i, block) in blocks.enumerate() {
