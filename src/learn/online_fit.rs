@@ -393,9 +393,14 @@ fn begin(
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
-    let mut learned = Vec::with_capacity(first.len());
+    let mut learned = Vec::new();
     route(&mut kept, first, dim, &mut learned);
-    let reviser = Reviser::on_all(rows_of(&learned, dim), limits, settings.seed, stop)?;
+    if kept.is_complete() {
+        // The reservoir has the same rows; one copy will do.
+        learned = Vec::new();
+    }
+    let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
+    let reviser = Reviser::on_all(rows_of(learned, dim), limits, settings.seed, stop)?;
     let rows = (learned.len() / dim) as u64;
     let begin = |&k: &usize| {
         let (revised, start) = reviser.start(k);
@@ -406,7 +411,7 @@ fn begin(
         let mut learner = settings.algorithm.learner(state, start.floor.clone(), Health::default())?;
         if again {
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
-            learner.observe_block(&learned, &mut Prequential::default());
+            learner.observe_block(learned, &mut Prequential::default());
         }
         let schedule = match (k, most, shards) {
             (1, ..) | (_, 0, _) => Schedule::never(),

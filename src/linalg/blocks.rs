@@ -78,6 +78,12 @@ impl RowBlocks {
         }
     }
 
+    /// The same rows in another order.
+    pub fn reordered(&self, order: &[usize]) -> Self {
+        RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j))
+            .with_weights(|i| self.weight(order[i]))
+    }
+
     /// Every `step`-th row.
     pub fn thinned(&self, step: usize) -> Self {
         RowBlocks::from_fn(self.rows.div_ceil(step), self.dim, |i, j| self.value(i * step, j))
@@ -184,6 +190,12 @@ at_run_time! {
     pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) = square_norms_kernel
 }
 
+at_run_time! {
+    /// [`square_norms`] where norms beyond `most`, which is given for each row, may be infinite: they cost less.
+    pub fn square_norms_up_to(inverse: &[f64], block: &[f64], most: &[f64; BLOCK], out: &mut [f64]) =
+        square_norms_up_to_kernel
+}
+
 #[cfg(not(feature = "openblas"))]
 at_run_time! {
     fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) = add_moments_kernel
@@ -226,6 +238,35 @@ fn square_norms_kernel<A: Arithmetic>(inverse: &[f64], block: &[f64], out: &mut 
         while i + 1 < dim {
             whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
             i += 2;
+        }
+        if i < dim {
+            whiten::<A, 1>(inverse, block, tile * TILE, i, &mut norms);
+        }
+        out.copy_from_slice(&norms);
+    }
+}
+
+/// Columns after which a tile of rows may be given up.
+const GIVE_UP_AFTER: usize = 4;
+
+#[inline(always)]
+fn square_norms_up_to_kernel<A: Arithmetic>(
+    inverse: &[f64],
+    block: &[f64],
+    most: &[f64; BLOCK],
+    out: &mut [f64],
+) {
+    let dim = block.len() / BLOCK;
+    for (tile, (out, most)) in out.chunks_exact_mut(TILE).zip(most.chunks_exact(TILE)).enumerate() {
+        let mut norms = [0.0; TILE];
+        let mut i = 0;
+        while i + 1 < dim {
+            whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
+            i += 2;
+            if i % GIVE_UP_AFTER == 0 && norms.iter().zip(most).all(|(norm, most)| norm > most) {
+                norms.fill(f64::INFINITY);
+                i = dim;
+            }
         }
         if i < dim {
             whiten::<A, 1>(inverse, block, tile * TILE, i, &mut norms);
@@ -350,6 +391,16 @@ mod tests {
                 for (norm, row) in norms.iter().zip(whitened.outer_iter()) {
                     assert!((norm - row.dot(&row)).abs() < 1e-12 * (1.0 + norm));
                 }
+            }
+            let mut exact = [0.0; BLOCK];
+            square_norms(flat, block, &mut exact);
+            let most: [f64; BLOCK] = std::array::from_fn(|r| if r < 64 { f64::INFINITY } else { 0.5 * exact[r] });
+            let mut norms = [0.0; BLOCK];
+            square_norms_up_to(flat, block, &most, &mut norms);
+            for r in 0..BLOCK {
+                let given_up = norms[r] == f64::INFINITY && exact[r] >= most[r];
+                assert!(given_up || (norms[r] - exact[r]).abs() < 1e-12 * (1.0 + exact[r]));
+                assert!(r >= 64 || !given_up);
             }
             let mean: Vec<f64> = (0..dim).map(|j| j as f64 / 9.0).collect();
             for kernel in

@@ -52,7 +52,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(super) seed: u64,
 
-    /// Rows that the start is fitted to [default: the larger of 5000 and 10·K·columns]
+    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 

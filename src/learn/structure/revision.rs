@@ -121,8 +121,7 @@ impl<'a> Reviser<'a> {
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
     pub fn revise(&self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
         let current = self.rows.scale(current);
-        let some = self.informative_rows(&current);
-        let rows = some.as_ref().unwrap_or(&self.rows.blocks);
+        let rows = &self.informative_rows(&current);
         let strength = prior_strength(rows.dim());
         let (limits, seed) = (self.limits, self.seed);
         let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
@@ -136,29 +135,30 @@ impl<'a> Reviser<'a> {
         Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
     }
 
-    /// The rows that a search looks at, where there are more than it needs: those that the mixture explains worst, and
-    /// a part of the others, which then count more.
-    fn informative_rows(&self, mixture: &GaussianMixture) -> Option<RowBlocks> {
+    /// The rows that a search looks at, in the order of their components. Where there are more than it needs, these are
+    /// the rows that the mixture explains worst, and a part of the others, which then count more.
+    fn informative_rows(&self, mixture: &GaussianMixture) -> RowBlocks {
         let all = &self.rows.blocks;
         let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
+        let assigned = Assigned::new(all, mixture);
+        let by_component = assigned.order(all.rows());
         if all.rows() <= wanted + wanted / 2 {
-            return None;
+            return all.reordered(&by_component);
         }
-        let log_densities = Assigned::new(all, mixture).log_densities;
+        let log_densities = assigned.log_densities;
         let mut order: Vec<usize> = (0..all.rows()).collect();
         let worst = wanted / 4;
         order.select_nth_unstable_by(worst, |&a, &b| {
             log_densities[a].total_cmp(&log_densities[b]).then(a.cmp(&b))
         });
-        let (mut chosen, mut others) = (order[..worst].to_vec(), order[worst..].to_vec());
-        chosen.sort_unstable();
-        others.sort_unstable();
+        let mut weights = vec![0.0; all.rows()];
+        order[..worst].iter().for_each(|&i| weights[i] = 1.0);
+        let others: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] == 0.0).collect();
         let step = others.len().div_ceil(wanted - worst).max(1);
-        let some: Vec<usize> = others.iter().copied().step_by(step).collect();
-        let weight = others.len() as f64 / some.len() as f64;
-        chosen.extend(&some);
-        let rows = RowBlocks::from_fn(chosen.len(), all.dim(), |i, j| all.value(chosen[i], j));
-        Some(rows.with_weights(|i| if i < worst { 1.0 } else { weight }))
+        let weight = others.len() as f64 / others.len().div_ceil(step) as f64;
+        others.iter().step_by(step).for_each(|&i| weights[i] = weight);
+        let chosen: Vec<usize> = by_component.into_iter().filter(|&i| weights[i] > 0.0).collect();
+        all.reordered(&chosen).with_weights(|i| weights[chosen[i]])
     }
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
