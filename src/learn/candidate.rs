@@ -78,7 +78,7 @@ impl Candidate {
         algorithm: &Algorithm,
         floor: &[f64],
         kept: &KeptRows,
-        reviser: &Reviser,
+        reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
         let Closed { learned, identifiers, record, .. } =
@@ -109,7 +109,7 @@ impl Candidate {
         algorithm: &Algorithm,
         floor: &[f64],
         kept: &KeptRows,
-        reviser: Option<&Reviser>,
+        reviser: Option<&mut Reviser>,
         rows: u64,
     ) -> Result<CandidateState, LearnError> {
         let mut state = self.state();
@@ -155,7 +155,7 @@ fn close(
     algorithm: &Algorithm,
     candidate: &Candidate,
     kept: &KeptRows,
-    reviser: &Reviser,
+    reviser: &mut Reviser,
     (rows, reason): (u64, Reason),
 ) -> Result<Closed, LearnError> {
     let mut identifiers = candidate.structure.identifiers.clone();

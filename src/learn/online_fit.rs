@@ -471,14 +471,14 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let reviser = if kept.may_revise() {
+        let mut reviser = if kept.may_revise() {
             Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
-            match &reviser {
+            match &mut reviser {
                 Some(reviser) => {
                     candidate.revise(&settings.algorithm, floor, kept, reviser, (rows, reason))?;
                     if reviser.is_stopped() {
@@ -501,14 +501,14 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let reviser = if wanted && kept.may_revise() {
+        let mut reviser = if wanted && kept.may_revise() {
             Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
         candidates
             .iter()
-            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_ref(), rows))
+            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_mut(), rows))
             .collect()
     }
 

@@ -119,33 +119,37 @@ impl<'a> Reviser<'a> {
     }
 
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
-    pub fn revise(&self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
+    pub fn revise(&mut self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
         let current = self.rows.scale(current);
-        let rows = &self.informative_rows(&current);
+        let some = self.informative_rows(&current);
+        let rows = some.as_ref().unwrap_or(&self.rows.blocks);
         let strength = prior_strength(rows.dim());
         let (limits, seed) = (self.limits, self.seed);
         let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
         let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
         let Found { mixture, moves, .. } = search.run(start, identifiers);
         let all = &self.rows.blocks;
-        let polish = (POLISH_WORK / all.rows().max(1)).clamp(2, 30);
+        let thorough = self.complete || !moves.is_empty();
+        let polish = if thorough { (POLISH_WORK / all.rows().max(1)).clamp(2, 30) } else { 2 };
         let mixture = search.em(polish, 1e-4).run(all, &mixture, f64::NEG_INFINITY, self.stop).mixture;
         let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
         let changed = kept.iter().any(|kept| !kept);
         Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
     }
 
-    /// The rows that a search looks at, in the order of their components. Where there are more than it needs, these are
-    /// the rows that the mixture explains worst, and a part of the others, which then count more.
-    fn informative_rows(&self, mixture: &GaussianMixture) -> RowBlocks {
-        let all = &self.rows.blocks;
+    /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
+    /// it needs: the rows that the mixture explains worst, and a part of the others, which then count more.
+    fn informative_rows(&mut self, mixture: &GaussianMixture) -> Option<RowBlocks> {
         let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
-        let assigned = Assigned::new(all, mixture);
-        let by_component = assigned.order(all.rows());
+        let assigned = Assigned::new(&self.rows.blocks, mixture);
+        let by_component = assigned.order(self.rows.rows());
+        let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
+        drop(assigned);
+        self.rows.blocks = self.rows.blocks.reordered(&by_component);
+        let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
-            return all.reordered(&by_component);
+            return None;
         }
-        let log_densities = assigned.log_densities;
         let mut order: Vec<usize> = (0..all.rows()).collect();
         let worst = wanted / 4;
         order.select_nth_unstable_by(worst, |&a, &b| {
@@ -157,8 +161,8 @@ impl<'a> Reviser<'a> {
         let step = others.len().div_ceil(wanted - worst).max(1);
         let weight = others.len() as f64 / others.len().div_ceil(step) as f64;
         others.iter().step_by(step).for_each(|&i| weights[i] = weight);
-        let chosen: Vec<usize> = by_component.into_iter().filter(|&i| weights[i] > 0.0).collect();
-        all.reordered(&chosen).with_weights(|i| weights[chosen[i]])
+        let chosen: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] > 0.0).collect();
+        Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]]))
     }
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
