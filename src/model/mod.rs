@@ -6,7 +6,9 @@ mod merge;
 mod output;
 mod seal;
 
-pub(crate) use file::{FORMAT, MOST_BYTES};
+pub(crate) use file::FORMAT;
+#[cfg(feature = "cli")]
+pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
