@@ -167,7 +167,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    let Beginning { from, learned_before, resumed } = beginning(args, console)?;
+    let Beginning { from, learned_before, resumed, curve } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -181,10 +181,11 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         }
     };
     advice::tell_size(&provenance.settings, fit.dim(), console)?;
-    let trace = args.trace.open(&args.data, seed, &provenance.columns, console)?;
+    let trace = args.trace.open(&args.data, seed, &provenance.columns, curve, console)?;
     let stops = Stops {
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
+        rows_before: fit.rows() - learned_before.map_or(0, |(skip, _)| skip),
     };
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
     let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };

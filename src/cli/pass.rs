@@ -26,6 +26,28 @@ use crate::words::count;
 pub(super) struct Stops {
     pub checkpoint: Option<(PathBuf, u64)>,
     pub trace_every: Option<u64>,
+    /// Rows that were learned before the first of the data: the learning curve counts all rows.
+    pub rows_before: u64,
+}
+
+impl Stops {
+    /// Whether a point of the learning curve is due after so many rows of the data.
+    fn is_point_due(&self, position: u64) -> bool {
+        self.trace_every.is_some_and(|every| (self.rows_before + position).is_multiple_of(every))
+    }
+
+    /// Rows until something is due, after so many rows of the data.
+    fn rows_until_next(&self, position: u64) -> u64 {
+        let until = |every: u64, position: u64| every - position % every;
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every, position));
+        checkpoint.min(self.trace_every.map_or(u64::MAX, |every| until(every, self.rows_before + position)))
+    }
+
+    /// The most rows between two stops.
+    fn longest(&self) -> u64 {
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| *every);
+        checkpoint.min(self.trace_every.unwrap_or(u64::MAX))
+    }
 }
 
 /// What a model file says beside what was learned.
@@ -83,7 +105,7 @@ impl Pass<'_> {
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
         let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.rows_until_stop(0));
+        let ahead = Ahead::start(rows, self.stops.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
@@ -157,7 +179,8 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
-            let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
+            let most =
+                if *position < skip { skip - *position } else { self.stops.rows_until_next(*position) };
             let to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             *position += (to - from) as u64;
             if let Some(seen) = seen {
@@ -177,16 +200,8 @@ impl Pass<'_> {
         Ok(learning)
     }
 
-    fn rows_until_stop(&self, position: u64) -> u64 {
-        let until = |every: u64| every - position % every;
-        let checkpoint = self.stops.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every));
-        checkpoint.min(self.stops.trace_every.map_or(u64::MAX, until))
-    }
-
     fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
-        if let (Some(trace), Some(every)) = (&mut self.trace, self.stops.trace_every)
-            && position.is_multiple_of(every)
-        {
+        if let Some(trace) = self.trace.as_mut().filter(|_| self.stops.is_point_due(position)) {
             trace.add(&self.fit)?;
         }
         match &self.stops.checkpoint {
@@ -199,6 +214,7 @@ impl Pass<'_> {
         let mut file = create_output(path)?;
         let mut model = self.provenance.model(self.fit.state()?);
         model.checkpoint = seen;
+        model.curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 

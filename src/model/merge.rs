@@ -233,6 +233,8 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.rivals.clear();
     model.scores = None;
     model.pending = None;
+    model.checkpoint = None;
+    model.curve = Vec::new();
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = rows;
     model.columns = merged_columns(prior, shards);

@@ -1,11 +1,13 @@
 //! A learned mixture and its file: versioned JSON that a person can read, with floats that survive exactly.
 
+mod curve;
 mod file;
 mod format;
 mod merge;
 mod output;
 mod seal;
 
+pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 #[cfg(feature = "cli")]
 pub(crate) use file::MOST_BYTES;
@@ -115,6 +117,9 @@ pub struct Model {
     /// In a checkpoint: of the rows of the data that it was saved in the middle of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Fingerprint>,
+    /// In a checkpoint: the learning curve so far, where one is traced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<CurvePoint>,
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
@@ -206,6 +211,7 @@ impl Model {
             scores,
             lineage: None,
             checkpoint: None,
+            curve: Vec::new(),
             pending: state.pending,
             checksum: None,
         }

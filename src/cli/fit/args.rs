@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use super::beginning::EarlierCurve;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
@@ -304,12 +305,14 @@ impl TraceArgs {
         data: &DataArgs,
         seed: u64,
         columns: &ColumnNames,
+        earlier: EarlierCurve,
         console: &Console,
     ) -> anyhow::Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         let file = create_output(path)?;
+        let points = earlier.points(path, console);
         let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
-        Ok(Some(Trace::new(file, test)?))
+        Ok(Some(Trace::new(file, test, points)))
     }
 }
 
