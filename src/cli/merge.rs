@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::advice;
 use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model};
 use crate::model::{Merged, Model, merge_models};
@@ -56,6 +57,10 @@ struct MergeResult {
     permuted: Vec<String>,
     /// Numbers of the shards that are not in the model.
     missing: Vec<u32>,
+    /// Of some rows of the prior, how many shards have learned again.
+    prior_rows_repeated: usize,
+    /// How many rows of the prior were looked for.
+    prior_rows_sampled: usize,
     out: PathBuf,
 }
 
@@ -87,6 +92,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
+    advice::warn_of_repeats(&model, console);
     for (j, lambda) in report.damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
         console.warn(&format!(
             "the shards disagree so much on component {} that their product was improper; it was damped to the \
@@ -98,6 +104,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if is_dash(&args.out) {
         return Ok(());
     }
+    let lineage = model.lineage.as_ref();
     let result = MergeResult {
         shards: shards.len(),
         rows: model.rows,
@@ -107,6 +114,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         disagreement: report.disagreement,
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
         missing,
+        prior_rows_repeated: lineage.map_or(0, |lineage| lineage.prior_repeated.len()),
+        prior_rows_sampled: lineage.map_or(0, |lineage| lineage.prior_sample.len()),
         out: args.out.clone(),
     };
     console.result(&result, describe)?;

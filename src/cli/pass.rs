@@ -18,7 +18,10 @@ use super::rows::Rows;
 use super::trace::Trace;
 use super::usage;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, check_enough_rows};
+use crate::learn::{
+    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, RowSample, RowSampler, RowWatch,
+    check_enough_rows,
+};
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
 
@@ -55,13 +58,51 @@ pub(super) struct Provenance {
     pub settings: FitSettings,
     pub columns: ColumnNames,
     pub lineage: Option<Lineage>,
+    /// Some of the rows learned before.
+    pub sample: RowSample,
 }
 
 impl Provenance {
-    pub fn model(&self, state: FitState) -> Model {
-        match &self.lineage {
+    pub fn model(&self, state: FitState, known: &KnownRows) -> Model {
+        let mut model = match &self.lineage {
             Some(lineage) => Model::from_shard(&self.settings, state, &self.columns, lineage.clone()),
             None => Model::from_fit(&self.settings, state, &self.columns),
+        };
+        match (known, &mut model.lineage) {
+            (KnownRows::Sampled(sampler), _) => model.sample = sampler.sample().clone(),
+            (KnownRows::Watched(watch), Some(lineage)) => lineage.prior_repeated = watch.found().to_vec(),
+            _ => {}
+        }
+        model
+    }
+
+    /// A model that can be a common prior keeps some of its rows, and a shard looks for those of its prior.
+    fn known_rows(&self) -> KnownRows {
+        let dim = self.columns.names.len();
+        match (&self.lineage, self.settings.algorithm) {
+            (Some(lineage), _) => {
+                KnownRows::Watched(RowWatch::new(&lineage.prior_sample, &lineage.prior_repeated, dim))
+            }
+            (None, Algorithm::Obmm(_)) => KnownRows::Sampled(RowSampler::new(self.sample.clone(), dim)),
+            (None, _) => KnownRows::Neither,
+        }
+    }
+}
+
+/// What is remembered of rows to recognise them.
+pub(super) enum KnownRows {
+    Sampled(RowSampler),
+    Watched(RowWatch),
+    Neither,
+}
+
+impl KnownRows {
+    /// Looks at rows that follow so many others.
+    fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
+        match self {
+            KnownRows::Sampled(sampler) => (before..).zip(rows).for_each(|(i, row)| sampler.offer(i, row)),
+            KnownRows::Watched(watch) => rows.for_each(|row| watch.observe(row)),
+            KnownRows::Neither => {}
         }
     }
 }
@@ -81,6 +122,7 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    pub known: KnownRows,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
     pub numbering: Vec<usize>,
@@ -104,6 +146,7 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
+        let mut known = self.provenance.known_rows();
         let mut numbering = Vec::new();
         let ahead = Ahead::start(rows, self.stops.longest());
         loop {
@@ -112,7 +155,7 @@ impl Pass<'_> {
                 Next::End => break,
                 Next::Rows(_) | Next::Interrupted => {
                     bar.finish_and_clear();
-                    return Err(self.save_interrupted(position, seen));
+                    return Err(self.save_interrupted(position, seen, &known));
                 }
             };
             if position == 0 && self.fit.rows() == 0 {
@@ -125,7 +168,7 @@ impl Pass<'_> {
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
-            learning += self.learn_block(&block, &mut position, &mut seen)?;
+            learning += self.learn_block(&block, &mut position, &mut seen, &mut known)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
             let speed = position as f64 / begun.elapsed().as_secs_f64();
@@ -160,6 +203,7 @@ impl Pass<'_> {
         Ok(PassEnd {
             fit: self.fit,
             state,
+            known,
             sample: self.sample,
             numbering,
             rows,
@@ -174,6 +218,7 @@ impl Pass<'_> {
         block: &Block,
         position: &mut u64,
         seen: &mut Option<Fingerprint>,
+        known: &mut KnownRows,
     ) -> anyhow::Result<Duration> {
         let skip = self.learned_before.map_or(0, |(skip, _)| skip);
         let mut learning = Duration::ZERO;
@@ -191,34 +236,40 @@ impl Pass<'_> {
             }
             if *position > skip {
                 let started = Instant::now();
+                known.observe(self.fit.rows(), (from..to).map(|i| block.row(i)));
                 self.fit.observe(block.view().slice(s![from..to, ..]))?;
                 learning += started.elapsed();
-                self.stop_if_due(*position, *seen)?;
+                self.stop_if_due(*position, *seen, known)?;
             }
             from = to;
         }
         Ok(learning)
     }
 
-    fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
+    fn stop_if_due(
+        &mut self,
+        position: u64,
+        seen: Option<Fingerprint>,
+        known: &KnownRows,
+    ) -> anyhow::Result<()> {
         if let Some(trace) = self.trace.as_mut().filter(|_| self.stops.is_point_due(position)) {
             trace.add(&self.fit)?;
         }
         match &self.stops.checkpoint {
-            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),
+            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen, known),
             _ => Ok(()),
         }
     }
 
-    fn save(&self, path: &Path, seen: Option<Fingerprint>) -> anyhow::Result<()> {
+    fn save(&self, path: &Path, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Result<()> {
         let mut file = create_output(path)?;
-        let mut model = self.provenance.model(self.fit.state()?);
+        let mut model = self.provenance.model(self.fit.state()?, known);
         model.checkpoint = seen;
         model.curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
-    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
+    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Error {
         let Some((path, _)) = &self.stops.checkpoint else {
             return Interrupted(format!(
                 " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
@@ -229,7 +280,7 @@ impl Pass<'_> {
         if self.fit.rows() == 0 {
             return Interrupted(" before any row was learned: there is nothing to save yet".into()).into();
         }
-        match self.save(path, seen) {
+        match self.save(path, seen, known) {
             Ok(()) => Interrupted(format!(
                 " after {}: saved to '{}'; the same command goes on from there",
                 count(position, "row"),

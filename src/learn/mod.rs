@@ -17,6 +17,7 @@ mod online_fit;
 mod order;
 mod prior;
 pub mod projection;
+mod recognise;
 mod shares;
 mod state;
 
@@ -35,6 +36,7 @@ pub use oem::OemSettings;
 pub use online_fit::{FitSettings, OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
+pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
 pub use shares::{CommonGround, ShardFindings, WarmUp};
 pub use state::{CandidateState, FitState, Health, LearnerState, Prequential};
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, EmSettings, Fingerprint, FitSettings, FitState, Health, LearnerState,
-    Prequential, ScoresBeside, variance_floor,
+    Prequential, RowSample, ScoresBeside, variance_floor,
 };
 use crate::stats::ColumnSummary;
 
@@ -114,6 +114,9 @@ pub struct Model {
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Lineage>,
+    /// Some of its rows, by which shards that grow from this model are known to have learned them again.
+    #[serde(default, skip_serializing_if = "RowSample::is_empty")]
+    pub sample: RowSample,
     /// In a checkpoint: of the rows of the data that it was saved in the middle of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Fingerprint>,
@@ -210,6 +213,7 @@ impl Model {
             rivals: state.candidates,
             scores,
             lineage: None,
+            sample: RowSample::default(),
             checkpoint: None,
             curve: Vec::new(),
             pending: state.pending,

@@ -10,7 +10,7 @@ use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
 use crate::cli::trace::CurveEnd;
 use crate::cli::usage;
-use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit, RowSample};
 use crate::model::{CurvePoint, Lineage, Numbered};
 use crate::stats::ColumnSummary;
 use crate::words::count;
@@ -136,7 +136,9 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<Col
     };
     let (columns, end) = (state.columns.clone(), CurveEnd::of(&state));
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit, columns, end))
+    let names = model.column_names();
+    let begun = Provenance { settings, columns: names, lineage: model.lineage, sample: model.sample };
+    Ok((begun, fit, columns, end))
 }
 
 fn online_names() -> String {
@@ -152,7 +154,8 @@ fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Finger
         return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
     };
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit, seen, model.curve))
+    let begun = Provenance { settings, columns: model.column_names(), lineage, sample: model.sample };
+    Ok((begun, fit, seen, model.curve))
 }
 
 fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provenance, OnlineFit)> {
@@ -161,5 +164,6 @@ fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provena
         model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
     lineage.numbered = shard.map(|(nth, of)| Numbered { of, shards: vec![nth] });
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage: Some(lineage) }, fit))
+    let (columns, sample) = (model.column_names(), RowSample::default());
+    Ok((Provenance { settings, columns, lineage: Some(lineage), sample }, fit))
 }
