@@ -13,7 +13,7 @@ use crate::words::count;
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///
-/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned the same rows are refused. The order of the shards does not matter, and a merged model can be merged again with others of the same prior. Where shards were numbered ('fit --shard 3/8'), those that are missing are named and nothing is written, unless --partial is given.
+/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned exactly the same rows are refused; rows of the prior that shards have learned again are reported. The order of the shards does not matter, and a merged model can be merged again with others of the same prior. Where shards were numbered ('fit --shard 3/8'), those that are missing are named and nothing is written, unless --partial is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data first.csv --k 5 --out prior.json

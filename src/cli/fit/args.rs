@@ -226,7 +226,7 @@ impl CheckpointArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning curve")]
 pub(super) struct TraceArgs {
-    /// Write the learning curve to this CSV file
+    /// Write the learning curve to this CSV file; a resumed run keeps the points that its model's run wrote there
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
