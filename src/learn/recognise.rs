@@ -92,7 +92,7 @@ pub struct RowWatch {
     found: Vec<Fingerprint>,
     keys: RowKeys,
     /// A bit for the first bits of each key that is looked for: most rows need one look.
-    filter: [u64; 64],
+    filter: Box<[u64; 64]>,
 }
 
 impl RowWatch {
@@ -104,7 +104,7 @@ impl RowWatch {
             keys.dedup();
             keys
         };
-        let mut filter = [0; 64];
+        let mut filter = Box::new([0; 64]);
         for key in wanted {
             let (word, bit) = place_in_filter(*key);
             filter[word] |= bit;
