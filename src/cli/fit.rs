@@ -25,7 +25,7 @@ use super::pass::{Pass, PassEnd, Provenance, Stops};
 use super::plot::PlotOutput;
 use super::usage;
 use crate::data::Reservoir;
-use crate::learn::{Health, OnlineFit};
+use crate::learn::{Health, OnlineFit, RowSample};
 use crate::model::{ColumnNames, Model};
 use crate::words::count;
 
@@ -172,7 +172,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    let Beginning { from, learned_before, resumed } = beginning(args, console)?;
+    let Beginning { from, learned_before, resumed, curve } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -182,18 +182,20 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
             let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
             let settings = args.settings()?;
             let fit = OnlineFit::new(columns.names.len(), settings.clone())?;
-            (Provenance { settings, columns, lineage: None }, fit)
+            (Provenance { settings, columns, lineage: None, sample: RowSample::default() }, fit)
         }
     };
     advice::tell_size(&provenance.settings, fit.dim(), console)?;
-    let trace = args.trace.open(&args.data, seed, &provenance.columns, console)?;
+    let trace = args.trace.open(&args.data, seed, &provenance.columns, curve, console)?;
     let stops = Stops {
         checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
         trace_every: trace.as_ref().map(|_| args.trace.trace_every),
+        rows_before: fit.rows() - learned_before.map_or(0, |(skip, _)| skip),
     };
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
     let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
-    let PassEnd { fit, state, sample, numbering, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    let PassEnd { fit, state, known, sample, numbering, mut rows, read_seconds, learn_seconds } =
+        pass.run(rows)?;
     rows.tell_end(console);
     let faults = fit.column_faults();
     advice::warn_of_columns(&faults, &provenance.columns.names, console);
@@ -209,7 +211,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     );
     let candidates = CandidateResult::of_pass(&state);
     advice::warn_of_choice(&state, console);
-    let model = provenance.model(state);
+    let model = provenance.model(state, &known);
+    advice::warn_of_repeats(&model, console);
     advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample })

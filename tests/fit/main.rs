@@ -6,7 +6,9 @@ mod common;
 mod going_on;
 mod input;
 
+#[cfg(target_os = "linux")]
 use std::io::Write;
+#[cfg(target_os = "linux")]
 use std::process::{Command, Stdio};
 
 use common::*;

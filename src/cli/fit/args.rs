@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use super::beginning::EarlierCurve;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
@@ -265,7 +266,7 @@ impl CheckpointArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning curve")]
 pub(super) struct TraceArgs {
-    /// Write the learning curve to this CSV file
+    /// Write the learning curve to this CSV file; a resumed run keeps the points that its model's run wrote there
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
@@ -350,12 +351,14 @@ impl TraceArgs {
         data: &DataArgs,
         seed: u64,
         columns: &ColumnNames,
+        earlier: EarlierCurve,
         console: &Console,
     ) -> anyhow::Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         let file = create_output(path)?;
+        let points = earlier.points(path, console);
         let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
-        Ok(Some(Trace::new(file, test)?))
+        Ok(Some(Trace::new(file, test, points)))
     }
 }
 

@@ -62,7 +62,8 @@ pub(super) fn best_split(
     let whitened = Whitened::new(rows, &mixture.components()[j], assigned, j)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let better = |a: Pair, b: Pair| if b.gain > a.gain { b } else { a };
-    let apart = whitened.starts(&mut rng).into_iter().filter_map(|start| whitened.apart(start)).reduce(better);
+    let apart =
+        whitened.starts(&mut rng).into_iter().filter_map(|start| whitened.apart(start)).reduce(better);
     let simple: Vec<Pair> = apart.into_iter().chain(whitened.concentric()).collect();
     let most = simple.iter().map(|pair| pair.gain).fold(0.0, f64::max);
     let shape = Shape::OwnVolume(strength + rows.dim() as f64);
@@ -187,7 +188,8 @@ impl Whitened {
             let factor = Factor::from_standard_deviations(&vec![spread.sqrt(); dim]).ok()?;
             Gaussian::new(origin.clone(), factor).ok()
         };
-        let mixture = Mixture::new(vec![share, 1.0 - share], vec![part(spreads[0])?, part(spreads[1])?]).ok()?;
+        let mixture =
+            Mixture::new(vec![share, 1.0 - share], vec![part(spreads[0])?, part(spreads[1])?]).ok()?;
         Some(Pair { mixture, gain })
     }
 
@@ -296,9 +298,11 @@ impl Line {
 
     /// Sums of the rows of both parts, and what two parts gain over one.
     fn assign(&self, rows: &RowBlocks) -> (LineSums, f64) {
-        let mut sums = LineSums { counts: [0.0; 2], sums: [Array1::zeros(rows.dim()), Array1::zeros(rows.dim())] };
+        let mut sums =
+            LineSums { counts: [0.0; 2], sums: [Array1::zeros(rows.dim()), Array1::zeros(rows.dim())] };
         let mut gain = 0.0;
-        let log = |place: f64, mean: f64, variance: f64| -0.5 * ((place - mean).powi(2) / variance + variance.ln());
+        let log =
+            |place: f64, mean: f64, variance: f64| -0.5 * ((place - mean).powi(2) / variance + variance.ln());
         for (i, ((block, _), places)) in rows.iter().zip(self.places.chunks_exact(BLOCK)).enumerate() {
             let mut first = [0.0; BLOCK];
             let mut weight_sum = [0.0; 2];
