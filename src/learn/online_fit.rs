@@ -113,7 +113,7 @@ impl OnlineFit {
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let scores = saved.unwrap_or_else(|| BatchSums::new(totals().collect()));
                 let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
-                if !kept.is_sound(dim, state.rows) {
+                if !kept.is_sound(dim) {
                     return Err(LearnError::State("its kept rows are not those of the pass".into()));
                 }
                 let staged = Vec::new();

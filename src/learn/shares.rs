@@ -287,11 +287,15 @@ mod tests {
         let one = Algorithm::Obmm(ObmmSettings::default());
         let mut whole = OnlineFit::new(2, FitSettings { algorithm: one, ..settings(None) }).unwrap();
         whole.observe(rows(0, 900).view()).unwrap();
-        let whole = whole.state().unwrap();
+        let whole = whole.finish(&AtomicBool::new(false)).unwrap();
         for warmup in [None, Some(0), Some(250)] {
             let state = learn(warmup, false);
-            let of =
-                |state: &FitState| state.candidates[0].learned.posterior().unwrap().components()[0].clone();
+            let of = |state: &FitState| {
+                let candidate = &state.candidates[0];
+                let finished = candidate.structure.as_ref().and_then(|structure| structure.finished.as_ref());
+                let posterior = finished.map_or(candidate.learned.posterior(), |f| f.estimate.posterior());
+                posterior.unwrap().components()[0].clone()
+            };
             let (found, expected) = (of(&state), of(&whole));
             assert!((found.kappa() / expected.kappa() - 1.0).abs() < 1e-9);
             let (found, expected) = (found.psi().matrix(), expected.psi().matrix());

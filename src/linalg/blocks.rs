@@ -79,7 +79,46 @@ impl RowBlocks {
         }
     }
 
-    /// The same rows in another order.
+    /// Puts the rows in another order, in place.
+    ///
+    /// # Panics
+    /// If `order` is not a permutation of the rows.
+    pub fn reorder(&mut self, order: &[usize]) {
+        assert_eq!(order.len(), self.rows, "one place for each row");
+        let mut done = vec![false; self.rows];
+        let mut held = vec![0.0; self.dim];
+        for start in 0..self.rows {
+            if done[start] {
+                continue;
+            }
+            // The rows of one cycle move one place each.
+            let weight = self.weights[start];
+            (0..self.dim).for_each(|j| held[j] = self.value(start, j));
+            let mut place = start;
+            loop {
+                done[place] = true;
+                let from = order[place];
+                if from == start {
+                    break;
+                }
+                assert!(!done[from], "each row has one place");
+                for j in 0..self.dim {
+                    let value = self.value(from, j);
+                    self.set(place, j, value);
+                }
+                self.weights[place] = self.weights[from];
+                place = from;
+            }
+            (0..self.dim).for_each(|j| self.set(place, j, held[j]));
+            self.weights[place] = weight;
+        }
+    }
+
+    fn set(&mut self, i: usize, j: usize, value: f64) {
+        self.values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK] = value;
+    }
+
+    /// Some of the rows, in any order.
     pub fn reordered(&self, order: &[usize]) -> Self {
         RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j))
             .with_weights(|i| self.weight(order[i]))
@@ -462,6 +501,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rows_are_reordered_in_place() {
+        let blocks = RowBlocks::new(numbers(BLOCK + 5, 3).view()).with_weights(|i| i as f64);
+        let order: Vec<usize> = (0..BLOCK + 5).map(|i| (i * 7 + 3) % (BLOCK + 5)).collect();
+        let (mut moved, copied) = (blocks.clone(), blocks.reordered(&order));
+        moved.reorder(&order);
+        assert_eq!((moved.values, moved.weights), (copied.values, copied.weights));
     }
 
     #[test]

@@ -94,7 +94,12 @@ impl Model {
             format: String,
             version: u32,
         }
-        let heading: Heading = serde_json::from_slice(&text)?;
+        // A number that is cut off is not an end of the text for the parser.
+        let damaged = |error: serde_json::Error| match ModelError::from(error) {
+            ModelError::Damaged(_) if !text.trim_ascii_end().ends_with(b"}") => ModelError::CutShort,
+            other => other,
+        };
+        let heading: Heading = serde_json::from_slice(&text).map_err(damaged)?;
         if heading.format != FORMAT {
             return Err(ModelError::OtherFormat(heading.format));
         }
@@ -103,11 +108,11 @@ impl Model {
         }
         // The checks with the more telling words come first.
         let mut model: Model = if heading.version < VERSION {
-            let mut value = serde_json::from_slice(&text)?;
+            let mut value = serde_json::from_slice(&text).map_err(damaged)?;
             upgrade(&mut value, heading.version);
             serde_json::from_value(value)?
         } else {
-            serde_json::from_slice(&text)?
+            serde_json::from_slice(&text).map_err(damaged)?
         };
         model.version = VERSION;
         model.check()?;
@@ -128,7 +133,7 @@ impl Model {
                 return Err(ModelError::Inconsistent("its structure is not that of its components".into()));
             }
         }
-        if self.kept.as_ref().is_some_and(|kept| !kept.is_sound(dim, self.rows)) {
+        if self.kept.as_ref().is_some_and(|kept| !kept.is_sound(dim)) {
             return Err(ModelError::Inconsistent(
                 "the rows that it keeps are not those of its columns".into(),
             ));

@@ -145,7 +145,7 @@ impl<'a> Reviser<'a> {
         let by_component = assigned.order(self.rows.rows());
         let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
         drop(assigned);
-        self.rows.blocks = self.rows.blocks.reordered(&by_component);
+        self.rows.blocks.reorder(&by_component);
         let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
             return None;

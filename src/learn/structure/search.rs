@@ -133,10 +133,13 @@ impl Search<'_> {
             let seed = mix_bits(self.seed ^ mix_bits((round as u64) << 32 | j as u64));
             best_split(self.rows, mixture, assigned, j, self.strength, seed)
         };
-        let found: Vec<Option<Split>> = stale.par_iter().map(find).collect();
-        for (&j, split) in stale.iter().zip(found) {
-            splits[j] = split;
-            counts[j] = rows * mixture.weights()[j];
+        // Each copies the rows of a component: as many at a time as there are threads bound the memory.
+        for wave in stale.chunks(rayon::current_num_threads().max(1)) {
+            let found: Vec<Option<Split>> = wave.par_iter().map(find).collect();
+            for (&j, split) in wave.iter().zip(found) {
+                splits[j] = split;
+                counts[j] = rows * mixture.weights()[j];
+            }
         }
     }
 

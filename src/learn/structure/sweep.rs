@@ -81,9 +81,12 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         }
         sums
     };
-    let mut parts: Vec<Sums> = groups(rows).into_par_iter().map(of_group).collect();
-    let mut total = parts.remove(0);
-    parts.iter().for_each(|part| total.add(part));
+    let mut total = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
+    // As many groups at a time as there are threads bound the memory; the order of the additions is always the same.
+    for wave in groups(rows).chunks(rayon::current_num_threads().max(1)) {
+        let parts: Vec<Sums> = wave.par_iter().cloned().map(of_group).collect();
+        parts.iter().for_each(|part| total.add(part));
+    }
     total
 }
 
