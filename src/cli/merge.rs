@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
+use super::structure::StructureResult;
 use crate::model::{Merged, Model, merge_models};
 use crate::words::count;
 
@@ -57,6 +58,8 @@ struct MergeResult {
     permuted: Vec<String>,
     /// Numbers of the shards that are not in the model.
     missing: Vec<u32>,
+    #[serde(flatten)]
+    structure: StructureResult,
     out: PathBuf,
 }
 
@@ -112,6 +115,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         disagreement: report.disagreement,
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
         missing,
+        structure: StructureResult::of(&model),
         out: args.out.clone(),
     };
     console.result(&result, describe)?;
@@ -158,14 +162,16 @@ fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &C
 
 fn describe(result: &MergeResult) -> String {
     let most = result.disagreement.iter().copied().fold(0.0, f64::max);
+    let revisions = result.structure.describe_revisions().map_or(String::new(), |said| said + "\n");
     format!(
         "{} merged: {} from {} and a common prior of {}\n\
          shards differ from the whole by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
-         model written to {}\n",
+         {revisions}model written to {}; it {}\n",
         count(result.shards as u64, "shard"),
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.prior_rows, "row"),
-        result.out.display()
+        result.out.display(),
+        result.structure.describe_rows()
     )
 }

@@ -16,18 +16,12 @@ use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
 use super::rows::Rows;
-use super::trace::Trace;
+use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, check_enough_rows};
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
-
-/// After how many rows the pass does something else than learn.
-pub(super) struct Stops {
-    pub checkpoint: Option<(PathBuf, u64)>,
-    pub trace_every: Option<u64>,
-}
 
 /// What a model file says beside what was learned.
 pub(super) struct Provenance {
@@ -48,7 +42,8 @@ impl Provenance {
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
     pub provenance: &'a Provenance,
-    pub stops: Stops,
+    /// Where to save the state, and after how many rows each time.
+    pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
@@ -60,6 +55,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    /// The points of the learning curve, for a picture.
+    pub curve: Option<CurvePoints>,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
     pub numbering: Vec<usize>,
@@ -82,7 +79,7 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
-        let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
+        let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
         let mut numbering = Vec::new();
         let ahead = Ahead::start(rows, self.rows_until_stop(0));
         loop {
@@ -138,12 +135,14 @@ impl Pass<'_> {
         }
         let state = state?;
         learning += started.elapsed();
-        if let Some(trace) = self.trace {
-            trace.finish(&state)?;
-        }
+        let curve = match self.trace {
+            Some(trace) => trace.finish(&state)?,
+            None => None,
+        };
         Ok(PassEnd {
             fit: self.fit,
             state,
+            curve,
             sample: self.sample,
             numbering,
             rows,
@@ -198,7 +197,7 @@ impl Pass<'_> {
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
         let interrupted = watch_for_interrupt();
-        let checkpoint = self.stops.checkpoint.as_ref().map(|(path, _)| path.clone());
+        let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
             self.save(path, seen)?;
         }
@@ -220,17 +219,15 @@ impl Pass<'_> {
 
     fn rows_until_stop(&self, position: u64) -> u64 {
         let until = |every: u64| every - position % every;
-        let checkpoint = self.stops.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every));
-        checkpoint.min(self.stops.trace_every.map_or(u64::MAX, until))
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every));
+        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, |trace| trace.rows_until_due(position)))
     }
 
     fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
-        if let (Some(trace), Some(every)) = (&mut self.trace, self.stops.trace_every)
-            && position.is_multiple_of(every)
-        {
-            trace.add(&self.fit.state()?)?;
+        if let Some(trace) = &mut self.trace {
+            trace.add_if_due(position, &self.fit)?;
         }
-        match &self.stops.checkpoint {
+        match &self.checkpoint {
             Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),
             _ => Ok(()),
         }
@@ -248,7 +245,7 @@ impl Pass<'_> {
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
     /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
-        let Some((path, _)) = &self.stops.checkpoint else {
+        let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
                 " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
                 count(position, "row")

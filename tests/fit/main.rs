@@ -5,6 +5,7 @@ mod choice;
 mod common;
 mod going_on;
 mod input;
+mod structure;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
