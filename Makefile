@@ -9,7 +9,7 @@ PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GMM_BMM = $(TARGET)/release/gmm-bmm
 
-.PHONY: all demo test lint test-plain test-openblas test-mpi test-python advisories smoke tables figure1 datasets soak crash fuzz clean
+.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python advisories smoke tables figure1 datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -25,7 +25,7 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-test: lint test-plain test-openblas test-mpi test-python advisories smoke
+test: lint test-plain test-portable test-openblas test-mpi test-python advisories smoke
 
 lint:
 	$(CARGO) fmt --check
@@ -35,6 +35,13 @@ lint:
 test-plain:
 	$(CARGO) test
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --lib
+
+# That everything compiles where there is no AVX2: 'rustup target add aarch64-unknown-linux-gnu' installs what it needs.
+OTHER_TARGET = aarch64-unknown-linux-gnu
+test-portable:
+	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(OTHER_TARGET)" ]; then \
+		$(CARGO) check --all-targets --target $(OTHER_TARGET); \
+	else echo "skipped: the target $(OTHER_TARGET) is not installed"; fi
 
 test-openblas:
 	scripts/with_openblas.sh $(CARGO) test --features openblas --lib --test reference_values --test levels

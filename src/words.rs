@@ -1,5 +1,6 @@
 //! Words that several modules say things with.
 
+#[cfg(feature = "cli")]
 use std::borrow::Cow;
 
 /// `1 row`, `2 rows`.
@@ -9,6 +10,7 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
 
 /// Text that is safe to show: control characters, with which a name in a file could move the cursor or change what is
 /// on the screen, and characters that change the direction of writing are spelt out, as `\u{1b}`. Line ends and tabs stay.
+#[cfg(feature = "cli")]
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| {
         c.is_control() && c != '\n' && c != '\t'
@@ -24,7 +26,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
 

@@ -327,6 +327,38 @@ fn parts_that_cannot_be_dealt_are_refused() {
     place.refuses(&format!("{fit} --data nothing*.csv"), 1, &["nothing*.csv"]);
 }
 
+#[test]
+fn rows_of_the_prior_that_are_learned_again_are_noticed() {
+    let place = with_parts();
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stderr.clone()).unwrap();
+    let merge = "merge --prior prior.json --out all.json";
+    assert!(!said(&format!("{merge} p1.json p2.json")).contains("learned again"));
+    // The file of the prior, alone and after others.
+    let warning = "of 64 rows drawn from those that the common prior has learned, 64 were learned again";
+    assert!(said("fit --data part0.csv --prior prior.json --out again.json").contains(warning));
+    assert!(said(&format!("{merge} p1.json again.json")).contains(warning));
+    let line =
+        "fit --data part2.csv --data part0.csv --shuffle-buffer 5000 --prior prior.json --out again.json";
+    assert!(said(line).contains(warning));
+    // A part of them in each of several shards is seen once these are merged.
+    let mut shards = String::new();
+    for i in 0..6 {
+        let part = format!("--data part0.csv --skip {} --limit 500", 500 * i);
+        let line = format!("fit {part} --prior prior.json --out q{i}.json");
+        assert!(!said(&line).contains("learned again"), "{line}");
+        shards += &format!(" q{i}.json");
+    }
+    assert!(said(&format!("{merge}{shards}")).contains(warning));
+    let result = place.json(&format!("{merge} p1.json q0.json"));
+    let repeated = result["prior_rows_repeated"].as_u64().unwrap();
+    assert!((1..16).contains(&repeated) && result["prior_rows_sampled"] == 64, "{repeated}");
+    // A resumed shard and a merged one remember it.
+    let line = "fit --data part1.csv --resume again.json --out on.json";
+    assert!(said(line).contains("64 were learned again"));
+    place.run(&format!("{merge}{shards}")).success();
+    assert!(said("merge --prior prior.json all.json p1.json --out more.json").contains(warning));
+}
+
 /// The file `name` with some text replaced and without its checksum, as somebody might edit it.
 fn edited(place: &Workplace, name: &str, from: &str, to: &str) -> String {
     let text = place.read(name);

@@ -158,3 +158,31 @@ fn every_command_of_the_readme_runs_and_prints_what_it_says() {
         std::fs::write(place, updated).unwrap();
     }
 }
+
+/// The files that the README shows are in the package, where its readers see it too.
+#[test]
+fn the_package_has_the_pictures_of_the_readme() {
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let pictures: Vec<&str> = readme
+        .split("![")
+        .skip(1)
+        .map(|picture| picture.split_once("](").unwrap().1.split_once(')').unwrap().0)
+        .collect();
+    assert!(pictures.len() >= 3, "{pictures:?}");
+    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
+    let output = Command::new(cargo)
+        .args(["package", "--list", "--allow-dirty", "--offline"])
+        .current_dir(ROOT)
+        .output()
+        .expect("cargo runs the tests");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let listed = String::from_utf8(output.stdout).unwrap();
+    let files: Vec<&str> = listed.lines().collect();
+    for picture in pictures {
+        assert!(files.contains(&picture), "{picture} is not in the package: see 'exclude' in Cargo.toml");
+    }
+    let bytes = |file: &&str| std::fs::metadata(Path::new(ROOT).join(file)).map_or(0, |found| found.len());
+    let size: u64 = files.iter().map(bytes).sum();
+    assert!(size < 6_000_000, "the package has {size} bytes");
+}

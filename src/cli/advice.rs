@@ -8,7 +8,7 @@ use super::console::{Console, listed};
 use super::usage;
 use crate::data::find_discrete;
 use crate::learn::{Algorithm, ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
-use crate::model::{MOST_BYTES, Model};
+use crate::model::{Lineage, MOST_BYTES, Model};
 use crate::stats::ColumnSummary;
 use crate::words::count;
 
@@ -149,6 +149,16 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
             }
         }
     }
+}
+
+/// Rows that a common prior has learned and a shard learns again count twice, and more often the more shards there are.
+pub(super) fn warn_of_repeats(model: &Model, console: &Console) {
+    let Some((found, wanted)) = model.lineage.as_ref().and_then(Lineage::repeats) else { return };
+    console.warn(&format!(
+        "of {wanted} rows drawn from those that the common prior has learned, {found} were learned again: unless the same \
+         values simply occur often in these data, learn shards from rows that the prior has not learned ('fit --skip N' \
+         leaves out the first ones)"
+    ));
 }
 
 /// Rows that could not be read are told of by the first of them.

@@ -27,7 +27,7 @@ use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::usage;
 use crate::data::Reservoir;
-use crate::learn::{Health, OnlineFit};
+use crate::learn::{Health, OnlineFit, RowSample};
 use crate::model::{ColumnNames, Model};
 use crate::words::count;
 
@@ -199,7 +199,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    let Beginning { from, learned_before, resumed } = beginning(args, console)?;
+    let Beginning { from, learned_before, resumed, curve } = beginning(args, console)?;
     let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
     let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -209,15 +209,15 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
             let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
             let settings = args.settings()?;
             let fit = OnlineFit::new(columns.names.len(), settings.clone())?;
-            (Provenance { settings, columns, lineage: None }, fit)
+            (Provenance { settings, columns, lineage: None, sample: RowSample::default() }, fit)
         }
     };
     advice::tell_size(&provenance.settings, fit.dim(), console)?;
-    let trace = args.trace.open(&args.data, seed, &provenance.columns, &fit, console)?;
+    let trace = args.trace.open(&args.data, seed, &provenance.columns, &fit, curve, console)?;
     let checkpoint = args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every));
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
     let pass = Pass { fit, provenance: &provenance, checkpoint, trace, learned_before, sample, console };
-    let PassEnd { fit, state, curve, sample, numbering, mut rows, read_seconds, learn_seconds } =
+    let PassEnd { fit, state, known, curve, sample, numbering, mut rows, read_seconds, learn_seconds } =
         pass.run(rows)?;
     rows.tell_end(console);
     let faults = fit.column_faults();
@@ -234,7 +234,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     );
     let candidates = CandidateResult::of_pass(&state);
     advice::warn_of_choice(&state, console);
-    let model = provenance.model(state);
+    let model = provenance.model(state, &known);
+    advice::warn_of_repeats(&model, console);
     advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample, curve })

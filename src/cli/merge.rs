@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::advice;
 use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
@@ -13,7 +14,7 @@ use crate::words::count;
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///
-/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned the same rows are refused. The order of the shards does not matter, and a merged model can be merged again with others of the same prior. Where shards were numbered ('fit --shard 3/8'), those that are missing are named and nothing is written, unless --partial is given.
+/// Each shard is learned by 'fit --prior PRIOR' on its own part of the data, on any machine and by any engine. Models that grew from another prior, have other columns or have learned exactly the same rows are refused; rows of the prior that shards have learned again are reported. The order of the shards does not matter, and a merged model can be merged again with others of the same prior. Where shards were numbered ('fit --shard 3/8'), those that are missing are named and nothing is written, unless --partial is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data first.csv --k 5 --out prior.json
@@ -60,6 +61,10 @@ struct MergeResult {
     missing: Vec<u32>,
     #[serde(flatten)]
     structure: StructureResult,
+    /// Of some rows of the prior, how many shards have learned again.
+    prior_rows_repeated: usize,
+    /// How many rows of the prior were looked for.
+    prior_rows_sampled: usize,
     out: PathBuf,
 }
 
@@ -92,6 +97,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
+    advice::warn_of_repeats(&model, console);
     for (what, damping) in [("", &report.damping), ("the weight of ", &report.weight_damping)] {
         for (j, lambda) in damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
             console.warn(&format!(
@@ -105,6 +111,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if is_dash(&args.out) {
         return Ok(());
     }
+    let lineage = model.lineage.as_ref();
     let result = MergeResult {
         shards: shards.len(),
         rows: model.rows,
@@ -116,6 +123,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
         missing,
         structure: StructureResult::of(&model),
+        prior_rows_repeated: lineage.map_or(0, |lineage| lineage.prior_repeated.len()),
+        prior_rows_sampled: lineage.map_or(0, |lineage| lineage.prior_sample.len()),
         out: args.out.clone(),
     };
     console.result(&result, describe)?;

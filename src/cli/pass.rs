@@ -19,7 +19,10 @@ use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, check_enough_rows};
+use crate::learn::{
+    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler, RowWatch,
+    check_enough_rows,
+};
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
 
@@ -28,13 +31,51 @@ pub(super) struct Provenance {
     pub settings: FitSettings,
     pub columns: ColumnNames,
     pub lineage: Option<Lineage>,
+    /// Some of the rows learned before.
+    pub sample: RowSample,
 }
 
 impl Provenance {
-    pub fn model(&self, state: FitState) -> Model {
-        match &self.lineage {
+    pub fn model(&self, state: FitState, known: &KnownRows) -> Model {
+        let mut model = match &self.lineage {
             Some(lineage) => Model::from_shard(&self.settings, state, &self.columns, lineage.clone()),
             None => Model::from_fit(&self.settings, state, &self.columns),
+        };
+        match (known, &mut model.lineage) {
+            (KnownRows::Sampled(sampler), _) => model.sample = sampler.sample().clone(),
+            (KnownRows::Watched(watch), Some(lineage)) => lineage.prior_repeated = watch.found().to_vec(),
+            _ => {}
+        }
+        model
+    }
+
+    /// A model that can be a common prior keeps some of its rows, and a shard looks for those of its prior.
+    fn known_rows(&self) -> KnownRows {
+        let dim = self.columns.names.len();
+        match (&self.lineage, self.settings.algorithm) {
+            (Some(lineage), _) => {
+                KnownRows::Watched(RowWatch::new(&lineage.prior_sample, &lineage.prior_repeated, dim))
+            }
+            (None, Algorithm::Obmm(_)) => KnownRows::Sampled(RowSampler::new(self.sample.clone(), dim)),
+            (None, _) => KnownRows::Neither,
+        }
+    }
+}
+
+/// What is remembered of rows to recognise them.
+pub(super) enum KnownRows {
+    Sampled(RowSampler),
+    Watched(RowWatch),
+    Neither,
+}
+
+impl KnownRows {
+    /// Looks at rows that follow so many others.
+    fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
+        match self {
+            KnownRows::Sampled(sampler) => (before..).zip(rows).for_each(|(i, row)| sampler.offer(i, row)),
+            KnownRows::Watched(watch) => rows.for_each(|row| watch.observe(row)),
+            KnownRows::Neither => {}
         }
     }
 }
@@ -57,6 +98,7 @@ pub(super) struct PassEnd {
     pub state: FitState,
     /// The points of the learning curve, for a picture.
     pub curve: Option<CurvePoints>,
+    pub known: KnownRows,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
     pub numbering: Vec<usize>,
@@ -80,15 +122,16 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
+        let mut known = self.provenance.known_rows();
         let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.rows_until_stop(0));
+        let ahead = Ahead::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
                 Next::End => break,
                 Next::Rows(_) | Next::Interrupted => {
                     bar.finish_and_clear();
-                    return Err(self.save_interrupted(position, seen));
+                    return Err(self.save_interrupted(position, seen, &known));
                 }
             };
             if position == 0 && self.fit.rows() == 0 {
@@ -101,7 +144,7 @@ impl Pass<'_> {
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
-            learning += self.learn_block(&block, &mut position, &mut seen, &bar)?;
+            learning += self.learn_block(&block, &mut position, &mut seen, &mut known, &bar)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
             let speed = position as f64 / begun.elapsed().as_secs_f64();
@@ -131,7 +174,7 @@ impl Pass<'_> {
         let state = self.fit.finish(interrupted);
         bar.finish_and_clear();
         if interrupted.load(Ordering::Relaxed) {
-            return Err(self.save_interrupted(position, seen));
+            return Err(self.save_interrupted(position, seen, &known));
         }
         let state = state?;
         learning += started.elapsed();
@@ -143,6 +186,7 @@ impl Pass<'_> {
             fit: self.fit,
             state,
             curve,
+            known,
             sample: self.sample,
             numbering,
             rows,
@@ -157,6 +201,7 @@ impl Pass<'_> {
         block: &Block,
         position: &mut u64,
         seen: &mut Option<Fingerprint>,
+        known: &mut KnownRows,
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let skip = self.learned_before.map_or(0, |(skip, _)| skip);
@@ -167,9 +212,11 @@ impl Pass<'_> {
             let mut to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             let learns = *position >= skip;
             if learns {
-                learning += self.revise_if_due(*position, *seen, bar)?;
+                learning += self.revise_if_due(*position, *seen, known, bar)?;
                 let started = Instant::now();
+                let before = self.fit.rows();
                 to = from + self.fit.advance(block.view().slice(s![from..to, ..]))?;
+                known.observe(before, (from..to).map(|i| block.row(i)));
                 learning += started.elapsed();
             }
             *position += (to - from) as u64;
@@ -180,8 +227,8 @@ impl Pass<'_> {
                 return Err(other_data());
             }
             if learns {
-                learning += self.revise_if_due(*position, *seen, bar)?;
-                self.stop_if_due(*position, *seen)?;
+                learning += self.revise_if_due(*position, *seen, known, bar)?;
+                self.stop_if_due(*position, *seen, known)?;
             }
             from = to;
         }
@@ -193,13 +240,14 @@ impl Pass<'_> {
         &mut self,
         position: u64,
         seen: Option<Fingerprint>,
+        known: &KnownRows,
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
         let interrupted = watch_for_interrupt();
         let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
-            self.save(path, seen)?;
+            self.save(path, seen, known)?;
         }
         bar.set_message(match reason {
             Reason::Start => "fitting the start".into(),
@@ -208,35 +256,49 @@ impl Pass<'_> {
         let started = Instant::now();
         if !self.fit.revise(interrupted)? {
             bar.finish_and_clear();
-            return Err(self.save_interrupted(position, seen));
+            return Err(self.save_interrupted(position, seen, known));
         }
         let took = started.elapsed();
         if let Some(path) = &checkpoint {
-            self.save(path, seen)?;
+            self.save(path, seen, known)?;
         }
         Ok(took)
     }
 
+    /// Rows until a checkpoint or a point of the learning curve is due, after so many rows of the data.
     fn rows_until_stop(&self, position: u64) -> u64 {
-        let until = |every: u64| every - position % every;
-        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every));
-        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, |trace| trace.rows_until_due(position)))
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - position % every);
+        // The learning curve counts all rows.
+        let rows = self.fit.rows();
+        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, |trace| trace.rows_until_due(rows)))
     }
 
-    fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
+    /// The most rows between two stops.
+    fn longest(&self) -> u64 {
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| *every);
+        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, Trace::longest))
+    }
+
+    fn stop_if_due(
+        &mut self,
+        position: u64,
+        seen: Option<Fingerprint>,
+        known: &KnownRows,
+    ) -> anyhow::Result<()> {
         if let Some(trace) = &mut self.trace {
-            trace.add_if_due(position, &self.fit)?;
+            trace.add_if_due(&self.fit)?;
         }
         match &self.checkpoint {
-            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),
+            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen, known),
             _ => Ok(()),
         }
     }
 
-    fn save(&self, path: &Path, seen: Option<Fingerprint>) -> anyhow::Result<()> {
+    fn save(&self, path: &Path, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Result<()> {
         let mut file = create_output(path)?;
-        let mut model = self.provenance.model(self.fit.state()?);
+        let mut model = self.provenance.model(self.fit.state()?, known);
         model.checkpoint = seen;
+        model.curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
@@ -244,7 +306,7 @@ impl Pass<'_> {
     ///
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
     /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
-    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
+    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
                 " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
@@ -263,7 +325,7 @@ impl Pass<'_> {
             None if position == 0 => {
                 Interrupted(" before any row was learned: there is nothing to save yet".into()).into()
             }
-            _ => match self.save(path, seen) {
+            _ => match self.save(path, seen, known) {
                 Ok(()) => Interrupted(format!(
                     " after {}: saved to '{}'; the same command goes on from there",
                     count(position, "row"),

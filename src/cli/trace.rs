@@ -1,93 +1,175 @@
-//! The learning curve of a pass: lines of a CSV file, and points of a picture.
+//! The learning curve of a pass: a CSV file, and the points of a picture.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
 use super::plot::heading;
 use crate::data::Block;
 use crate::learn::{FitState, OnlineFit, Prequential};
-use crate::model::{Model, OutputFile};
+use crate::model::{CurvePoint, Model, OutputFile};
 use crate::report::LearningCurve;
+
+const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelihood";
 
 pub(super) struct Trace {
     /// The CSV file, where one was asked for.
     file: Option<OutputFile>,
     test: Option<Block>,
-    /// Rows between lines of the file and scores of the test rows; none where there are neither.
-    every: Option<u64>,
+    /// Rows between points of the file and scores of the test rows.
+    every: u64,
     begun: Instant,
-    last_rows: u64,
+    /// Seconds of the runs before this one.
+    seconds_before: f64,
+    points: Vec<CurvePoint>,
     /// For the picture, where one was asked for.
-    points: Option<CurvePoints>,
+    picture: Option<CurvePoints>,
+}
+
+/// The last point of the curve of a model, by which a file is known to be its curve.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CurveEnd {
+    rows: u64,
+    /// Each K and its prequential score.
+    scores: Vec<(usize, Option<f64>)>,
+}
+
+impl CurveEnd {
+    pub fn of(state: &FitState) -> Self {
+        let score = |i: usize| {
+            let candidate = &state.candidates[i];
+            (candidate.learned.k(), finite(candidate.prequential.mean()))
+        };
+        CurveEnd { rows: state.rows, scores: (0..state.candidates.len()).map(score).collect() }
+    }
+
+    /// The points of the curve in a file, up to this one; `None` if the file does not have this one.
+    pub fn read(&self, path: &Path) -> Option<Vec<CurvePoint>> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let lines = text.strip_prefix(HEADER)?.lines().skip(1);
+        let points: Vec<CurvePoint> = lines.map(parse).collect::<Option<_>>()?;
+        let points: Vec<CurvePoint> = points.into_iter().filter(|point| point.rows <= self.rows).collect();
+        let has = |(k, score): &(usize, Option<f64>)| {
+            points.iter().any(|p| (p.rows, p.k, p.prequential) == (self.rows, *k, *score))
+        };
+        self.scores.iter().all(has).then_some(points)
+    }
+}
+
+fn parse(line: &str) -> Option<CurvePoint> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let [rows, k, seconds, prequential, test] = cells.as_slice() else { return None };
+    let optional = |cell: &str| if cell.is_empty() { Some(None) } else { Some(Some(cell.parse().ok()?)) };
+    Some(CurvePoint {
+        rows: rows.parse().ok()?,
+        k: k.parse().ok()?,
+        seconds: seconds.parse().ok()?,
+        prequential: optional(prequential)?,
+        test: optional(test)?,
+    })
+}
+
+fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
 }
 
 impl Trace {
-    /// With a file, a picture, or both. The test rows are scored every so many rows, when a line is written to the file.
+    /// With a file, a picture, or both.
     pub fn new(
-        mut file: Option<OutputFile>,
+        file: Option<OutputFile>,
+        picture: Option<CurvePoints>,
         test: Option<Block>,
         every: u64,
-        points: Option<CurvePoints>,
-    ) -> anyhow::Result<Self> {
-        if let Some(file) = &mut file {
-            writeln!(file, "rows,k,seconds,prequential_log_likelihood,test_log_likelihood")?;
-        }
-        let every = (file.is_some() || test.is_some()).then_some(every);
-        Ok(Trace { file, test, every, begun: Instant::now(), last_rows: 0, points })
+    ) -> Self {
+        let (seconds_before, points) = (0.0, Vec::new());
+        Trace { file, test, every, begun: Instant::now(), seconds_before, points, picture }
     }
 
-    /// Rows until something is due, where `position` rows of the data have been learned.
-    pub fn rows_until_due(&self, position: u64) -> u64 {
-        let points = self.points.as_ref().map(|points| points.every);
-        let until = |every: u64| every - position % every;
-        self.every.into_iter().chain(points).map(until).min().unwrap_or(u64::MAX)
+    /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
+    /// run is that of the mixture at the end of the stream; a stream that goes on has the mixture so far there.
+    pub fn resume(mut self, points: Vec<CurvePoint>, fit: &OnlineFit) -> anyhow::Result<Self> {
+        self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
+        self.points = points;
+        let rows = fit.rows();
+        if rows.is_multiple_of(self.every) && self.points.last().is_some_and(|last| last.rows == rows) {
+            self.replace(&fit.state()?);
+        }
+        Ok(self)
     }
 
-    /// Adds what is due after `position` rows of the data.
-    pub fn add_if_due(&mut self, position: u64, fit: &OnlineFit) -> anyhow::Result<()> {
-        if let Some(points) = &mut self.points {
-            points.add_if_due(position, fit);
-        }
-        match self.every {
-            Some(every) if position.is_multiple_of(every) => self.add(&fit.state()?),
-            _ => Ok(()),
-        }
+    /// The points of the file so far.
+    pub fn points(&self) -> &[CurvePoint] {
+        &self.points
     }
 
-    /// Adds a line for each K. Cells that have no value yet stay empty.
-    fn add(&mut self, state: &FitState) -> anyhow::Result<()> {
-        let seconds = self.begun.elapsed().as_secs_f64();
-        let score = |rows: &Block| -> Vec<f64> {
-            state.candidates.iter().map(|candidate| candidate.mixture().score(rows.view())).collect()
-        };
-        let test = self.test.as_ref().map(score);
-        if let Some(file) = &mut self.file {
-            for (i, candidate) in state.candidates.iter().enumerate() {
-                let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-                let prequential = cell(candidate.prequential.mean());
-                let test = cell(test.as_ref().map(|scores| scores[i]));
-                writeln!(file, "{},{},{seconds:.3},{prequential},{test}", state.rows, candidate.learned.k())?;
-            }
+    /// Rows between points of the file and scores of the test rows; none where there are neither.
+    fn every(&self) -> Option<u64> {
+        (self.file.is_some() || self.test.is_some()).then_some(self.every)
+    }
+
+    /// The most rows between two points.
+    pub fn longest(&self) -> u64 {
+        let picture = self.picture.as_ref().map(|picture| picture.every);
+        self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
+    }
+
+    /// Rows until a point is due, after so many rows in all.
+    pub fn rows_until_due(&self, rows: u64) -> u64 {
+        let picture = self.picture.as_ref().map(|picture| picture.every);
+        let until = |every: u64| every - rows % every;
+        self.every().into_iter().chain(picture).map(until).min().unwrap_or(u64::MAX)
+    }
+
+    /// Adds the points that are due.
+    pub fn add_if_due(&mut self, fit: &OnlineFit) -> anyhow::Result<()> {
+        if let Some(picture) = &mut self.picture {
+            picture.add_if_due(fit);
         }
-        if let (Some(points), Some(scores), None) = (&mut self.points, test, &state.pending) {
-            points.test.push((state.rows, scores));
+        if self.every().is_some_and(|every| fit.rows().is_multiple_of(every)) {
+            self.replace(&fit.state()?);
         }
-        self.last_rows = state.rows;
         Ok(())
     }
 
-    /// Adds the last point and puts the file in its place. Returns the points of the picture.
+    /// Adds a point for each K, in the place of those after the same number of rows.
+    fn replace(&mut self, state: &FitState) {
+        self.points.retain(|point| point.rows != state.rows);
+        if let Some(picture) = &mut self.picture {
+            picture.test.retain(|(rows, ..)| *rows != state.rows);
+        }
+        let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
+        for candidate in &state.candidates {
+            let k = candidate.learned.k();
+            let test = finite(self.test.as_ref().map(|rows| candidate.mixture().score(rows.view())));
+            if self.file.is_some() {
+                let prequential = finite(candidate.prequential.mean());
+                self.points.push(CurvePoint { rows: state.rows, k, seconds, prequential, test });
+            }
+            if let (Some(picture), Some(test), None) = (&mut self.picture, test, &state.pending) {
+                picture.test.push((state.rows, k, test));
+            }
+        }
+    }
+
+    /// Adds the last point and writes the file. Cells without a value stay empty. Returns the points of the picture.
     pub fn finish(mut self, state: &FitState) -> anyhow::Result<Option<CurvePoints>> {
-        if self.every.is_some() && state.rows > self.last_rows {
-            self.add(state)?;
+        if self.every().is_some() {
+            self.replace(state);
+        }
+        if let Some(file) = &mut self.file {
+            writeln!(file, "{HEADER}")?;
+            let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+            for CurvePoint { rows, k, seconds, prequential, test } in &self.points {
+                writeln!(file, "{rows},{k},{seconds:.3},{},{}", cell(*prequential), cell(*test))?;
+            }
         }
         if let Some(file) = self.file {
             file.commit()?;
         }
-        if let Some(points) = &mut self.points {
-            points.finish(state);
+        if let Some(picture) = &mut self.picture {
+            picture.finish(state);
         }
-        Ok(self.points)
+        Ok(self.picture)
     }
 }
 
@@ -96,16 +178,16 @@ const FIRST_EVERY: u64 = 500;
 /// Points beyond which every second one is dropped.
 const MOST_POINTS: usize = 200;
 
-/// The points of a learning curve, in numbers that do not grow with the rows.
+/// The points of a picture, which do not grow in number with the rows.
 pub(super) struct CurvePoints {
     every: u64,
     ks: Vec<usize>,
     /// Where the run began: rows seen before, and the scores of each K by then.
     first: (u64, Vec<Prequential>),
-    /// Rows of the run, rows seen, and the scores of each K by then.
-    points: Vec<(u64, u64, Vec<Prequential>)>,
-    /// Rows seen, and the mean score of the test rows under each K.
-    test: Vec<(u64, Vec<f64>)>,
+    /// Rows seen, and the scores of each K by then.
+    points: Vec<(u64, Vec<Prequential>)>,
+    /// Rows seen, K, and the mean score of the test rows.
+    test: Vec<(u64, usize, f64)>,
 }
 
 impl CurvePoints {
@@ -121,36 +203,46 @@ impl CurvePoints {
         }
     }
 
-    fn add_if_due(&mut self, position: u64, fit: &OnlineFit) {
-        if !position.is_multiple_of(self.every) || !fit.has_started() {
+    fn add_if_due(&mut self, fit: &OnlineFit) {
+        if !fit.rows().is_multiple_of(self.every) || !fit.has_started() {
             return;
         }
-        let (ks, scores) = fit.scores().into_iter().unzip();
-        self.ks = ks;
-        self.push(position, fit.rows(), scores);
+        let scores = fit.scores().into_iter().map(|(_, score)| score).collect();
+        self.push(fit.rows(), scores);
     }
 
-    fn push(&mut self, position: u64, rows: u64, scores: Vec<Prequential>) {
-        self.points.push((position, rows, scores));
+    /// Adds a point, unless hardly any row was scored since the one before.
+    fn push(&mut self, rows: u64, scores: Vec<Prequential>) {
+        if self.scored(&scores) < self.every.div_ceil(2) {
+            return;
+        }
+        self.points.push((rows, scores));
         if self.points.len() > MOST_POINTS {
             self.every = self.every.saturating_mul(2);
-            let every = self.every;
-            self.points.retain(|(position, ..)| position.is_multiple_of(every));
+            self.points.retain(|(rows, _)| rows.is_multiple_of(self.every));
         }
     }
 
-    /// Adds the end of the stream, where the start was made. A last point of few rows takes the place of the one before it.
+    /// Rows scored since the last point.
+    fn scored(&self, scores: &[Prequential]) -> u64 {
+        let before = self.points.last().map_or(&self.first.1, |(_, scores)| scores);
+        let rows = |scores: &[Prequential]| scores.first().map_or(0, |score| score.rows);
+        rows(scores).saturating_sub(rows(before))
+    }
+
+    /// Adds the end of the stream, where the start was made. If hardly any row was scored since the last point, it takes
+    /// the place of that.
     fn finish(&mut self, state: &FitState) {
         if state.pending.is_some() {
             return;
         }
         self.ks = state.candidates.iter().map(|candidate| candidate.learned.k()).collect();
-        let near = |rows: u64| state.rows - rows < self.every.div_ceil(2);
-        if self.points.last().is_some_and(|(_, rows, _)| near(*rows)) {
+        let scores: Vec<Prequential> =
+            state.candidates.iter().map(|candidate| candidate.prequential).collect();
+        if self.scored(&scores) < self.every.div_ceil(2) {
             self.points.pop();
         }
-        let scores = state.candidates.iter().map(|candidate| candidate.prequential).collect();
-        self.points.push((0, state.rows, scores));
+        self.points.push((state.rows, scores));
     }
 
     /// The curve of the K that a model keeps: the mean score of the rows between two points.
@@ -158,7 +250,7 @@ impl CurvePoints {
         let place = self.ks.iter().position(|k| *k == model.k()).unwrap_or(0);
         let mut before = self.first.1.get(place).copied().unwrap_or_default();
         let mut prequential = Vec::with_capacity(self.points.len());
-        for (_, rows, scores) in &self.points {
+        for (rows, scores) in &self.points {
             let Some(&now) = scores.get(place) else { continue };
             if now.rows > before.rows {
                 let sum = now.log_likelihood - before.log_likelihood;
@@ -166,14 +258,14 @@ impl CurvePoints {
             }
             before = now;
         }
-        let test = self.test.iter().filter_map(|(rows, scores)| Some((*rows, *scores.get(place)?)));
+        let test = self.test.iter().filter(|(_, k, _)| *k == model.k());
         let revisions = model.structure.iter().flat_map(|structure| structure.revisions());
         let changes = revisions.filter(|revision| revision.kept && revision.rows > self.first.0);
         LearningCurve {
             heading: heading(model),
             rows_per_point: self.every,
             prequential,
-            test: test.collect(),
+            test: test.map(|&(rows, _, score)| (rows, score)).collect(),
             revisions: changes.map(|revision| revision.rows).collect(),
         }
     }
@@ -195,7 +287,7 @@ mod tests {
     fn learned(points: &mut CurvePoints, fit: &mut OnlineFit, from: usize) -> LearningCurve {
         for i in from..600 {
             fit.observe(rows().slice(ndarray::s![i..i + 1, ..])).unwrap();
-            points.add_if_due((i - from + 1) as u64, fit);
+            points.add_if_due(fit);
         }
         let state = fit.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
         points.finish(&state);
@@ -219,10 +311,6 @@ mod tests {
         let mean = curve.prequential.iter().map(|(_, score)| score).sum::<f64>() / 10.0;
         // Each batch holds back a few validation rows, so that the batches are not quite of one size.
         assert!((mean - total.mean().unwrap()).abs() < 0.5, "{mean} {total:?}");
-        let mut points = CurvePoints::new(&OnlineFit::new(1, FitSettings::obmm([2])).unwrap(), Some(70));
-        points.points = vec![(490, 490, vec![]), (560, 560, vec![]), (580, 580, vec![])];
-        points.finish(&fit.state().unwrap());
-        assert_eq!(points.points.iter().map(|point| point.1).collect::<Vec<_>>(), [490, 560, 600]);
         assert!(curve.revisions.iter().all(|rows| (100..=600).contains(rows)), "{curve:?}");
     }
 
@@ -246,13 +334,34 @@ mod tests {
     fn the_number_of_points_does_not_grow_with_the_rows() {
         let fit = OnlineFit::new(1, FitSettings::obmm([2])).unwrap();
         let mut points = CurvePoints::new(&fit, None);
-        let mut position = 0;
-        while position < 10_000_000 {
-            position += points.every - position % points.every;
-            points.push(position, position, vec![Prequential::default()]);
+        let mut rows = 0;
+        while rows < 10_000_000 {
+            rows += points.every - rows % points.every;
+            points.push(rows, vec![Prequential { rows, log_likelihood: 0.0 }]);
         }
         assert!((100..=MOST_POINTS).contains(&points.points.len()), "{}", points.points.len());
-        let even = points.points.windows(2).all(|pair| pair[1].1 - pair[0].1 == points.every);
-        assert!(even && points.points[0].1 == points.every);
+        let even = points.points.windows(2).all(|pair| pair[1].0 - pair[0].0 == points.every);
+        assert!(even && points.points[0].0 == points.every);
+        // A point of few rows is left out.
+        let before = points.points.len();
+        points.push(rows + points.every, vec![Prequential { rows: rows + 1, log_likelihood: 0.0 }]);
+        assert_eq!(points.points.len(), before);
+    }
+
+    #[test]
+    fn a_file_is_the_curve_of_a_model_if_it_has_its_last_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("curve.csv");
+        let end = |rows, score| CurveEnd { rows, scores: vec![(2, Some(score)), (3, None)] };
+        let body = "1000,2,0.100,-1.5,\n1000,3,0.100,,-2.5\n2000,2,0.200,-1.25,\n2000,3,0.200,,-2.5\n";
+        std::fs::write(&path, format!("{HEADER}\n{body}")).unwrap();
+        let points = end(2000, -1.25).read(&path).unwrap();
+        assert_eq!((points.len(), points[0].test, points[1].test), (4, None, Some(-2.5)));
+        assert_eq!(end(1000, -1.5).read(&path).unwrap(), points[..2]);
+        assert_eq!(end(2000, -1.5).read(&path), None);
+        assert_eq!(end(3000, -1.25).read(&path), None);
+        std::fs::write(&path, "rows,k\n1,2\n").unwrap();
+        assert_eq!(end(1, 2.0).read(&path), None);
+        assert_eq!(end(1, 2.0).read(folder.path()), None);
     }
 }

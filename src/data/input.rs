@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use super::error::DataError;
 
@@ -85,7 +85,7 @@ impl Input {
         let gzip = magic == GZIP_MAGIC;
         let whole = Cursor::new(magic).chain(raw);
         let reader: Box<dyn Read + Send> = if gzip {
-            Box::new(MultiGzDecoder::new(BufReader::with_capacity(GZIP_BUFFER, whole)))
+            Box::new(Members::new(BufReader::with_capacity(GZIP_BUFFER, whole)))
         } else {
             Box::new(whole)
         };
@@ -118,6 +118,47 @@ impl OpenInput {
     pub(super) fn failed(file: &str, gzip: bool, row: u64, source: io::Error) -> DataError {
         let file = file.to_string();
         if gzip { DataError::Gzip { file, row, source } } else { DataError::Read { file, row, source } }
+    }
+}
+
+/// The members of a gzip input, one after the other. Zeros after a member are padding, as tapes and some block devices
+/// leave it; anything else must be a member.
+struct Members<R> {
+    /// `None` at the end.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(input: R) -> Self {
+        Members { member: Some(GzDecoder::new(input)) }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = self.member.as_mut().filter(|_| !buffer.is_empty()) {
+            let read = member.read(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            let mut rest = self.member.take().expect("it was just read from").into_inner();
+            if !skip_zeros(&mut rest)? {
+                self.member = Some(GzDecoder::new(rest));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips zeros; says whether the input ends with them.
+fn skip_zeros(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let held = input.fill_buf()?;
+        let (zeros, all) = (held.iter().take_while(|byte| **byte == 0).count(), held.len());
+        input.consume(zeros);
+        if all == 0 || zeros < all {
+            return Ok(all == 0);
+        }
     }
 }
 
@@ -171,6 +212,23 @@ mod tests {
         bytes.extend(gzip("3,4\n"));
         let size = bytes.len() as u64;
         assert_eq!(read_all(Input::from_bytes("x", bytes)), ("1,2\n3,4\n".to_string(), true, size));
+    }
+
+    #[test]
+    fn zeros_after_a_member_of_a_gzip_input_are_padding() {
+        let padded = |parts: &[&[u8]]| Input::from_bytes("x", parts.concat());
+        let (one, two, zeros) = (gzip("1,2\n"), gzip("3,4\n"), vec![0; 3 * GZIP_BUFFER + 7]);
+        assert_eq!(read_all(padded(&[&one, &zeros])).0, "1,2\n");
+        assert_eq!(read_all(padded(&[&one, &[0]])).0, "1,2\n");
+        assert_eq!(read_all(padded(&[&one, &zeros, &two, &zeros])).0, "1,2\n3,4\n");
+        let read = |parts: &[&[u8]]| {
+            let mut open = padded(parts).open(Arc::default()).unwrap();
+            let mut text = String::new();
+            open.reader.read_to_string(&mut text).map_err(|error| error.kind())
+        };
+        assert_eq!(read(&[&one, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(read(&[&one, &zeros, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(read(&[&one, &zeros, &two[..two.len() - 1]]), Err(io::ErrorKind::UnexpectedEof));
     }
 
     #[test]

@@ -68,6 +68,10 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
 
+    fn square_below(&self, log_density: f64) -> f64 {
+        2.0 * (self.log_density_at(0.0) - log_density)
+    }
+
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {
         let mut z = vec![0.0; self.dim()];
         fill_standard_normal(rng, &mut z);

@@ -61,6 +61,11 @@ pub trait Density: Send + Sync {
     /// Log-density where the quadratic form is `q`.
     fn log_density_at(&self, q: f64) -> f64;
 
+    /// `q` beyond which the log-density is below this; infinity where that is not known.
+    fn square_below(&self, _log_density: f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// Draws a row into `out`.
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]);
 

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::{Density, Mixture};
-use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, subtract_mean};
+use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, square_norms_up_to, subtract_mean};
 use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::lower_inverse;
 use crate::linalg::simd::{Arithmetic, at_run_time};
@@ -79,6 +79,8 @@ pub(crate) struct BlockScorer {
     log_densities: [Quad; QUADS],
     deviations: Vec<f64>,
     filled: usize,
+    /// For rows in the order of their components: the component that most of the last block belonged to.
+    leader: Option<usize>,
 }
 
 impl BlockScorer {
@@ -91,25 +93,74 @@ impl BlockScorer {
             log_densities: [Quad::default(); QUADS],
             deviations: vec![0.0; mixture.dim() * BLOCK],
             filled: 0,
+            leader: None,
         }
+    }
+
+    /// For rows in the order of their components, where most components are far from all rows of a block. Shares below
+    /// `exp(−60)` may be zero.
+    pub fn of_ordered<C: Density>(mixture: &Mixture<C>) -> Self {
+        BlockScorer { leader: Some(0), ..BlockScorer::new(mixture) }
     }
 
     /// Scores a block whose first `filled` rows are rows; the shares of the others are zero.
     pub fn look_at<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
         self.filled = filled;
-        for (j, terms) in Quad::flat_mut(&mut self.shares).chunks_exact_mut(BLOCK).enumerate() {
-            let component = &mixture.components()[j];
-            subtract_mean(block, component.location(), &mut self.deviations);
-            let inverse = self.inverses[j].as_slice().expect("standard layout");
-            square_norms(inverse, &self.deviations, terms);
-            for term in terms.iter_mut() {
-                *term = self.log_weights[j] + component.log_density_at(*term);
-            }
+        match self.leader {
+            None => (0..mixture.k()).for_each(|j| self.compute_terms(mixture, block, j, None)),
+            Some(leader) => self.look_at_ordered(mixture, block, leader),
         }
         share_out(&mut self.shares, &mut self.log_densities);
         for shares in Quad::flat_mut(&mut self.shares).chunks_exact_mut(BLOCK) {
             shares[filled..].fill(0.0);
         }
+    }
+
+    /// Log-terms of component `j`; of rows whose term would be below `least`, they may be minus infinity.
+    fn compute_terms<C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        block: &[f64],
+        j: usize,
+        least: Option<&[f64; BLOCK]>,
+    ) {
+        let component = &mixture.components()[j];
+        subtract_mean(block, component.location(), &mut self.deviations);
+        let terms = &mut Quad::flat_mut(&mut self.shares)[j * BLOCK..][..BLOCK];
+        let inverse = self.inverses[j].as_slice().expect("standard layout");
+        match least {
+            None => square_norms(inverse, &self.deviations, terms),
+            Some(least) => {
+                let most = least.map(|least| component.square_below(least - self.log_weights[j]));
+                square_norms_up_to(inverse, &self.deviations, &most, terms);
+            }
+        }
+        for term in terms.iter_mut() {
+            *term = self.log_weights[j] + component.log_density_at(*term);
+        }
+    }
+
+    /// Looks at the component of the last block first: rows that it explains need not be measured against all others.
+    fn look_at_ordered<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], leader: usize) {
+        const NEGLIGIBLE: f64 = 60.0;
+        self.compute_terms(mixture, block, leader, None);
+        let mut least = [0.0; BLOCK];
+        let terms = &Quad::flat(&self.shares)[leader * BLOCK..][..BLOCK];
+        least.iter_mut().zip(terms).for_each(|(least, term)| *least = term - NEGLIGIBLE);
+        // Places without a row ask for nothing.
+        least[self.filled..].fill(f64::INFINITY);
+        let mut best = [leader; BLOCK];
+        for j in (0..mixture.k()).filter(|&j| j != leader) {
+            self.compute_terms(mixture, block, j, Some(&least));
+            let terms = &Quad::flat(&self.shares)[j * BLOCK..][..BLOCK];
+            for ((least, term), best) in least.iter_mut().zip(terms).zip(&mut best) {
+                if term - NEGLIGIBLE > *least {
+                    (*least, *best) = (term - NEGLIGIBLE, j);
+                }
+            }
+        }
+        // The last row is nearest to the next block.
+        self.leader = Some(best[self.filled.saturating_sub(1)]);
     }
 
     /// `|L⁻¹(x − m)|²` of each row of a block under component `j` alone.

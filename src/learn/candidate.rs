@@ -83,7 +83,7 @@ impl Candidate {
         algorithm: &Algorithm,
         floor: &[f64],
         kept: &KeptRows,
-        reviser: &Reviser,
+        reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
         let Closed { learned, identifiers, record, .. } =
@@ -114,7 +114,7 @@ impl Candidate {
         algorithm: &Algorithm,
         floor: &[f64],
         kept: &KeptRows,
-        reviser: Option<&Reviser>,
+        reviser: Option<&mut Reviser>,
         rows: u64,
     ) -> Result<CandidateState, LearnError> {
         let mut state = self.state();
@@ -157,7 +157,7 @@ fn close(
     algorithm: &Algorithm,
     candidate: &Candidate,
     kept: &KeptRows,
-    reviser: &Reviser,
+    reviser: &mut Reviser,
     (rows, reason): (u64, Reason),
 ) -> Result<Closed, LearnError> {
     let mut identifiers = candidate.structure.identifiers.clone();

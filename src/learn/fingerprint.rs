@@ -16,6 +16,16 @@ impl Fingerprint {
         self.0 = self.0.wrapping_add(hash);
     }
 
+    /// That has these bits.
+    pub(super) fn of_bits(bits: u64) -> Self {
+        Fingerprint(bits)
+    }
+
+    /// Its bits.
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Of some text.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let word = |chunk: &[u8]| chunk.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte));

@@ -31,9 +31,9 @@ pub struct Start {
     pub rows: u64,
 }
 
-/// How many first rows the start is fitted to: `max(5000, 10·K·d)`.
+/// How many first rows the start is fitted to: `max(5000, 5·K·d)`.
 pub fn default_init_rows(k: usize, dim: usize) -> usize {
-    (10 * k * dim).max(5000)
+    (5 * k * dim).max(5000)
 }
 
 /// The first rows, ready for starts with any K.

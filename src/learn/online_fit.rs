@@ -401,9 +401,14 @@ fn begin(
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
-    let mut learned = Vec::with_capacity(first.len());
+    let mut learned = Vec::new();
     route(&mut kept, first, dim, &mut learned);
-    let reviser = Reviser::on_all(rows_of(&learned, dim), limits, settings.seed, stop)?;
+    if kept.is_complete() {
+        // The reservoir has the same rows; one copy will do.
+        learned = Vec::new();
+    }
+    let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
+    let reviser = Reviser::on_all(rows_of(learned, dim), limits, settings.seed, stop)?;
     let rows = (learned.len() / dim) as u64;
     let begin = |&k: &usize| {
         let (revised, start) = reviser.start(k);
@@ -414,7 +419,7 @@ fn begin(
         let mut learner = settings.algorithm.learner(state, start.floor.clone(), Health::default())?;
         if again {
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
-            learner.observe_block(&learned, &mut Prequential::default());
+            learner.observe_block(learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(k, most, shards, rows);
         Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
@@ -470,14 +475,14 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let reviser = if kept.may_revise() {
+        let mut reviser = if kept.may_revise() {
             Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
-            match &reviser {
+            match &mut reviser {
                 Some(reviser) => {
                     candidate.revise(&settings.algorithm, floor, kept, reviser, (rows, reason))?;
                     if reviser.is_stopped() {
@@ -500,14 +505,14 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let reviser = if wanted && kept.may_revise() {
+        let mut reviser = if wanted && kept.may_revise() {
             Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
         candidates
             .iter()
-            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_ref(), rows))
+            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_mut(), rows))
             .collect()
     }
 

@@ -78,6 +78,12 @@ impl RowBlocks {
         }
     }
 
+    /// The same rows in another order.
+    pub fn reordered(&self, order: &[usize]) -> Self {
+        RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j))
+            .with_weights(|i| self.weight(order[i]))
+    }
+
     /// Every `step`-th row.
     pub fn thinned(&self, step: usize) -> Self {
         RowBlocks::from_fn(self.rows.div_ceil(step), self.dim, |i, j| self.value(i * step, j))
@@ -184,6 +190,12 @@ at_run_time! {
     pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) = square_norms_kernel
 }
 
+at_run_time! {
+    /// [`square_norms`] where norms beyond `most`, which is given for each row, may be infinite: they cost less.
+    pub fn square_norms_up_to(inverse: &[f64], block: &[f64], most: &[f64; BLOCK], out: &mut [f64]) =
+        square_norms_up_to_kernel
+}
+
 #[cfg(not(feature = "openblas"))]
 at_run_time! {
     fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) = add_moments_kernel
@@ -226,6 +238,35 @@ fn square_norms_kernel<A: Arithmetic>(inverse: &[f64], block: &[f64], out: &mut 
         while i + 1 < dim {
             whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
             i += 2;
+        }
+        if i < dim {
+            whiten::<A, 1>(inverse, block, tile * TILE, i, &mut norms);
+        }
+        out.copy_from_slice(&norms);
+    }
+}
+
+/// Columns after which a tile of rows may be given up.
+const GIVE_UP_AFTER: usize = 4;
+
+#[inline(always)]
+fn square_norms_up_to_kernel<A: Arithmetic>(
+    inverse: &[f64],
+    block: &[f64],
+    most: &[f64; BLOCK],
+    out: &mut [f64],
+) {
+    let dim = block.len() / BLOCK;
+    for (tile, (out, most)) in out.chunks_exact_mut(TILE).zip(most.chunks_exact(TILE)).enumerate() {
+        let mut norms = [0.0; TILE];
+        let mut i = 0;
+        while i + 1 < dim {
+            whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
+            i += 2;
+            if i % GIVE_UP_AFTER == 0 && norms.iter().zip(most).all(|(norm, most)| norm > most) {
+                norms.fill(f64::INFINITY);
+                i = dim;
+            }
         }
         if i < dim {
             whiten::<A, 1>(inverse, block, tile * TILE, i, &mut norms);
@@ -317,7 +358,7 @@ fn add_up(values: &[f64; BLOCK]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::{Fused, Plain};
+    use super::super::simd::Plain;
     use super::*;
     use ndarray::Array2;
 
@@ -325,7 +366,7 @@ mod tests {
         Array2::from_shape_fn((rows, dim), |(i, j)| ((i * 37 + j * 11) % 101) as f64 / 25.0 - 2.0)
     }
 
-    /// Both compilations of each kernel against plain loops.
+    /// Each kernel in its portable form, and in the form that this machine runs, against plain loops.
     #[test]
     fn kernels_agree_with_plain_loops_at_every_size() {
         // An interpreter that checks every access takes its time.
@@ -344,17 +385,26 @@ mod tests {
             let weighted = Array2::from_shape_fn((BLOCK, dim), |(i, j)| weights[i] * rows[(i, j)]);
             let second = weighted.t().dot(&rows);
             let flat = inverse.as_slice().unwrap();
-            for kernel in [square_norms_kernel::<Plain>, square_norms_kernel::<Fused>, square_norms] {
+            for kernel in [square_norms_kernel::<Plain>, square_norms] {
                 let mut norms = [0.0; BLOCK];
                 kernel(flat, block, &mut norms);
                 for (norm, row) in norms.iter().zip(whitened.outer_iter()) {
                     assert!((norm - row.dot(&row)).abs() < 1e-12 * (1.0 + norm));
                 }
             }
+            let mut exact = [0.0; BLOCK];
+            square_norms(flat, block, &mut exact);
+            let most: [f64; BLOCK] =
+                std::array::from_fn(|r| if r < 64 { f64::INFINITY } else { 0.5 * exact[r] });
+            let mut norms = [0.0; BLOCK];
+            square_norms_up_to(flat, block, &most, &mut norms);
+            for r in 0..BLOCK {
+                let given_up = norms[r] == f64::INFINITY && exact[r] >= most[r];
+                assert!(given_up || (norms[r] - exact[r]).abs() < 1e-12 * (1.0 + exact[r]));
+                assert!(r >= 64 || !given_up);
+            }
             let mean: Vec<f64> = (0..dim).map(|j| j as f64 / 9.0).collect();
-            for kernel in
-                [square_distances_kernel::<Plain>, square_distances_kernel::<Fused>, square_distances]
-            {
+            for kernel in [square_distances_kernel::<Plain>, square_distances] {
                 let mut distances = [0.0; BLOCK];
                 kernel(block, &mean, &mut distances);
                 for (distance, row) in distances.iter().zip(rows.outer_iter()) {
@@ -362,7 +412,7 @@ mod tests {
                     assert!((distance - exact).abs() < 1e-12 * (1.0 + exact));
                 }
             }
-            for kernel in [add_moments_kernel::<Plain>, add_moments_kernel::<Fused>, add_moments] {
+            for kernel in [add_moments_kernel::<Plain>, add_moments] {
                 let mut sums = Moments::new(dim);
                 kernel(&mut sums.first, &mut sums.second, block, &weights);
                 for i in 0..dim {

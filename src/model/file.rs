@@ -184,6 +184,9 @@ impl Model {
             return inconsistent(fault);
         }
         self.check_counts()?;
+        if !self.sample.is_sound() {
+            return inconsistent("the sample of its rows is broken".into());
+        }
         if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
             return inconsistent("the scores of its K over batches do not fit together".into());
         }

@@ -1,6 +1,6 @@
 //! Merging model files that were learned apart from one common prior.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
     Algorithm, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport, Prequential,
-    align, close_merged, merge, permute,
+    align, are_repeated, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
 
@@ -24,6 +24,12 @@ pub struct Lineage {
     pub prior_rows: u64,
     /// Of the rows of each shard in this model.
     pub shards: Vec<Fingerprint>,
+    /// Keys of some rows of the common prior.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prior_sample: Vec<Fingerprint>,
+    /// Those of them that are among the rows of the shards as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prior_repeated: Vec<Fingerprint>,
     /// Their numbers, where they were given some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbered: Option<Numbered>,
@@ -40,6 +46,15 @@ pub struct Numbered {
     pub of: u32,
     /// Those that are here, counted from 1.
     pub shards: Vec<u32>,
+}
+
+impl Lineage {
+    /// How many rows of the prior are among those of the shards, of how many that were looked for, where that is a sign
+    /// that shards have learned rows of the prior again.
+    pub fn repeats(&self) -> Option<(usize, usize)> {
+        let (found, wanted) = (self.prior_repeated.len(), self.prior_sample.len());
+        are_repeated(found, wanted).then_some((found, wanted))
+    }
 }
 
 impl Numbered {
@@ -187,6 +202,8 @@ impl Model {
             prior: self.prior_fingerprint()?,
             prior_rows: self.rows,
             shards: Vec::new(),
+            prior_sample: self.sample.keys().to_vec(),
+            prior_repeated: Vec::new(),
             numbered: None,
             merged: None,
         };
@@ -237,6 +254,8 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.pending = None;
     model.structure = None;
     model.kept = joined_rows(prior, shards);
+    model.checkpoint = None;
+    model.curve = Vec::new();
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
     model.rows = rows;
     model.columns = merged_columns(prior, shards);
@@ -244,14 +263,17 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.prequential = scores.fold(Prequential::default(), Prequential::joined);
     model.health = shards.iter().fold(Health::default(), |sum, (_, shard)| sum + shard.health);
     model.health.components_damped = report.damped();
-    let parts =
-        shards.iter().flat_map(|(_, shard)| shard.lineage.iter().flat_map(|l| l.shards.iter().copied()));
-    let mut parts: Vec<Fingerprint> = parts.collect();
+    let lineages = || shards.iter().flat_map(|(_, shard)| &shard.lineage);
+    let mut parts: Vec<Fingerprint> = lineages().flat_map(|lineage| lineage.shards.iter().copied()).collect();
     parts.sort_unstable();
+    let repeated: BTreeSet<Fingerprint> =
+        lineages().flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
     model.lineage = Some(Lineage {
         prior: expected,
         prior_rows: prior.rows,
         shards: parts,
+        prior_sample: prior.sample.keys().to_vec(),
+        prior_repeated: repeated.into_iter().collect(),
         numbered,
         merged: Some(report.clone()),
     });

@@ -1,12 +1,16 @@
 //! A learned mixture and its file: versioned JSON that a person can read, with floats that survive exactly.
 
+mod curve;
 mod file;
 mod format;
 mod merge;
 mod output;
 mod seal;
 
-pub(crate) use file::{FORMAT, MOST_BYTES};
+pub use curve::CurvePoint;
+pub(crate) use file::FORMAT;
+#[cfg(feature = "cli")]
+pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
@@ -17,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health, KeptRows,
-    LearnerState, Prequential, Structure, mixture_of, variance_floor,
+    LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -119,9 +123,15 @@ pub struct Model {
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Lineage>,
+    /// Some of its rows, by which shards that grow from this model are known to have learned them again.
+    #[serde(default, skip_serializing_if = "RowSample::is_empty")]
+    pub sample: RowSample,
     /// In a checkpoint: of the rows of the data that it was saved in the middle of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Fingerprint>,
+    /// In a checkpoint: the learning curve so far, where one is traced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<CurvePoint>,
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Vec<f64>>,
@@ -224,7 +234,9 @@ impl Model {
             rivals: state.candidates,
             scores,
             lineage: None,
+            sample: RowSample::default(),
             checkpoint: None,
+            curve: Vec::new(),
             pending: state.pending,
             kept: state.kept,
             checksum: None,

@@ -104,6 +104,80 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     assert!(!place.path("run.checkpoint").exists());
 }
 
+/// The points of a learning curve without seconds, which must not go back.
+fn curve(place: &Workplace, name: &str) -> Vec<String> {
+    let (mut last, mut points) = (0.0, Vec::new());
+    for line in place.read(name).lines().skip(1) {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        let seconds: f64 = cells.remove(2).parse().unwrap();
+        assert!(seconds >= last, "{line}");
+        last = seconds;
+        points.push(cells.join(","));
+    }
+    points
+}
+
+#[test]
+fn a_killed_run_goes_on_with_its_learning_curve() {
+    let place = with_clusters(12_000);
+    let line = |data: &str, name: &str| {
+        format!(
+            "fit --data {data} --k 2..3 --out {name}.json --init-rows 1000 --trace {name}.csv --trace-every 700 \
+             --checkpoint {name}.checkpoint --checkpoint-every 2500 --test rows.csv"
+        )
+    };
+    place.run(&line("rows.csv", "straight")).success();
+    let text = place.read("rows.csv");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
+        .args(line("-", "killed").split_whitespace())
+        .current_dir(place.folder.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
+    wait_for(&place, "killed.checkpoint");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.run(&line("rows.csv", "killed")).success();
+    assert_eq!(place.read("killed.json"), place.read("straight.json"));
+    let points = curve(&place, "straight.csv");
+    assert_eq!(points.len(), 2 * 18, "every 700 rows, and the last");
+    assert_eq!(curve(&place, "killed.csv"), points);
+}
+
+#[test]
+fn a_resumed_run_goes_on_with_the_learning_curve_of_its_model() {
+    let place = with_clusters(6000);
+    let first = "fit --data rows.csv --limit 2800 --k 2..3 --init-rows 1000 --out m.json";
+    let trace = "--trace-every 700 --test rows.csv --trace";
+    let rest = format!("fit --data rows.csv --skip 2800 --resume m.json --out on.json {trace}");
+    place.run(&format!("fit --data rows.csv --k 2..3 --init-rows 1000 --out s.json {trace} s.csv")).success();
+    let straight = curve(&place, "s.csv");
+    // A second run replaces the points of the first.
+    place.run(&format!("{first} {trace} m.csv")).success();
+    let part = curve(&place, "m.csv");
+    // The last point is that of the model, with a closing revision and all rows learned.
+    assert_eq!((&part[..6], part.len()), (&straight[..6], 8));
+    let score = number(&place.json("eval --model m.json --data rows.csv")["mean_log_likelihood"]);
+    let test = |point: &String| point.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+    assert!(part[6..].iter().any(|point| (test(point) - score).abs() < 1e-9), "{score} not in {part:?}");
+    for _ in 0..2 {
+        place.run(&format!("{rest} m.csv")).success();
+        assert_eq!(curve(&place, "m.csv"), straight);
+    }
+    let note = predicates::str::contains("does not have the learning curve of the model to resume");
+    // None, that of another model, and no curve at all.
+    place
+        .run("fit --data rows.csv --k 2..3 --limit 2800 --seed 2 --init-rows 900 --out o.json --trace o.csv")
+        .success();
+    place.write("words.csv", "some,words\n");
+    for file in ["new.csv", "o.csv", "words.csv"] {
+        place.run(&format!("{rest} {file}")).success().stderr(note.clone());
+        assert_eq!(curve(&place, file), straight[8..]);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_saves_the_checkpoint() {

@@ -7,7 +7,9 @@ mod going_on;
 mod input;
 mod structure;
 
+#[cfg(target_os = "linux")]
 use std::io::Write;
+#[cfg(target_os = "linux")]
 use std::process::{Command, Stdio};
 
 use common::*;

@@ -69,7 +69,8 @@ fn fit_and_show_tell_of_the_same_revisions() {
         .map(|identifier| identifier.as_u64().unwrap())
         .collect();
     let mut sorted = identifiers.clone();
-    (of_file.sort_unstable(), sorted.sort_unstable());
+    of_file.sort_unstable();
+    sorted.sort_unstable();
     assert_eq!(sorted, of_file);
     assert!(identifiers.iter().any(|identifier| *identifier > 3), "a split gives new identifiers");
 
@@ -192,6 +193,33 @@ fn a_model_can_be_written_without_rows_wherever_the_stream_ends() {
         assert!(limit == 6000 || !again.is_empty(), "{k} {limit}: {resumed}");
         assert!(again.iter().all(|rows| *rows >= 2 * limit - limit / 10), "{again:?}");
     }
+}
+
+#[test]
+fn shards_are_revised_when_they_are_merged() {
+    let place = with_late_cluster();
+    let line = "fit --data rows.csv --init-rows 500 --k 3 --algo odmm --shards 2";
+    let result = place.json(&format!("{line} --deal parts --out parts.json"));
+    let revisions = result["revisions"].as_array().unwrap();
+    assert_eq!((revisions.len(), &revisions[0]["reason"]), (1, &"merge".into()), "{result}");
+    assert!(said(&place, "show parts.json --history").contains(" merge of shards "));
+    let result = place.json(&format!("{line} --out rows.json"));
+    assert_eq!(result["revisions"][0]["reason"], "end", "{result}");
+}
+
+#[test]
+fn a_closing_revision_that_changes_nothing_is_forgotten_by_a_resumed_run() {
+    let place = Workplace::new();
+    let mut rows = normals(4000, 2, 5);
+    rows.outer_iter_mut().enumerate().for_each(|(i, mut row)| row[0] += 40.0 * (i % 3) as f64);
+    place.write("rows.csv", &as_csv(&rows, &["a", "b"]));
+    let line = "fit --data rows.csv --init-rows 500 --k 3 --algo odmm --shards 2";
+    let part = place.json(&format!("{line} --limit 2000 --out part.json"));
+    assert_eq!(part["revisions"][0]["kept"], false, "{part}");
+    place.run("fit --data rows.csv --skip 2000 --resume part.json --out part.json").success();
+    let whole = place.json(&format!("{line} --out whole.json"));
+    assert_eq!(whole["revisions"].as_array().unwrap().len(), 1);
+    assert_eq!(place.read("part.json"), place.read("whole.json"));
 }
 
 #[test]

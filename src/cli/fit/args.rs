@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{ArgGroup, ValueEnum};
 
+use super::beginning::EarlierCurve;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
@@ -55,7 +56,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(super) seed: u64,
 
-    /// Rows that the start is fitted to [default: the larger of 5000 and 10·K·columns]
+    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 
@@ -101,10 +102,10 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Structure")]
 pub(super) struct RevisionArgs {
-    /// How much work goes into the start and into revisions [default: default; thorough with --algo em]
+    /// Work to find the structure: fast, default or thorough [default: default]
     ///
-    /// While rows come in, the structure of the mixture is revised on rows that are kept: one component is split in two and two others are joined into one, where that raises the likelihood. That happens when the number of rows has doubled, when many rows are unlike all before them, and at the end. A revised mixture is used only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' makes the start alone, with few moves, and never revises. 'thorough' tries more moves and looks at more rows each time.
-    #[arg(long, value_enum, value_name = "EFFORT")]
+    /// While rows come in, the structure of the mixture is revised on rows that are kept: one component is split in two and two others are joined into one, where that raises the likelihood. That happens when the number of rows has doubled, when many rows are unlike all before them, and at the end. A revised mixture is used only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' makes the start alone, with few moves, and never revises. 'thorough' tries more moves and looks at more rows each time; it is the default of --algo em, which has all rows at once.
+    #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
     /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
@@ -271,7 +272,7 @@ impl CheckpointArgs {
 #[command(next_help_heading = "Learning curve")]
 #[command(group = ArgGroup::new("curve").args(["trace", "plot_curve"]).multiple(true))]
 pub(super) struct TraceArgs {
-    /// Write the learning curve to this CSV file
+    /// Write the learning curve to this CSV file; a resumed run keeps the points that its model's run wrote there
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
@@ -370,6 +371,7 @@ impl TraceArgs {
         seed: u64,
         columns: &ColumnNames,
         fit: &OnlineFit,
+        earlier: EarlierCurve,
         console: &Console,
     ) -> anyhow::Result<Option<Trace>> {
         const EVERY: u64 = 10_000;
@@ -377,9 +379,11 @@ impl TraceArgs {
             return Ok(None);
         }
         let file = self.trace.as_deref().map(create_output).transpose()?;
+        let earlier = self.trace.as_deref().map_or(Vec::new(), |path| earlier.points(path, console));
         let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
-        let points = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
-        Ok(Some(Trace::new(file, test, self.trace_every.unwrap_or(EVERY), points)?))
+        let picture = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
+        let trace = Trace::new(file, picture, test, self.trace_every.unwrap_or(EVERY));
+        trace.resume(earlier, fit).map(Some)
     }
 }
 

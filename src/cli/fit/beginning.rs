@@ -8,9 +8,10 @@ use super::Args;
 use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
+use crate::cli::trace::CurveEnd;
 use crate::cli::usage;
-use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit};
-use crate::model::{Lineage, Numbered};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit, RowSample};
+use crate::model::{CurvePoint, Lineage, Numbered};
 use crate::stats::ColumnSummary;
 use crate::words::count;
 
@@ -22,22 +23,65 @@ pub(super) struct Beginning {
     pub(super) learned_before: Option<(u64, Fingerprint)>,
     /// The columns of the rows that a model to resume had learned.
     pub(super) resumed: Option<Vec<ColumnSummary>>,
+    /// The learning curve of the rows learned before.
+    pub(super) curve: EarlierCurve,
+}
+
+/// Where the learning curve of the rows learned before is to be found.
+pub(super) enum EarlierCurve {
+    /// No rows were learned before.
+    None,
+    /// In the checkpoint that the run goes on from.
+    Saved(Vec<CurvePoint>),
+    /// In the file that a model to resume was traced to, if that is the file of this run.
+    OfModel(CurveEnd),
+}
+
+impl EarlierCurve {
+    /// The points, where there are any, of a curve that goes on in the file `path`.
+    pub(super) fn points(self, path: &Path, console: &Console) -> Vec<CurvePoint> {
+        let name = path.display();
+        match self {
+            EarlierCurve::None => Vec::new(),
+            EarlierCurve::Saved(points) => {
+                if points.is_empty() {
+                    console.note(&format!(
+                        "the checkpoint has no learning curve, so '{name}' begins after the rows learned before"
+                    ));
+                }
+                points
+            }
+            EarlierCurve::OfModel(end) => {
+                // A pipe must not be read.
+                let points = Some(path).filter(|path| path.is_file()).and_then(|path| end.read(path));
+                if points.is_none() {
+                    console.note(&format!(
+                        "'{name}' does not have the learning curve of the model to resume, so it begins after the rows \
+                         learned before"
+                    ));
+                }
+                points.unwrap_or_default()
+            }
+        }
+    }
 }
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     let mut resumed = None;
+    let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
-            let (begun, fit, columns) = read_resumable(model)?;
+            let (begun, fit, columns, end) = read_resumable(model)?;
             resumed = Some(columns);
+            curve = EarlierCurve::OfModel(end);
             Some((begun, fit))
         }
         (None, Some(prior)) => Some(read_prior(prior, args.shard)?),
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
-    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed }) };
-    let (saved, fit, seen) = read_checkpoint(path)?;
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed, curve }) };
+    let (saved, fit, seen, points) = read_checkpoint(path)?;
     let name = path.display();
     let other = match &from {
         Some((begun, _)) if !same_shard(&saved.lineage, &begun.lineage) => Some("another shard or prior"),
@@ -59,7 +103,8 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     }
     let skip = fit.rows() - learned_before;
     console.note(&format!("going on from checkpoint '{name}' after {}", count(skip, "row")));
-    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)), resumed })
+    let curve = EarlierCurve::Saved(points);
+    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)), resumed, curve })
 }
 
 /// What two runs do not have in common.
@@ -81,7 +126,7 @@ fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
     of(a) == of(b)
 }
 
-fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>)> {
+fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
     let model = read_model(path)?;
     let Some((settings, state)) = model.to_fit() else {
         return Err(usage(format!(
@@ -91,9 +136,11 @@ fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<Col
             online_names()
         )));
     };
-    let columns = state.columns.clone();
+    let (columns, end) = (state.columns.clone(), CurveEnd::of(&state));
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage: model.lineage }, fit, columns))
+    let names = model.column_names();
+    let begun = Provenance { settings, columns: names, lineage: model.lineage, sample: model.sample };
+    Ok((begun, fit, columns, end))
 }
 
 fn online_names() -> String {
@@ -102,14 +149,15 @@ fn online_names() -> String {
 }
 
 /// A checkpoint goes on with the very shard that it is in the middle of.
-fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint)> {
+fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint, Vec<CurvePoint>)> {
     let model = read_model(path).context("checkpoint")?;
     let (Some((settings, state, lineage)), Some(seen)) = (model.to_interrupted_fit(), model.checkpoint)
     else {
         return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
     };
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage }, fit, seen))
+    let begun = Provenance { settings, columns: model.column_names(), lineage, sample: model.sample };
+    Ok((begun, fit, seen, model.curve))
 }
 
 fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provenance, OnlineFit)> {
@@ -118,5 +166,6 @@ fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provena
         model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
     lineage.numbered = shard.map(|(nth, of)| Numbered { of, shards: vec![nth] });
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: model.column_names(), lineage: Some(lineage) }, fit))
+    let (columns, sample) = (model.column_names(), RowSample::default());
+    Ok((Provenance { settings, columns, lineage: Some(lineage), sample }, fit))
 }

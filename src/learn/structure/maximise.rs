@@ -12,8 +12,6 @@ use crate::linalg::blocks::Moments;
 pub(in crate::learn) enum Shape {
     /// Nothing: maximum likelihood.
     Free,
-    /// All components have the pooled covariance.
-    Shared,
     /// The pooled covariance, as if it were worth this many rows.
     Pooled(f64),
     /// The shape of the pooled covariance with the component's own volume, as if it were worth this many rows. With the
@@ -46,7 +44,6 @@ pub(in crate::learn) fn maximise(
         let (mean, scatter) = mean_and_scatter(moments, old.mean());
         let count = moments.count;
         let covariance = match (shape, &pooled) {
-            (Shape::Shared, Some(pooled)) => pooled.clone(),
             (Shape::Pooled(strength), Some(pooled)) => (scatter + strength * pooled) / (count + strength),
             (Shape::OwnVolume(strength), Some(pooled)) => {
                 let log_ratio = (old.covariance().log_det() - pooled_log_det) / dim as f64;

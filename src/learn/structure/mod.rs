@@ -79,8 +79,11 @@ pub(in crate::learn) fn find_structure(
 ) -> Found {
     let dim = rows.blocks.dim();
     let strength = prior_strength(dim);
-    let search = Search { rows: &rows.blocks, strength, ridge, limits, seed, stop };
-    let start = seed_mixture(&rows.blocks, k, seed, strength + dim as f64, ridge);
-    let start = search.em(limits.first_iterations, 1e-4).run(&rows.blocks, &start, f64::NEG_INFINITY, stop);
+    let (start, labels) = seed_mixture(&rows.blocks, k, seed, strength + dim as f64, ridge);
+    let mut order: Vec<usize> = (0..rows.rows()).collect();
+    order.sort_by_key(|&i| labels[i]);
+    let rows = rows.blocks.reordered(&order);
+    let search = Search { rows: &rows, strength, ridge, limits, seed, stop };
+    let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
     search.run(start, &mut Identifiers::new(k))
 }

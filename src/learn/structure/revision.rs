@@ -119,7 +119,7 @@ impl<'a> Reviser<'a> {
     }
 
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
-    pub fn revise(&self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
+    pub fn revise(&mut self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
         let current = self.rows.scale(current);
         let some = self.informative_rows(&current);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
@@ -129,36 +129,40 @@ impl<'a> Reviser<'a> {
         let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
         let Found { mixture, moves, .. } = search.run(start, identifiers);
         let all = &self.rows.blocks;
-        let polish = (POLISH_WORK / all.rows().max(1)).clamp(2, 30);
+        let thorough = self.complete || !moves.is_empty();
+        let polish = if thorough { (POLISH_WORK / all.rows().max(1)).clamp(2, 30) } else { 2 };
         let mixture = search.em(polish, 1e-4).run(all, &mixture, f64::NEG_INFINITY, self.stop).mixture;
         let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
         let changed = kept.iter().any(|kept| !kept);
         Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
     }
 
-    /// The rows that a search looks at, where there are more than it needs: those that the mixture explains worst, and
-    /// a part of the others, which then count more.
-    fn informative_rows(&self, mixture: &GaussianMixture) -> Option<RowBlocks> {
-        let all = &self.rows.blocks;
+    /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
+    /// it needs: the rows that the mixture explains worst, and a part of the others, which then count more.
+    fn informative_rows(&mut self, mixture: &GaussianMixture) -> Option<RowBlocks> {
         let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
+        let assigned = Assigned::new(&self.rows.blocks, mixture);
+        let by_component = assigned.order(self.rows.rows());
+        let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
+        drop(assigned);
+        self.rows.blocks = self.rows.blocks.reordered(&by_component);
+        let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
             return None;
         }
-        let log_densities = Assigned::new(all, mixture).log_densities;
         let mut order: Vec<usize> = (0..all.rows()).collect();
         let worst = wanted / 4;
         order.select_nth_unstable_by(worst, |&a, &b| {
             log_densities[a].total_cmp(&log_densities[b]).then(a.cmp(&b))
         });
-        let (mut chosen, mut others) = (order[..worst].to_vec(), order[worst..].to_vec());
-        chosen.sort_unstable();
-        others.sort_unstable();
+        let mut weights = vec![0.0; all.rows()];
+        order[..worst].iter().for_each(|&i| weights[i] = 1.0);
+        let others: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] == 0.0).collect();
         let step = others.len().div_ceil(wanted - worst).max(1);
-        let some: Vec<usize> = others.iter().copied().step_by(step).collect();
-        let weight = others.len() as f64 / some.len() as f64;
-        chosen.extend(&some);
-        let rows = RowBlocks::from_fn(chosen.len(), all.dim(), |i, j| all.value(chosen[i], j));
-        Some(rows.with_weights(|i| if i < worst { 1.0 } else { weight }))
+        let weight = others.len() as f64 / others.len().div_ceil(step) as f64;
+        others.iter().step_by(step).for_each(|&i| weights[i] = weight);
+        let chosen: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] > 0.0).collect();
+        Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]]))
     }
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations

@@ -19,14 +19,15 @@ const MORE_ROUNDS: usize = 10;
 /// Rows of the restarts.
 const PART: usize = 4000;
 
-/// A mixture of `k` components from k-means. `strength` is what the pooled covariance is worth in rows.
+/// A mixture of `k` components from k-means, and the component of each row. `strength` is what the pooled covariance is
+/// worth in rows.
 pub(super) fn seed_mixture(
     rows: &RowBlocks,
     k: usize,
     seed: u64,
     strength: f64,
     ridge: f64,
-) -> GaussianMixture {
+) -> (GaussianMixture, Vec<usize>) {
     let projected = (rows.dim() > k).then(|| project(rows, k));
     let seen = projected.as_ref().unwrap_or(rows);
     let step = seen.rows() / PART.max(20 * k);
@@ -45,7 +46,7 @@ pub(super) fn seed_mixture(
     let sums = sums_of_labels(rows, &labels, k);
     let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
     let old = Mixture::new(vec![1.0 / k as f64; k], vec![unit; k]).expect("one weight for each component");
-    maximise(&sums, &old, Shape::Pooled(strength), ridge)
+    (maximise(&sums, &old, Shape::Pooled(strength), ridge), labels)
 }
 
 /// Moments about zero of the rows with each label; a label without rows gets those of all rows, with little weight.

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::maximise::{Shape, maximise};
+use super::maximise::{Shape, gaussian_with_ridge, maximise};
 use super::sweep::{Assigned, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
@@ -26,9 +26,12 @@ pub(super) struct Split {
 
 /// Rows with a smaller responsibility have no say in a split.
 const LEAST_RESPONSIBILITY: f64 = 0.05;
-/// Iterations with a shared covariance, and then with free ones: in many dimensions free covariances fit noise first.
-const SHARED: usize = 4;
+/// Iterations with simple parts, which cost little, and then with free covariances, which in many dimensions fit noise
+/// where they are let go at once.
+const SIMPLE: usize = 8;
 const FREE: usize = 4;
+/// Pairs of rows that a split is tried from.
+const PAIRS: usize = 4;
 
 /// The rows of one component, whitened by its covariance.
 struct Whitened {
@@ -41,10 +44,10 @@ struct Whitened {
     mean: Vec<f64>,
 }
 
-/// Two components, and the log-likelihood they give to a component's rows.
+/// Two components, and what they gain over one.
 struct Pair {
     mixture: GaussianMixture,
-    log_likelihood: f64,
+    gain: f64,
 }
 
 /// The best of a few splits of component `j`. `None` where it has too few rows to be split.
@@ -57,21 +60,15 @@ pub(super) fn best_split(
     seed: u64,
 ) -> Option<Split> {
     let whitened = Whitened::new(rows, &mixture.components()[j], assigned, j)?;
-    let shape = Shape::OwnVolume(strength + rows.dim() as f64);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let starts = whitened.starts(&mut rng);
-    let mut pairs: Vec<Pair> = starts
-        .into_iter()
-        .map(|(start, concentric)| {
-            let first = if concentric { shape } else { Shape::Shared };
-            whitened.improve(start, first, SHARED)
-        })
-        .collect();
-    // The sort is stable: of equals the earlier is kept.
-    pairs.sort_by(|a, b| b.log_likelihood.total_cmp(&a.log_likelihood));
-    pairs.truncate(2);
-    let better = |a: Pair, b: Pair| if b.log_likelihood > a.log_likelihood { b } else { a };
-    let best = pairs.into_iter().map(|pair| whitened.improve(pair.mixture, shape, FREE)).reduce(better)?;
+    let better = |a: Pair, b: Pair| if b.gain > a.gain { b } else { a };
+    let apart =
+        whitened.starts(&mut rng).into_iter().filter_map(|start| whitened.apart(start)).reduce(better);
+    let simple: Vec<Pair> = apart.into_iter().chain(whitened.concentric()).collect();
+    let most = simple.iter().map(|pair| pair.gain).fold(0.0, f64::max);
+    let shape = Shape::OwnVolume(strength + rows.dim() as f64);
+    let promising = simple.into_iter().filter(|pair| pair.gain >= 0.2 * most);
+    let best = promising.map(|pair| whitened.free(pair.mixture, shape)).reduce(better)?;
     whitened.split(best, j)
 }
 
@@ -101,28 +98,99 @@ impl Whitened {
         Some(Whitened { rows: whitened, scale: weight(&chosen) / weight(&kept), lower, mean })
     }
 
-    /// Where the tries begin, and whether both parts have one mean.
-    fn starts(&self, rng: &mut ChaCha8Rng) -> Vec<(GaussianMixture, bool)> {
+    /// Where the tries begin: two means each.
+    fn starts(&self, rng: &mut ChaCha8Rng) -> Vec<[Array1<f64>; 2]> {
         let dim = self.rows.dim();
-        let unit = |mean: Array1<f64>| gaussian(mean, 1.0);
-        let along = |axis: &Array1<f64>| pair([unit(0.8 * axis), unit(-0.8 * axis)]);
+        let along = |axis: &Array1<f64>| [0.8 * axis, -0.8 * axis];
         let longest = {
             let covariance = self.lower.dot(&self.lower.t());
             let axis = leading_directions(&covariance, 1, 30).row(0).to_owned();
             normalised(lower_inverse(self.lower.view()).dot(&axis))
         };
-        let mut starts = vec![(along(&longest), false)];
+        let mut starts = vec![along(&longest)];
         if dim > 1 {
-            starts.push((along(&self.flattest_axis()), false));
+            starts.push(along(&self.flattest_axis()));
         }
-        let row = |i: usize| Array1::from_iter((0..dim).map(|l| self.rows.value(i, l)));
-        for _ in 0..2 {
-            let (one, other) = (rng.random_range(0..self.rows.rows()), rng.random_range(0..self.rows.rows()));
-            starts.push((pair([unit(0.5 * row(one)), unit(0.5 * row(other))]), false));
-        }
-        let centre = Array1::zeros(dim);
-        starts.push((pair([gaussian(centre.clone(), 0.5), gaussian(centre, 1.5)]), true));
+        let mut row = || {
+            let i = rng.random_range(0..self.rows.rows());
+            Array1::from_iter((0..dim).map(|l| 0.5 * self.rows.value(i, l)))
+        };
+        starts.extend((0..PAIRS).map(|_| [row(), row()]));
         starts
+    }
+
+    /// EM for two parts with a shared covariance. In whitened coordinates such parts differ along the line through their
+    /// means alone, so that an iteration costs no more than a projection of the rows on it.
+    fn apart(&self, [mut one, mut other]: [Array1<f64>; 2]) -> Option<Pair> {
+        let mut share = 0.5;
+        let mut found = None;
+        for _ in 0..SIMPLE {
+            let axis = &one - &other;
+            let length = axis.dot(&axis).sqrt();
+            if !(length > 1e-6) {
+                return None;
+            }
+            let axis = axis / length;
+            let line = Line::new(&self.rows, &axis, [axis.dot(&one), axis.dot(&other)], share);
+            let (sums, gain) = line.assign(&self.rows);
+            share = sums.share();
+            if !(0.001..0.999).contains(&share) {
+                return None;
+            }
+            [one, other] = sums.means();
+            found = Some(gain);
+        }
+        let gain = found?;
+        let away = &one - &other;
+        let mut within = Array2::eye(self.rows.dim());
+        for ((i, j), value) in within.indexed_iter_mut() {
+            *value -= share * (1.0 - share) * away[i] * away[j];
+        }
+        let part = |mean: Array1<f64>| gaussian_with_ridge(mean.to_vec(), within.clone(), LEAST_SPREAD);
+        let mixture = Mixture::new(vec![share, 1.0 - share], vec![part(one), part(other)]).ok()?;
+        Some(Pair { mixture, gain })
+    }
+
+    /// EM for a narrow and a wide part with one mean, which heavy tails need. Rows matter by their distance alone.
+    fn concentric(&self) -> Option<Pair> {
+        let dim = self.rows.dim();
+        let (origin, mut squares) = (vec![0.0; dim], vec![0.0; self.rows.blocks() * BLOCK]);
+        for (i, (block, _)) in self.rows.iter().enumerate() {
+            let mut of_block = [0.0; BLOCK];
+            square_distances(block, &origin, &mut of_block);
+            squares[i * BLOCK..(i + 1) * BLOCK].copy_from_slice(&of_block);
+        }
+        let d = dim as f64;
+        let (mut share, mut spreads, mut gain) = (0.5, [0.25, 2.25], 0.0);
+        for _ in 0..SIMPLE {
+            let (mut counts, mut sums) = ([0.0; 2], [0.0; 2]);
+            gain = 0.0;
+            for (i, square) in squares.iter().enumerate().take(self.rows.rows()) {
+                let log = |share: f64, spread: f64| share.ln() - 0.5 * (square / spread + d * spread.ln());
+                let logs = [log(share, spreads[0]), log(1.0 - share, spreads[1])];
+                let top = logs[0].max(logs[1]);
+                let total = top + ((logs[0] - top).exp() + (logs[1] - top).exp()).ln();
+                let weight = self.rows.weight(i);
+                gain += weight * (total + 0.5 * square);
+                for part in 0..2 {
+                    let r = weight * (logs[part] - total).exp();
+                    counts[part] += r;
+                    sums[part] += r * square;
+                }
+            }
+            share = counts[0] / (counts[0] + counts[1]);
+            if !(0.001..0.999).contains(&share) {
+                return None;
+            }
+            spreads = [0, 1].map(|part| (sums[part] / (d * counts[part])).max(LEAST_SPREAD));
+        }
+        let part = |spread: f64| {
+            let factor = Factor::from_standard_deviations(&vec![spread.sqrt(); dim]).ok()?;
+            Gaussian::new(origin.clone(), factor).ok()
+        };
+        let mixture =
+            Mixture::new(vec![share, 1.0 - share], vec![part(spreads[0])?, part(spreads[1])?]).ok()?;
+        Some(Pair { mixture, gain })
     }
 
     /// The direction along which the rows have the lightest tails: two clusters side by side have lighter tails than a
@@ -151,16 +219,12 @@ impl Whitened {
         leading_directions(&flipped, 1, 100).row(0).to_owned()
     }
 
-    fn improve(&self, mut mixture: GaussianMixture, shape: Shape, iterations: usize) -> Pair {
-        for _ in 0..iterations {
+    /// EM with free covariances.
+    fn free(&self, mut mixture: GaussianMixture, shape: Shape) -> Pair {
+        for _ in 0..FREE {
             mixture = maximise(&sweep(&self.rows, &mixture, None), &mixture, shape, RIDGE);
         }
         let log_likelihood = sweep(&self.rows, &mixture, None).log_likelihood;
-        Pair { mixture, log_likelihood }
-    }
-
-    /// Back from whitened coordinates.
-    fn split(&self, pair: Pair, component: usize) -> Option<Split> {
         let dim = self.rows.dim() as f64;
         let (origin, mut squares, mut before) = (vec![0.0; self.rows.dim()], [0.0; BLOCK], 0.0);
         for (i, (block, _)) in self.rows.iter().enumerate() {
@@ -168,13 +232,18 @@ impl Whitened {
             let terms = squares.iter().zip(self.rows.weights(i));
             before -= terms.map(|(square, weight)| weight * 0.5 * (square + dim * LN_2PI)).sum::<f64>();
         }
+        Pair { mixture, gain: log_likelihood - before }
+    }
+
+    /// Back from whitened coordinates.
+    fn split(&self, pair: Pair, component: usize) -> Option<Split> {
         let back = |part: &Gaussian| {
             let mean = self.lower.dot(&Array1::from(part.mean().to_vec())) + Array1::from(self.mean.clone());
             let factor = Factor::from_lower_matrix(self.lower.dot(&part.covariance().lower_matrix()).view());
             Gaussian::new(mean.to_vec(), factor.ok()?).ok()
         };
         let [one, other] = pair.mixture.components() else { return None };
-        let gain = self.scale * (pair.log_likelihood - before);
+        let gain = self.scale * pair.gain;
         let shares = [pair.mixture.weights()[0], pair.mixture.weights()[1]];
         let usable = gain.is_finite() && shares.iter().all(|share| *share > 1e-6);
         usable.then_some(Split { component, gain, shares, parts: [back(one)?, back(other)?] })
@@ -191,13 +260,93 @@ const LEAST_ROWS: usize = 4;
 /// Added to each variance in whitened coordinates.
 const RIDGE: f64 = 1e-6;
 
-fn gaussian(mean: Array1<f64>, spread: f64) -> Gaussian {
-    let factor = Factor::from_standard_deviations(&vec![spread; mean.len()]).expect("spreads are positive");
-    Gaussian::new(mean.to_vec(), factor).expect("rows are finite")
+/// The least variance that a part may have in whitened coordinates before its covariance is free.
+const LEAST_SPREAD: f64 = 1e-4;
+
+/// Two parts along a line: rows are told apart by their place on it.
+struct Line {
+    /// Place of each row.
+    places: Vec<f64>,
+    means: [f64; 2],
+    /// Mean and variance of all rows, and the variance of each part.
+    mean: f64,
+    variance: f64,
+    within: f64,
+    share: f64,
 }
 
-fn pair(parts: [Gaussian; 2]) -> GaussianMixture {
-    Mixture::new(vec![0.5; 2], parts.to_vec()).expect("two weights for two components")
+impl Line {
+    fn new(rows: &RowBlocks, axis: &Array1<f64>, means: [f64; 2], share: f64) -> Self {
+        let mut places = vec![0.0; rows.blocks() * BLOCK];
+        let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for (i, ((block, _), places)) in rows.iter().zip(places.chunks_exact_mut(BLOCK)).enumerate() {
+            for (column, along) in block.chunks_exact(BLOCK).zip(axis) {
+                places.iter_mut().zip(column).for_each(|(place, value)| *place += along * value);
+            }
+            for (place, weight) in places.iter().zip(rows.weights(i)) {
+                count += weight;
+                sum += weight * place;
+                squares += weight * place * place;
+            }
+        }
+        let mean = sum / count;
+        let variance = (squares / count - mean * mean).max(LEAST_SPREAD);
+        let between = share * (1.0 - share) * (means[0] - means[1]).powi(2);
+        let within = (variance - between).max(0.05 * variance);
+        Line { places, means, mean, variance, within, share }
+    }
+
+    /// Sums of the rows of both parts, and what two parts gain over one.
+    fn assign(&self, rows: &RowBlocks) -> (LineSums, f64) {
+        let mut sums =
+            LineSums { counts: [0.0; 2], sums: [Array1::zeros(rows.dim()), Array1::zeros(rows.dim())] };
+        let mut gain = 0.0;
+        let log =
+            |place: f64, mean: f64, variance: f64| -0.5 * ((place - mean).powi(2) / variance + variance.ln());
+        for (i, ((block, _), places)) in rows.iter().zip(self.places.chunks_exact(BLOCK)).enumerate() {
+            let mut first = [0.0; BLOCK];
+            let mut weight_sum = [0.0; 2];
+            for ((r, &place), &weight) in first.iter_mut().zip(places).zip(rows.weights(i)) {
+                let one = self.share.ln() + log(place, self.means[0], self.within);
+                let other = (1.0 - self.share).ln() + log(place, self.means[1], self.within);
+                let top = one.max(other);
+                let total = top + ((one - top).exp() + (other - top).exp()).ln();
+                gain += weight * (total - log(place, self.mean, self.variance));
+                *r = weight * (one - total).exp();
+                weight_sum[0] += *r;
+                weight_sum[1] += weight;
+            }
+            sums.counts[0] += weight_sum[0];
+            sums.counts[1] += weight_sum[1] - weight_sum[0];
+            for (l, column) in block.chunks_exact(BLOCK).enumerate() {
+                let (mut one, mut all) = (0.0, 0.0);
+                for ((value, r), weight) in column.iter().zip(&first).zip(rows.weights(i)) {
+                    one += r * value;
+                    all += weight * value;
+                }
+                sums.sums[0][l] += one;
+                sums.sums[1][l] += all - one;
+            }
+        }
+        (sums, gain)
+    }
+}
+
+/// Sums of the rows of two parts.
+struct LineSums {
+    counts: [f64; 2],
+    sums: [Array1<f64>; 2],
+}
+
+impl LineSums {
+    fn share(&self) -> f64 {
+        self.counts[0] / (self.counts[0] + self.counts[1])
+    }
+
+    fn means(self) -> [Array1<f64>; 2] {
+        let [one, other] = self.sums;
+        [one / self.counts[0], other / self.counts[1]]
+    }
 }
 
 fn normalised(axis: Array1<f64>) -> Array1<f64> {

@@ -51,7 +51,7 @@ impl Others<'_> {
 
 /// Sums over rows. With `others`, the mixture is a part of a larger one.
 pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, others: Option<Others>) -> Sums {
-    let scorer = BlockScorer::new(mixture);
+    let scorer = BlockScorer::of_ordered(mixture);
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
         let mut sums = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
@@ -112,7 +112,7 @@ impl Assigned {
         let (k, blocks) = (mixture.k(), rows.blocks());
         let mut log_densities = vec![0.0; blocks * BLOCK];
         let mut responsibilities = vec![0.0; blocks * BLOCK * k];
-        let scorer = BlockScorer::new(mixture);
+        let scorer = BlockScorer::of_ordered(mixture);
         let size = blocks.div_ceil(GROUPS).max(1);
         log_densities
             .par_chunks_mut(size * BLOCK)
@@ -131,6 +131,18 @@ impl Assigned {
                 }
             });
         Assigned { k, log_densities, responsibilities }
+    }
+
+    /// The rows in the order of their most probable components.
+    pub fn order(&self, rows: usize) -> Vec<usize> {
+        let component = |i: usize| {
+            let of = |j: usize| self.of_block(i / BLOCK, j)[i % BLOCK];
+            (0..self.k).fold(0, |best, j| if of(j) > of(best) { j } else { best })
+        };
+        let components: Vec<usize> = (0..rows).map(component).collect();
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by_key(|&i| components[i]);
+        order
     }
 
     /// Responsibilities of component `j` for the rows of block `i`.

@@ -1,0 +1,217 @@
+//! Recognising rows that were learned before, by a few of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fingerprint;
+use super::fingerprint::mix_bits;
+
+/// Keys of some rows of a stream, drawn evenly from all of its rows, by which the rows are recognised elsewhere.
+///
+/// The draw depends on the places of the rows alone, so that it is the same wherever the stream is cut.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowSample {
+    /// Places of the rows in the stream, from 0.
+    places: Vec<u64>,
+    /// Their keys.
+    keys: Vec<Fingerprint>,
+}
+
+impl RowSample {
+    /// Rows that are kept.
+    pub const MOST: usize = 64;
+
+    /// Whether it holds no row.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The keys of the rows.
+    pub fn keys(&self) -> &[Fingerprint] {
+        &self.keys
+    }
+
+    /// Whether every place has its key, and there are no more than a sample has.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.places.len() == self.keys.len() && self.places.len() <= Self::MOST
+    }
+}
+
+/// Draws a [`RowSample`]. Of all rows, those whose places have the lowest ranks are kept.
+#[derive(Debug, Clone)]
+pub struct RowSampler {
+    sample: RowSample,
+    keys: RowKeys,
+    /// Rows of this rank and above are not kept.
+    limit: u64,
+}
+
+impl RowSampler {
+    /// Goes on with a sample, which may be empty, of rows of `dim` numbers.
+    pub fn new(sample: RowSample, dim: usize) -> Self {
+        let mut sampler = RowSampler { sample, keys: RowKeys::new(dim), limit: u64::MAX };
+        sampler.update_limit();
+        sampler
+    }
+
+    /// Looks at the row at some place of the stream, from 0.
+    pub fn offer(&mut self, place: u64, row: &[f64]) {
+        if mix_bits(place) >= self.limit {
+            return;
+        }
+        let RowSample { places, keys } = &mut self.sample;
+        if places.len() >= RowSample::MOST
+            && let Some(last) = (0..places.len()).max_by_key(|&i| mix_bits(places[i]))
+        {
+            places.remove(last);
+            keys.remove(last);
+        }
+        places.push(place);
+        keys.push(self.keys.of(row));
+        self.update_limit();
+    }
+
+    fn update_limit(&mut self) {
+        let places = &self.sample.places;
+        let highest = places.iter().map(|&place| mix_bits(place)).max();
+        self.limit = highest.filter(|_| places.len() >= RowSample::MOST).unwrap_or(u64::MAX);
+    }
+
+    /// The sample so far.
+    pub fn sample(&self) -> &RowSample {
+        &self.sample
+    }
+}
+
+/// Watches a stream for rows of a sample.
+#[derive(Debug, Clone)]
+pub struct RowWatch {
+    /// What is looked for, in ascending order.
+    wanted: Vec<Fingerprint>,
+    /// What of it was found, in ascending order.
+    found: Vec<Fingerprint>,
+    keys: RowKeys,
+    /// A bit for the first bits of each key that is looked for: most rows need one look.
+    filter: Box<[u64; 64]>,
+}
+
+impl RowWatch {
+    /// Looks for the keys of a sample in rows of `dim` numbers; some may have been found before.
+    pub fn new(wanted: &[Fingerprint], found: &[Fingerprint], dim: usize) -> Self {
+        let sorted = |keys: &[Fingerprint]| {
+            let mut keys = keys.to_vec();
+            keys.sort_unstable();
+            keys.dedup();
+            keys
+        };
+        let mut filter = Box::new([0; 64]);
+        for key in wanted {
+            let (word, bit) = place_in_filter(*key);
+            filter[word] |= bit;
+        }
+        RowWatch { wanted: sorted(wanted), found: sorted(found), keys: RowKeys::new(dim), filter }
+    }
+
+    /// Looks at a row.
+    pub fn observe(&mut self, row: &[f64]) {
+        let key = self.keys.of(row);
+        let (word, bit) = place_in_filter(key);
+        if self.filter[word] & bit != 0
+            && self.wanted.binary_search(&key).is_ok()
+            && let Err(place) = self.found.binary_search(&key)
+        {
+            self.found.insert(place, key);
+        }
+    }
+
+    /// The keys found so far.
+    pub fn found(&self) -> &[Fingerprint] {
+        &self.found
+    }
+}
+
+fn place_in_filter(key: Fingerprint) -> (usize, u64) {
+    let bits = key.bits();
+    ((bits >> 58) as usize, 1 << ((bits >> 52) & 63))
+}
+
+/// Whether so many found of so many looked for are a sign that rows were learned twice, and not that some values occur
+/// again: at least a quarter.
+pub fn are_repeated(found: usize, wanted: usize) -> bool {
+    found > 0 && 4 * found >= wanted
+}
+
+/// Keys of rows: a sum of the numbers' bits, each times an odd number of its column, which takes less time than a
+/// [`Fingerprint`] of the row.
+#[derive(Debug, Clone)]
+struct RowKeys {
+    times: Vec<u64>,
+}
+
+impl RowKeys {
+    fn new(dim: usize) -> Self {
+        RowKeys { times: (0..dim as u64).map(|column| mix_bits(column) | 1).collect() }
+    }
+
+    fn of(&self, row: &[f64]) -> Fingerprint {
+        let add = |sum: u64, (value, times): (&f64, &u64)| {
+            let bits = value.to_bits();
+            // The last bits of round numbers are zeros.
+            sum.wrapping_add((bits ^ (bits >> 32)).wrapping_mul(*times))
+        };
+        Fingerprint::of_bits(mix_bits(row.iter().zip(&self.times).fold(0, add)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(i: u64) -> [f64; 3] {
+        [i as f64, (i as f64 * 0.37).sin(), 0.25 * (i % 8) as f64]
+    }
+
+    fn sample_of(from: u64, to: u64) -> RowSample {
+        let mut sampler = RowSampler::new(RowSample::default(), 3);
+        (from..to).for_each(|i| sampler.offer(i - from, &row(i)));
+        sampler.sample().clone()
+    }
+
+    #[test]
+    fn a_sample_is_spread_over_all_rows_wherever_the_stream_is_cut() {
+        let whole = sample_of(0, 10_000);
+        assert!(whole.is_sound() && whole.places.len() == RowSample::MOST);
+        let late = whole.places.iter().filter(|&&place| place >= 5000).count();
+        assert!((20..=44).contains(&late), "{late} of 64 in the second half");
+        let first = sample_of(0, 3333);
+        let mut sampler = RowSampler::new(first, 3);
+        (3333..10_000).for_each(|i| sampler.offer(i, &row(i)));
+        assert_eq!(sampler.sample(), &whole);
+        assert_eq!(sample_of(0, 10).places.len(), 10);
+    }
+
+    #[test]
+    fn rows_of_the_sample_are_found_in_any_order_and_others_are_not() {
+        let sample = sample_of(0, 10_000);
+        let found = |rows: &mut dyn Iterator<Item = u64>| {
+            let mut watch = RowWatch::new(sample.keys(), &[], 3);
+            rows.for_each(|i| watch.observe(&row(i)));
+            watch.found().len()
+        };
+        assert_eq!(found(&mut (0..10_000).rev()), RowSample::MOST);
+        assert_eq!(found(&mut (10_000..200_000)), 0);
+        let half = found(&mut (0..5000));
+        assert!((20..=44).contains(&half) && are_repeated(half, 64), "{half}");
+        // Two streams with a part each find as much as one with all.
+        let mut first = RowWatch::new(sample.keys(), &[], 3);
+        (0..5000).for_each(|i| first.observe(&row(i)));
+        let mut second = RowWatch::new(sample.keys(), first.found(), 3);
+        (0..10_000).for_each(|i| second.observe(&row(i)));
+        assert_eq!(second.found().len(), RowSample::MOST);
+    }
+
+    #[test]
+    fn a_quarter_is_a_sign() {
+        assert!(are_repeated(16, 64) && !are_repeated(15, 64) && !are_repeated(0, 0) && are_repeated(1, 1));
+    }
+}
