@@ -80,9 +80,9 @@ impl StructureResult {
                 "contains all {rows} of the data, since the start needs more: a resumed run makes it anew \
                  ('fit --no-rows' leaves them out, --init-rows starts from fewer)"
             ),
-            (_, false) => format!(
-                "contains {rows} of the data, which a resumed run revises on ('fit --no-rows' leaves them out)"
-            ),
+            (_, false) => {
+                format!("contains {rows} of the data, for later revisions ('fit --no-rows' leaves them out)")
+            }
         }
     }
 
