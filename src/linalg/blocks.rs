@@ -4,6 +4,7 @@
 
 use ndarray::ArrayView2;
 
+use super::lanes::{Four, Lanes, Quad};
 use super::simd::{Arithmetic, at_run_time};
 
 /// Rows in one block: enough for fast products, few enough to stay in cache.
@@ -303,31 +304,69 @@ fn whiten<A: Arithmetic, const N: usize>(
     }
 }
 
+/// Rows of the second moment that are computed together: each value that is loaded serves several sums.
+const STRIPE: usize = 4;
+
 #[cfg_attr(feature = "openblas", allow(dead_code))]
 #[inline(always)]
 fn add_moments_kernel<A: Arithmetic>(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) {
     let dim = first.len();
-    let mut weighted = [0.0; BLOCK];
-    for i in 0..dim {
-        let column = &block[i * BLOCK..][..BLOCK];
-        for ((weighted, value), weight) in weighted.iter_mut().zip(column).zip(weights) {
-            *weighted = value * weight;
+    let mut weighted = [[0.0; BLOCK]; STRIPE];
+    let mut from = 0;
+    while from < dim {
+        let count = if from + STRIPE <= dim { STRIPE } else { 1 };
+        for (n, weighted) in weighted.iter_mut().enumerate().take(count) {
+            let column = &block[(from + n) * BLOCK..][..BLOCK];
+            for ((weighted, value), weight) in weighted.iter_mut().zip(column).zip(weights) {
+                *weighted = value * weight;
+            }
+            first[from + n] += add_up(weighted);
         }
-        first[i] += add_up(&weighted);
-        let row = &mut second[i * dim..][..i + 1];
-        let mut j = 0;
-        while j + 4 <= row.len() {
-            add_products::<A, 4>(&weighted, &block[j * BLOCK..], &mut row[j..]);
-            j += 4;
+        let rows = &mut second[from * dim..][..count * dim];
+        if count == STRIPE {
+            for j in (0..from + STRIPE).step_by(2) {
+                add_stripe::<A>(&weighted, &block[j * BLOCK..], rows, j);
+            }
+        } else {
+            let mut j = 0;
+            while j + 4 <= from + 1 {
+                add_products::<A, 4>(&weighted[0], &block[j * BLOCK..], &mut rows[j..]);
+                j += 4;
+            }
+            while j < from + 1 {
+                add_products::<A, 1>(&weighted[0], &block[j * BLOCK..], &mut rows[j..]);
+                j += 1;
+            }
         }
-        while j < row.len() {
-            add_products::<A, 1>(&weighted, &block[j * BLOCK..], &mut row[j..]);
-            j += 1;
-        }
+        from += count;
     }
 }
 
-/// Sums that a kernel keeps side by side, so that one does not wait for another.
+/// Adds the products of four weighted columns with the next two columns. Entries above the diagonal get numbers that do
+/// not count.
+#[inline(always)]
+fn add_stripe<A: Arithmetic>(weighted: &[[f64; BLOCK]; STRIPE], columns: &[f64], rows: &mut [f64], j: usize) {
+    let quad = |values: &[f64], r: usize| {
+        A::Lanes::load(&Quad([values[r], values[r + 1], values[r + 2], values[r + 3]]))
+    };
+    let columns: [&[f64]; 2] = std::array::from_fn(|n| &columns[n * BLOCK..][..BLOCK]);
+    let mut lanes = [[A::Lanes::splat(0.0); 2]; STRIPE];
+    for r in (0..BLOCK).step_by(4) {
+        let (one, other) = (quad(columns[0], r), quad(columns[1], r));
+        for (lanes, weighted) in lanes.iter_mut().zip(weighted) {
+            let weighted = quad(weighted, r);
+            lanes[0] = weighted.mul_add(one, lanes[0]);
+            lanes[1] = weighted.mul_add(other, lanes[1]);
+        }
+    }
+    let dim = rows.len() / STRIPE;
+    for (row, lanes) in rows.chunks_exact_mut(dim).zip(lanes) {
+        row[j] += lanes[0].sum();
+        row[j + 1] += lanes[1].sum();
+    }
+}
+
+/// Sums that a kernel computes in parallel, so that one does not wait for another.
 const LANES: usize = 8;
 
 /// Adds the products of `weighted` with each of the next `N` columns.

@@ -130,7 +130,7 @@ impl<'a> Reviser<'a> {
         let Found { mixture, moves, .. } = search.run(start, identifiers);
         let all = &self.rows.blocks;
         let thorough = self.complete || !moves.is_empty();
-        let polish = if thorough { (POLISH_WORK / all.rows().max(1)).clamp(2, 30) } else { 2 };
+        let polish = if thorough { polish_iterations(all.rows(), &mixture) } else { 2 };
         let mixture = search.em(polish, 1e-4).run(all, &mixture, f64::NEG_INFINITY, self.stop).mixture;
         let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
         let changed = kept.iter().any(|kept| !kept);
@@ -195,12 +195,23 @@ impl<'a> Reviser<'a> {
     }
 }
 
-/// Row iterations that polish a revised mixture on all kept rows.
-const POLISH_WORK: usize = 200_000;
+/// Iterations that polish a revised mixture on all kept rows.
+fn polish_iterations(rows: usize, mixture: &GaussianMixture) -> usize {
+    const ROWS: f64 = 200_000.0;
+    const WORK: f64 = 4e9;
+    let rows = rows.max(1) as f64;
+    (ROWS / rows).min(WORK / (rows * work_per_row(mixture.k(), mixture.dim()))).clamp(2.0, 30.0) as usize
+}
 
-/// Rows that a search looks at, about.
+/// Rows that a search looks at, about. In many dimensions fewer have to do.
 fn search_rows(k: usize, dim: usize) -> usize {
-    (8 * k * dim).max(10_000)
+    const WORK: f64 = 2e8;
+    ((WORK / work_per_row(k, dim)) as usize).min(10_000).max(9 * k * dim)
+}
+
+/// Work of one iteration for one row.
+fn work_per_row(k: usize, dim: usize) -> f64 {
+    k as f64 * (dim as f64).powi(2)
 }
 
 /// `m` and `Ψ` in scaled units: the prior is worth `κ₀` rows at the component's mean and has its covariance.

@@ -14,7 +14,7 @@ use super::split::{Split, best_split};
 use super::sweep::{Assigned, Others, sweep};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
-use crate::linalg::blocks::RowBlocks;
+use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// How much work a search does.
 #[derive(Debug, Clone, Copy)]
@@ -180,10 +180,9 @@ impl Search<'_> {
             vec![split.parts[0].clone(), split.parts[1].clone(), join.joined.clone()],
         )
         .ok()?;
-        let others = log_densities_of_others(self.rows, assigned, &touched);
-        let (part, level) = self.improve_part(part, &others, weight.ln());
+        let (part, rise) = self.improve_part(part, assigned, &touched, weight.ln());
         let target = now.mean_log_likelihood + LEAST_RISE;
-        if !(level > now.mean_log_likelihood - PART_SLACK) {
+        if !(rise > -PART_SLACK) {
             return None;
         }
         let (mut weights, mut components) = (old.weights().to_vec(), old.components().to_vec());
@@ -196,40 +195,57 @@ impl Search<'_> {
         (after.mean_log_likelihood > target).then_some(after)
     }
 
-    /// EM on a part of a mixture whose other components stay as they are. Returns the part, and the mean log-likelihood
-    /// of the whole mixture.
+    /// EM on a part of a mixture whose other components stay as they are, on the rows that the `touched` components are
+    /// responsible for. Returns the part, and by how much the mean log-likelihood of all rows rises.
     fn improve_part(
         &self,
         mut part: GaussianMixture,
-        others: &[f64],
+        assigned: &Assigned,
+        touched: &[usize],
         log_weight: f64,
     ) -> (GaussianMixture, f64) {
-        let others = Some(Others { log_densities: others, log_weight });
-        let (rows, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
+        let Touched { rows, others, log_likelihood } = Touched::new(self.rows, assigned, touched);
+        let others = Some(Others { log_densities: &others, log_weight });
+        let (all, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
         let shape = Shape::OwnVolume(self.strength);
         for _ in 0..PART_ITERATIONS {
-            let sums = sweep(self.rows, &part, others);
-            let now = sums.log_likelihood / rows;
-            if now - before < 1e-4 {
-                return (part, now);
+            let sums = sweep(&rows, &part, others);
+            if sums.log_likelihood - before < 1e-4 * all {
+                return (part, (sums.log_likelihood - log_likelihood) / all);
             }
-            before = now;
+            before = sums.log_likelihood;
             part = maximise(&sums, &part, shape, self.ridge);
         }
-        let level = sweep(self.rows, &part, others).log_likelihood / rows;
-        (part, level)
+        let after = sweep(&rows, &part, others).log_likelihood;
+        (part, (after - log_likelihood) / all)
     }
 }
 
-/// Log-density of each row under all components but some.
-fn log_densities_of_others(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Vec<f64> {
-    use crate::linalg::blocks::BLOCK;
-    let mut others = assigned.log_densities.clone();
-    for (i, others) in others.chunks_mut(BLOCK).enumerate().take(rows.blocks()) {
-        for (r, value) in others.iter_mut().enumerate() {
-            let share: f64 = touched.iter().map(|&j| assigned.of_block(i, j)[r]).sum();
-            *value += (1.0 - share).max(f64::MIN_POSITIVE).ln();
+/// Rows that some components are responsible for.
+struct Touched {
+    rows: RowBlocks,
+    /// Log-density of each row under all other components, one for each place of each block.
+    others: Vec<f64>,
+    /// Of the rows under all components.
+    log_likelihood: f64,
+}
+
+impl Touched {
+    /// Rows of which the components have more than this belong to them.
+    const LEAST: f64 = 0.01;
+
+    fn new(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Self {
+        let (mut chosen, mut others, mut log_likelihood) = (Vec::new(), Vec::new(), 0.0);
+        for i in 0..rows.rows() {
+            let (block, place) = (i / BLOCK, i % BLOCK);
+            let share: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
+            if share > Self::LEAST {
+                chosen.push(i);
+                others.push(assigned.log_densities[i] + (1.0 - share).max(f64::MIN_POSITIVE).ln());
+                log_likelihood += rows.weight(i) * assigned.log_densities[i];
+            }
         }
+        others.resize(chosen.len().div_ceil(BLOCK).max(1) * BLOCK, 0.0);
+        Touched { rows: rows.reordered(&chosen), others, log_likelihood }
     }
-    others
 }
