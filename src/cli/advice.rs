@@ -27,6 +27,7 @@ pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -
     if let Algorithm::Odmm(odmm) = settings.algorithm {
         refuse_many_shards(odmm.shards, components, dim)?;
     }
+    refuse_many_kept_rows(settings, dim)?;
     let minutes = start_minutes(start_rows, components, dim);
     if minutes > 1.0 || gigabytes > 2.0 {
         console.note(&format!(
@@ -54,6 +55,22 @@ pub(super) fn refuse_many_shards(shards: usize, components: usize, dim: usize) -
         "{shards} shards of {} over {} would take about {:.0} GB, and a model file of more than 2 GB cannot be read: \
          use fewer --shards",
         count(components as u64, "component"),
+        count(dim as u64, "column"),
+        bytes / 1e9
+    )))
+}
+
+/// Refuses to keep so many rows that a model file of them could not be read.
+fn refuse_many_kept_rows(settings: &FitSettings, dim: usize) -> anyhow::Result<()> {
+    let Some(rows) = settings.keep_rows else { return Ok(()) };
+    // Three bytes become four letters.
+    let bytes = 4.0 / 3.0 * 8.0 * dim as f64 * rows as f64;
+    if bytes <= 0.9 * MOST_BYTES as f64 {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--keep-rows {rows} of {} would take about {:.0} GB in the model file, and one of more than 2 GB cannot be read: \
+         keep fewer",
         count(dim as u64, "column"),
         bytes / 1e9
     )))
@@ -276,18 +293,6 @@ pub(super) fn warn_of_few_rows(k: usize, rows: u64, console: &Console) {
             "{} from {} are fewer than {ENOUGH} rows for each: they follow single rows, and a smaller K would tell more",
             count(k as u64, "component"),
             count(rows, "row")
-        ));
-    }
-}
-
-/// Who shares a model file may not mean to share rows.
-pub(super) fn tell_of_kept_rows(model: &Model, console: &Console) {
-    if model.pending.is_some() {
-        console.note(&format!(
-            "there are fewer rows than the start{} wants, so the model file keeps {}, to begin anew when more come; \
-             for a file without rows, start from fewer with --init-rows",
-            if model.rivals.is_empty() { "" } else { " with a choice of K" },
-            if model.rows == 1 { "it".to_string() } else { format!("all {} of them", model.rows) }
         ));
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use args::Algo;
+use args::{Algo, TraceArgs};
 pub(super) use args::{Args, MOST_SHARDS};
 use beginning::{Beginning, beginning};
 use choice::{CandidateResult, describe_choice};
@@ -21,8 +21,10 @@ use super::advice;
 use super::console::{Console, decimal};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
-use super::pass::{Pass, PassEnd, Provenance, Stops};
+use super::pass::{Pass, PassEnd, Provenance};
 use super::plot::PlotOutput;
+use super::structure::StructureResult;
+use super::trace::CurvePoints;
 use super::usage;
 use crate::data::Reservoir;
 use crate::learn::{Health, OnlineFit, RowSample};
@@ -48,10 +50,15 @@ struct FitResult {
     /// Where shards read their own parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
+    #[serde(flatten)]
+    structure: StructureResult,
     out: PathBuf,
     /// Where the picture is, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
+    /// Where the picture of the learning curve is, if one was asked for and there was something to draw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plot_curve: Option<PathBuf>,
 }
 
 impl FitResult {
@@ -76,8 +83,10 @@ impl FitResult {
             candidates,
             health: model.health,
             parts: None,
+            structure: StructureResult::of(model),
             out: PathBuf::new(),
             plot: None,
+            plot_curve: None,
         }
     }
 }
@@ -88,12 +97,15 @@ struct Fitted {
     result: FitResult,
     /// Some of its rows, if there is to be a picture.
     sample: Option<Reservoir>,
+    /// The points of its learning curve, if there is to be a picture of that.
+    curve: Option<CurvePoints>,
 }
 
 /// Where it is written to.
 struct Outputs {
     model: Output,
     plot: Option<PlotOutput>,
+    plot_curve: Option<PlotOutput>,
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
@@ -135,7 +147,8 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
 
 /// The places of model and picture; refuses what would be overwritten.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
-    let beside = [&args.trace.trace, &args.checkpoint.checkpoint, &args.plot.plot];
+    let TraceArgs { trace, plot_curve, .. } = &args.trace;
+    let beside = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
     let beside: Vec<&PathBuf> = beside.into_iter().flatten().collect();
     let (data, test) = (args.data.files()?, args.data.reading.files(args.trace.test.as_slice())?);
     let outputs = [&args.out].into_iter().chain(beside.iter().copied());
@@ -144,11 +157,12 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     refuse_overwriting(beside.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
-    Ok(Outputs { model: Output::open(&args.out)?, plot })
+    let plot_curve = plot_curve.as_deref().map(PlotOutput::open).transpose()?;
+    Ok(Outputs { model: Output::open(&args.out)?, plot, plot_curve })
 }
 
 fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) -> anyhow::Result<()> {
-    let Fitted { mut model, mut result, sample } = fitted;
+    let Fitted { mut model, mut result, sample, curve } = fitted;
     if args.revisions.no_rows {
         model = model.without_rows();
     }
@@ -159,16 +173,29 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     advice::warn_of_health(&result.health, console);
     advice::warn_of_few_rows(model.k(), model.rows, console);
-    advice::tell_of_kept_rows(&model, console);
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, sample.as_ref())?;
     }
+    if let (Some(to), Some(points)) = (out.plot_curve, curve) {
+        let drawn = to.write_curve(&points.curve(&model))?;
+        result.plot_curve = args.trace.plot_curve.clone().filter(|_| drawn);
+        if !drawn {
+            console.warn(&format!(
+                "there is no learning curve to draw: the start took all {}",
+                count(model.rows, "row")
+            ));
+        }
+    }
+    result.structure = StructureResult::of(&model);
     result.out = args.out.clone();
     result.plot = args.plot.plot.clone();
-    if is_dash(&args.out) {
-        return Ok(());
+    if !is_dash(&args.out) {
+        return console.result(&result, describe).map_err(Into::into);
     }
-    console.result(&result, describe).map_err(Into::into)
+    if result.structure.has_rows() {
+        console.note(&format!("the model {}", result.structure.describe_rows()));
+    }
+    Ok(())
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
@@ -186,15 +213,11 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         }
     };
     advice::tell_size(&provenance.settings, fit.dim(), console)?;
-    let trace = args.trace.open(&args.data, seed, &provenance.columns, curve, console)?;
-    let stops = Stops {
-        checkpoint: args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every)),
-        trace_every: trace.as_ref().map(|_| args.trace.trace_every),
-        rows_before: fit.rows() - learned_before.map_or(0, |(skip, _)| skip),
-    };
+    let trace = args.trace.open(&args.data, seed, &provenance.columns, &fit, curve, console)?;
+    let checkpoint = args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every));
     let sample = args.plot.sample(&provenance.columns.names, seed)?;
-    let pass = Pass { fit, provenance: &provenance, stops, trace, learned_before, sample, console };
-    let PassEnd { fit, state, known, sample, numbering, mut rows, read_seconds, learn_seconds } =
+    let pass = Pass { fit, provenance: &provenance, checkpoint, trace, learned_before, sample, console };
+    let PassEnd { fit, state, known, curve, sample, numbering, mut rows, read_seconds, learn_seconds } =
         pass.run(rows)?;
     rows.tell_end(console);
     let faults = fit.column_faults();
@@ -215,7 +238,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     advice::warn_of_repeats(&model, console);
     advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
-    Ok(Fitted { model, result, sample })
+    Ok(Fitted { model, result, sample, curve })
 }
 
 fn describe(result: &FitResult) -> String {
@@ -244,9 +267,15 @@ fn describe(result: &FitResult) -> String {
             count(result.prequential_rows, "row")
         );
     }
-    text += &format!("model written to {}\n", result.out.display());
+    if let Some(revisions) = result.structure.describe_revisions() {
+        text += &format!("{revisions}\n");
+    }
+    text += &format!("model written to {}; it {}\n", result.out.display(), result.structure.describe_rows());
     if let Some(plot) = &result.plot {
         text += &format!("picture written to {}\n", plot.display());
+    }
+    if let Some(plot) = &result.plot_curve {
+        text += &format!("learning curve written to {}\n", plot.display());
     }
     text
 }

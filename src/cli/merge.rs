@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::advice;
 use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
+use super::structure::StructureResult;
 use crate::model::{Merged, Model, merge_models};
 use crate::words::count;
 
@@ -58,6 +59,8 @@ struct MergeResult {
     permuted: Vec<String>,
     /// Numbers of the shards that are not in the model.
     missing: Vec<u32>,
+    #[serde(flatten)]
+    structure: StructureResult,
     /// Of some rows of the prior, how many shards have learned again.
     prior_rows_repeated: usize,
     /// How many rows of the prior were looked for.
@@ -119,6 +122,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         disagreement: report.disagreement,
         permuted: permuted.into_iter().map(|(name, _)| name).collect(),
         missing,
+        structure: StructureResult::of(&model),
         prior_rows_repeated: lineage.map_or(0, |lineage| lineage.prior_repeated.len()),
         prior_rows_sampled: lineage.map_or(0, |lineage| lineage.prior_sample.len()),
         out: args.out.clone(),
@@ -167,14 +171,16 @@ fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &C
 
 fn describe(result: &MergeResult) -> String {
     let most = result.disagreement.iter().copied().fold(0.0, f64::max);
+    let revisions = result.structure.describe_revisions().map_or(String::new(), |said| said + "\n");
     format!(
         "{} merged: {} from {} and a common prior of {}\n\
          shards differ from the whole by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
-         model written to {}\n",
+         {revisions}model written to {}; it {}\n",
         count(result.shards as u64, "shard"),
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.prior_rows, "row"),
-        result.out.display()
+        result.out.display(),
+        result.structure.describe_rows()
     )
 }

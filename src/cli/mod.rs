@@ -18,6 +18,7 @@ mod pass;
 mod plot;
 mod rows;
 mod show;
+mod structure;
 mod synth;
 mod trace;
 

@@ -16,7 +16,7 @@ use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
 use super::rows::Rows;
-use super::trace::Trace;
+use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Reservoir};
 use crate::learn::{
@@ -25,34 +25,6 @@ use crate::learn::{
 };
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
-
-/// After how many rows the pass does something else than learn.
-pub(super) struct Stops {
-    pub checkpoint: Option<(PathBuf, u64)>,
-    pub trace_every: Option<u64>,
-    /// Rows that were learned before the first of the data: the learning curve counts all rows.
-    pub rows_before: u64,
-}
-
-impl Stops {
-    /// Whether a point of the learning curve is due after so many rows of the data.
-    fn is_point_due(&self, position: u64) -> bool {
-        self.trace_every.is_some_and(|every| (self.rows_before + position).is_multiple_of(every))
-    }
-
-    /// Rows until something is due, after so many rows of the data.
-    fn rows_until_next(&self, position: u64) -> u64 {
-        let until = |every: u64, position: u64| every - position % every;
-        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| until(*every, position));
-        checkpoint.min(self.trace_every.map_or(u64::MAX, |every| until(every, self.rows_before + position)))
-    }
-
-    /// The most rows between two stops.
-    fn longest(&self) -> u64 {
-        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| *every);
-        checkpoint.min(self.trace_every.unwrap_or(u64::MAX))
-    }
-}
 
 /// What a model file says beside what was learned.
 pub(super) struct Provenance {
@@ -111,7 +83,8 @@ impl KnownRows {
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
     pub provenance: &'a Provenance,
-    pub stops: Stops,
+    /// Where to save the state, and after how many rows each time.
+    pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
@@ -123,6 +96,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
     pub state: FitState,
+    /// The points of the learning curve, for a picture.
+    pub curve: Option<CurvePoints>,
     pub known: KnownRows,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
@@ -146,10 +121,10 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
-        let mut seen = self.stops.checkpoint.as_ref().map(|_| Fingerprint::default());
+        let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
         let mut known = self.provenance.known_rows();
         let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.stops.longest());
+        let ahead = Ahead::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
@@ -203,12 +178,14 @@ impl Pass<'_> {
         }
         let state = state?;
         learning += started.elapsed();
-        if let Some(trace) = self.trace {
-            trace.finish(&state)?;
-        }
+        let curve = match self.trace {
+            Some(trace) => trace.finish(&state)?,
+            None => None,
+        };
         Ok(PassEnd {
             fit: self.fit,
             state,
+            curve,
             known,
             sample: self.sample,
             numbering,
@@ -231,8 +208,7 @@ impl Pass<'_> {
         let mut learning = Duration::ZERO;
         let mut from = 0;
         while from < block.rows() {
-            let most =
-                if *position < skip { skip - *position } else { self.stops.rows_until_next(*position) };
+            let most = if *position < skip { skip - *position } else { self.rows_until_stop(*position) };
             let mut to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             let learns = *position >= skip;
             if learns {
@@ -269,7 +245,7 @@ impl Pass<'_> {
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
         let interrupted = watch_for_interrupt();
-        let checkpoint = self.stops.checkpoint.as_ref().map(|(path, _)| path.clone());
+        let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
             self.save(path, seen, known)?;
         }
@@ -289,16 +265,30 @@ impl Pass<'_> {
         Ok(took)
     }
 
+    /// Rows until a checkpoint or a point of the learning curve is due, after so many rows of the data.
+    fn rows_until_stop(&self, position: u64) -> u64 {
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - position % every);
+        // The learning curve counts all rows.
+        let rows = self.fit.rows();
+        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, |trace| trace.rows_until_due(rows)))
+    }
+
+    /// The most rows between two stops.
+    fn longest(&self) -> u64 {
+        let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| *every);
+        checkpoint.min(self.trace.as_ref().map_or(u64::MAX, Trace::longest))
+    }
+
     fn stop_if_due(
         &mut self,
         position: u64,
         seen: Option<Fingerprint>,
         known: &KnownRows,
     ) -> anyhow::Result<()> {
-        if let Some(trace) = self.trace.as_mut().filter(|_| self.stops.is_point_due(position)) {
-            trace.add(&self.fit.state()?)?;
+        if let Some(trace) = &mut self.trace {
+            trace.add_if_due(&self.fit)?;
         }
-        match &self.stops.checkpoint {
+        match &self.checkpoint {
             Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen, known),
             _ => Ok(()),
         }
@@ -317,7 +307,7 @@ impl Pass<'_> {
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
     /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Error {
-        let Some((path, _)) = &self.stops.checkpoint else {
+        let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
                 " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
                 count(position, "row")

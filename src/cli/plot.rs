@@ -1,14 +1,14 @@
 //! `--plot`: a picture of a mixture, for the commands that have one.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::files::create_output;
 use super::usage;
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
 use crate::model::{Model, OutputFile, Recipe};
-use crate::report::{PairPlot, PictureFormat};
+use crate::report::{LearningCurve, PairPlot, PictureFormat};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Picture")]
@@ -36,6 +36,27 @@ pub(super) struct PlotOutput {
     format: PictureFormat,
 }
 
+impl PlotOutput {
+    /// Refuses a file that no picture can be written to.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let Some(format) = PictureFormat::of(path) else {
+            return Err(usage(format!(
+                "'{}' is not a picture that can be drawn: give a name that ends in .svg or .png",
+                path.display()
+            )));
+        };
+        Ok(PlotOutput { file: create_output(path)?, format })
+    }
+
+    /// Writes a learning curve. Returns whether there was a point to draw; if not, there is no file.
+    pub fn write_curve(mut self, curve: &LearningCurve) -> anyhow::Result<bool> {
+        let Some(drawn) = curve.draw(self.format)? else { return Ok(false) };
+        self.file.write_all(&drawn)?;
+        self.file.commit()?;
+        Ok(true)
+    }
+}
+
 /// Rows that a picture shows.
 const MOST_ROWS: usize = 1000;
 /// Numbers that it holds for that, unless a hundred rows have more.
@@ -44,14 +65,7 @@ const MOST_NUMBERS: usize = 1 << 20;
 impl PlotArgs {
     /// Refuses a file that no picture can be written to.
     pub fn open(&self) -> anyhow::Result<Option<PlotOutput>> {
-        let Some(path) = &self.plot else { return Ok(None) };
-        let Some(format) = PictureFormat::of(path) else {
-            return Err(usage(format!(
-                "'{}' is not a picture that can be drawn: give a name that ends in .svg or .png",
-                path.display()
-            )));
-        };
-        Ok(Some(PlotOutput { file: create_output(path)?, format }))
+        self.plot.as_deref().map(PlotOutput::open).transpose()
     }
 
     /// An empty sample for the rows of a picture, if there is to be one; refuses axes that these columns do not have.
@@ -108,7 +122,8 @@ impl PlotArgs {
     }
 }
 
-fn heading(model: &Model) -> String {
+/// What stands above a picture: who learned the model.
+pub(super) fn heading(model: &Model) -> String {
     let by = match model.algorithm {
         Recipe::Truth => "the true mixture".into(),
         by => by.describe(),

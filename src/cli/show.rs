@@ -8,6 +8,7 @@ use super::console::{Console, decimal};
 use super::data_args::ReadingArgs;
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
+use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
@@ -15,10 +16,11 @@ use crate::words::count;
 
 /// Print a model file for a person: weights, means, spreads, how it was learned, its health
 ///
-/// Components are numbered from the heaviest. Of each the table has: 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
+/// Components are numbered from the heaviest. Of each the table has: 'identifier', which it keeps while it is learned, and which '--history' calls it by; 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
+  gmm-bmm show model.json --history
   gmm-bmm show model.json --json
   gmm-bmm show model.json --plot model.svg
   gmm-bmm show model.json --plot model.png --plot-axes Length,Rings --data abalone")]
@@ -26,6 +28,12 @@ pub(super) struct Args {
     /// The model file ('-' is standard input)
     #[arg(value_name = "MODEL")]
     model: PathBuf,
+
+    /// List the revisions of the structure instead of the components
+    ///
+    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K kept. With --json it is always there.
+    #[arg(long)]
+    history: bool,
 
     #[command(flatten)]
     plot: PlotArgs,
@@ -50,6 +58,8 @@ struct Shown {
     prequential_rows: u64,
     /// Other K learned in the same pass: K and prequential score.
     rivals: Vec<(usize, Option<f64>)>,
+    #[serde(flatten)]
+    structure: StructureResult,
     /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
@@ -65,6 +75,8 @@ struct Shown {
 
 #[derive(Debug, Serialize)]
 struct ShownComponent {
+    /// Its lasting identifier; none in models of versions that had none.
+    identifier: Option<u32>,
     weight: f64,
     /// Rows that the component is worth (`κ`), where the model is Bayesian.
     worth_rows: Option<f64>,
@@ -89,7 +101,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if args.plot.plot.is_some() && !console.tells_of_files() {
         return Ok(());
     }
-    console.result(&Shown { plot: args.plot.plot.clone(), ..shown(&model) }, describe)?;
+    let shown = Shown { plot: args.plot.plot.clone(), ..shown(&model) };
+    console.result(&shown, if args.history { describe_history } else { describe })?;
     Ok(())
 }
 
@@ -114,9 +127,12 @@ fn shown(model: &Model) -> Shown {
         Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
         None => vec![None; mixture.k()],
     };
+    let structure = model.structure.as_ref();
+    let identifiers = structure.map(|structure| structure.latest_identifiers().all());
     let describe = |j: usize| {
         let gaussian = &mixture.components()[j];
         ShownComponent {
+            identifier: identifiers.map(|identifiers| identifiers[j]),
             weight: mixture.weights()[j],
             worth_rows: kappas[j],
             mean: gaussian.mean().to_vec(),
@@ -135,6 +151,7 @@ fn shown(model: &Model) -> Shown {
         prequential_log_likelihood: model.prequential.mean(),
         prequential_rows: model.prequential.rows,
         rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),
+        structure: StructureResult::of(model),
         waiting_for_rows: model.pending.is_some(),
         lineage: model.lineage.clone(),
         merged: match &model.learned {
@@ -147,8 +164,9 @@ fn shown(model: &Model) -> Shown {
     }
 }
 
-fn describe(shown: &Shown) -> String {
-    let mut text = format!(
+/// The first line: what was learned from what.
+fn heading(shown: &Shown) -> String {
+    format!(
         "{} over {}, learned from {} by {}, seed {}, gmm-bmm {}\n",
         count(shown.k as u64, "component"),
         count(shown.columns.len() as u64, "column"),
@@ -156,7 +174,28 @@ fn describe(shown: &Shown) -> String {
         shown.algorithm.describe(),
         shown.seed,
         shown.tool
-    );
+    )
+}
+
+fn describe_history(shown: &Shown) -> String {
+    let mut text = heading(shown);
+    text += &match shown.structure.describe_revisions() {
+        Some(revisions) => format!("{revisions}\n"),
+        None => "no revisions: there is nothing to revise in such a model\n".into(),
+    };
+    let history = shown.structure.history();
+    if !history.is_empty() {
+        text += &format!("\n{history}");
+    }
+    text + &describe_plot(shown)
+}
+
+fn describe_plot(shown: &Shown) -> String {
+    shown.plot.as_ref().map_or(String::new(), |plot| format!("picture written to {}\n", plot.display()))
+}
+
+fn describe(shown: &Shown) -> String {
+    let mut text = heading(shown);
     if let Some(score) = shown.prequential_log_likelihood {
         text += &format!(
             "prequential log-likelihood {} per row, over {}\n",
@@ -184,13 +223,23 @@ fn describe(shown: &Shown) -> String {
         let most = report.disagreement.iter().copied().fold(0.0, f64::max);
         text += &format!("shards differ from the whole by {most:.4} at most (Bhattacharyya distance)\n");
     }
-    if shown.waiting_for_rows {
-        text += "provisional: fewer rows than the start wants; the file keeps the rows, and a resumed run begins anew\n";
-    }
+    text += &describe_structure(shown);
     text += &component_table(shown);
     text += &describe_health(&shown.health);
-    if let Some(plot) = &shown.plot {
-        text += &format!("picture written to {}\n", plot.display());
+    text + &describe_plot(shown)
+}
+
+fn describe_structure(shown: &Shown) -> String {
+    let mut text = String::new();
+    if let Some(revisions) = shown.structure.describe_revisions() {
+        text += &format!("{revisions}\n");
+    }
+    if let Some(effort) = shown.structure.effort() {
+        text += &format!("effort: {effort}\n");
+    }
+    text += &format!("the file {}\n", shown.structure.describe_rows());
+    if shown.waiting_for_rows {
+        text += "the mixture is provisional\n";
     }
     text
 }
@@ -199,8 +248,13 @@ fn describe(shown: &Shown) -> String {
 /// the data: mean ± standard deviation.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
-    let width =
-        shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp("condition".len(), 30);
+    let width = shown
+        .columns
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .clamp("identifier".len(), 30);
     let mut text = String::new();
     for (part, group) in shown.components.chunks(PER_TABLE).enumerate() {
         let line = |head: &str, cells: Vec<String>| {
@@ -210,6 +264,10 @@ fn component_table(shown: &Shown) -> String {
         text += "\n";
         let number = |i: usize| format!("#{}", part * PER_TABLE + i + 1);
         text += &line("", (0..group.len()).map(number).collect());
+        if group[0].identifier.is_some() {
+            let identifier = |c: &ShownComponent| c.identifier.map_or(String::new(), |i| i.to_string());
+            text += &line("identifier", group.iter().map(identifier).collect());
+        }
         text += &line("weight", group.iter().map(|c| format!("{:.4}", c.weight)).collect());
         if group[0].worth_rows.is_some() {
             let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));

@@ -1,22 +1,29 @@
-//! The learning curve of a pass, as CSV.
+//! The learning curve of a pass: a CSV file, and the points of a picture.
 
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use super::plot::heading;
 use crate::data::Block;
-use crate::learn::FitState;
-use crate::model::{CurvePoint, OutputFile};
+use crate::learn::{FitState, OnlineFit, Prequential};
+use crate::model::{CurvePoint, Model, OutputFile};
+use crate::report::LearningCurve;
 
 const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelihood";
 
 pub(super) struct Trace {
-    file: OutputFile,
+    /// The CSV file, where one was asked for.
+    file: Option<OutputFile>,
     test: Option<Block>,
+    /// Rows between points of the file and scores of the test rows.
+    every: u64,
     begun: Instant,
     /// Seconds of the runs before this one.
     seconds_before: f64,
     points: Vec<CurvePoint>,
+    /// For the picture, where one was asked for.
+    picture: Option<CurvePoints>,
 }
 
 /// The last point of the curve of a model, by which a file is known to be its curve.
@@ -67,50 +74,279 @@ fn finite(value: Option<f64>) -> Option<f64> {
 }
 
 impl Trace {
-    /// Goes on from the points of earlier runs, of which there may be none.
-    pub fn new(file: OutputFile, test: Option<Block>, points: Vec<CurvePoint>) -> Self {
-        let seconds_before = points.last().map_or(0.0, |point| point.seconds);
-        Trace { file, test, begun: Instant::now(), seconds_before, points }
+    /// With a file, a picture, or both.
+    pub fn new(
+        file: Option<OutputFile>,
+        picture: Option<CurvePoints>,
+        test: Option<Block>,
+        every: u64,
+    ) -> Self {
+        let (seconds_before, points) = (0.0, Vec::new());
+        Trace { file, test, every, begun: Instant::now(), seconds_before, points, picture }
     }
 
-    /// All points so far.
+    /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
+    /// run is that of the mixture at the end of the stream; a stream that goes on has the mixture so far there.
+    pub fn resume(mut self, points: Vec<CurvePoint>, fit: &OnlineFit) -> anyhow::Result<Self> {
+        self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
+        self.points = points;
+        let rows = fit.rows();
+        if rows.is_multiple_of(self.every) && self.points.last().is_some_and(|last| last.rows == rows) {
+            self.replace(&fit.state()?);
+        }
+        Ok(self)
+    }
+
+    /// The points of the file so far.
     pub fn points(&self) -> &[CurvePoint] {
         &self.points
     }
 
-    /// Adds a point for each K.
-    pub fn add(&mut self, state: &FitState) -> anyhow::Result<()> {
-        let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
-        for candidate in &state.candidates {
-            let test = self.test.as_ref().map(|rows| candidate.mixture().score(rows.view()));
-            self.points.push(CurvePoint {
-                rows: state.rows,
-                k: candidate.learned.k(),
-                seconds,
-                prequential: finite(candidate.prequential.mean()),
-                test: finite(test),
-            });
+    /// Rows between points of the file and scores of the test rows; none where there are neither.
+    fn every(&self) -> Option<u64> {
+        (self.file.is_some() || self.test.is_some()).then_some(self.every)
+    }
+
+    /// The most rows between two points.
+    pub fn longest(&self) -> u64 {
+        let picture = self.picture.as_ref().map(|picture| picture.every);
+        self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
+    }
+
+    /// Rows until a point is due, after so many rows in all.
+    pub fn rows_until_due(&self, rows: u64) -> u64 {
+        let picture = self.picture.as_ref().map(|picture| picture.every);
+        let until = |every: u64| every - rows % every;
+        self.every().into_iter().chain(picture).map(until).min().unwrap_or(u64::MAX)
+    }
+
+    /// Adds the points that are due.
+    pub fn add_if_due(&mut self, fit: &OnlineFit) -> anyhow::Result<()> {
+        if let Some(picture) = &mut self.picture {
+            picture.add_if_due(fit);
+        }
+        if self.every().is_some_and(|every| fit.rows().is_multiple_of(every)) {
+            self.replace(&fit.state()?);
         }
         Ok(())
     }
 
-    /// Adds the last point and writes the file. Cells without a value stay empty.
-    pub fn finish(mut self, state: &FitState) -> anyhow::Result<()> {
-        if self.points.last().is_none_or(|last| state.rows > last.rows) {
-            self.add(state)?;
+    /// Adds a point for each K, in the place of those after the same number of rows.
+    fn replace(&mut self, state: &FitState) {
+        self.points.retain(|point| point.rows != state.rows);
+        if let Some(picture) = &mut self.picture {
+            picture.test.retain(|(rows, ..)| *rows != state.rows);
         }
-        writeln!(self.file, "{HEADER}")?;
-        let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-        for CurvePoint { rows, k, seconds, prequential, test } in &self.points {
-            writeln!(self.file, "{rows},{k},{seconds:.3},{},{}", cell(*prequential), cell(*test))?;
+        let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
+        for candidate in &state.candidates {
+            let k = candidate.learned.k();
+            let test = finite(self.test.as_ref().map(|rows| candidate.mixture().score(rows.view())));
+            if self.file.is_some() {
+                let prequential = finite(candidate.prequential.mean());
+                self.points.push(CurvePoint { rows: state.rows, k, seconds, prequential, test });
+            }
+            if let (Some(picture), Some(test), None) = (&mut self.picture, test, &state.pending) {
+                picture.test.push((state.rows, k, test));
+            }
         }
-        Ok(self.file.commit()?)
+    }
+
+    /// Adds the last point and writes the file. Cells without a value stay empty. Returns the points of the picture.
+    pub fn finish(mut self, state: &FitState) -> anyhow::Result<Option<CurvePoints>> {
+        if self.every().is_some() {
+            self.replace(state);
+        }
+        if let Some(file) = &mut self.file {
+            writeln!(file, "{HEADER}")?;
+            let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+            for CurvePoint { rows, k, seconds, prequential, test } in &self.points {
+                writeln!(file, "{rows},{k},{seconds:.3},{},{}", cell(*prequential), cell(*test))?;
+            }
+        }
+        if let Some(file) = self.file {
+            file.commit()?;
+        }
+        if let Some(picture) = &mut self.picture {
+            picture.finish(state);
+        }
+        Ok(self.picture)
+    }
+}
+
+/// Rows between points of a picture at first, unless another number is given.
+const FIRST_EVERY: u64 = 500;
+/// Points beyond which every second one is dropped.
+const MOST_POINTS: usize = 200;
+
+/// The points of a picture, which do not grow in number with the rows.
+pub(super) struct CurvePoints {
+    every: u64,
+    ks: Vec<usize>,
+    /// Where the run began: rows seen before, and the scores of each K by then.
+    first: (u64, Vec<Prequential>),
+    /// Rows seen, and the scores of each K by then.
+    points: Vec<(u64, Vec<Prequential>)>,
+    /// Rows seen, K, and the mean score of the test rows.
+    test: Vec<(u64, usize, f64)>,
+}
+
+impl CurvePoints {
+    /// For a run that begins or resumes with `fit`.
+    pub fn new(fit: &OnlineFit, every: Option<u64>) -> Self {
+        let scores = fit.scores().into_iter().map(|(_, score)| score).collect();
+        CurvePoints {
+            every: every.unwrap_or(FIRST_EVERY),
+            ks: Vec::new(),
+            first: (fit.rows(), scores),
+            points: Vec::new(),
+            test: Vec::new(),
+        }
+    }
+
+    fn add_if_due(&mut self, fit: &OnlineFit) {
+        if !fit.rows().is_multiple_of(self.every) || !fit.has_started() {
+            return;
+        }
+        let scores = fit.scores().into_iter().map(|(_, score)| score).collect();
+        self.push(fit.rows(), scores);
+    }
+
+    /// Adds a point, unless hardly any row was scored since the one before.
+    fn push(&mut self, rows: u64, scores: Vec<Prequential>) {
+        if self.scored(&scores) < self.every.div_ceil(2) {
+            return;
+        }
+        self.points.push((rows, scores));
+        if self.points.len() > MOST_POINTS {
+            self.every = self.every.saturating_mul(2);
+            self.points.retain(|(rows, _)| rows.is_multiple_of(self.every));
+        }
+    }
+
+    /// Rows scored since the last point.
+    fn scored(&self, scores: &[Prequential]) -> u64 {
+        let before = self.points.last().map_or(&self.first.1, |(_, scores)| scores);
+        let rows = |scores: &[Prequential]| scores.first().map_or(0, |score| score.rows);
+        rows(scores).saturating_sub(rows(before))
+    }
+
+    /// Adds the end of the stream, where the start was made. If hardly any row was scored since the last point, it takes
+    /// the place of that.
+    fn finish(&mut self, state: &FitState) {
+        if state.pending.is_some() {
+            return;
+        }
+        self.ks = state.candidates.iter().map(|candidate| candidate.learned.k()).collect();
+        let scores: Vec<Prequential> =
+            state.candidates.iter().map(|candidate| candidate.prequential).collect();
+        if self.scored(&scores) < self.every.div_ceil(2) {
+            self.points.pop();
+        }
+        self.points.push((state.rows, scores));
+    }
+
+    /// The curve of the K that a model keeps: the mean score of the rows between two points.
+    pub fn curve(&self, model: &Model) -> LearningCurve {
+        let place = self.ks.iter().position(|k| *k == model.k()).unwrap_or(0);
+        let mut before = self.first.1.get(place).copied().unwrap_or_default();
+        let mut prequential = Vec::with_capacity(self.points.len());
+        for (rows, scores) in &self.points {
+            let Some(&now) = scores.get(place) else { continue };
+            if now.rows > before.rows {
+                let sum = now.log_likelihood - before.log_likelihood;
+                prequential.push((*rows, sum / (now.rows - before.rows) as f64));
+            }
+            before = now;
+        }
+        let test = self.test.iter().filter(|(_, k, _)| *k == model.k());
+        let revisions = model.structure.iter().flat_map(|structure| structure.revisions());
+        let changes = revisions.filter(|revision| revision.kept && revision.rows > self.first.0);
+        LearningCurve {
+            heading: heading(model),
+            rows_per_point: self.every,
+            prequential,
+            test: test.map(|&(rows, _, score)| (rows, score)).collect(),
+            revisions: changes.map(|revision| revision.rows).collect(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::FitSettings;
+    use crate::model::ColumnNames;
+
+    /// 600 rows in two clusters, of which the second appears after half of them.
+    fn rows() -> ndarray::Array2<f64> {
+        ndarray::Array2::from_shape_fn((600, 1), |(i, _)| {
+            (i as f64 * 0.7).sin() + if i < 300 { 0.0 } else { 20.0 }
+        })
+    }
+
+    fn learned(points: &mut CurvePoints, fit: &mut OnlineFit, from: usize) -> LearningCurve {
+        for i in from..600 {
+            fit.observe(rows().slice(ndarray::s![i..i + 1, ..])).unwrap();
+            points.add_if_due(fit);
+        }
+        let state = fit.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
+        points.finish(&state);
+        let columns = ColumnNames { names: vec!["x".into()], named: true };
+        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
+        points.curve(&Model::from_fit(&settings, state, &columns))
+    }
+
+    #[test]
+    fn a_curve_has_the_mean_score_of_the_rows_between_its_points() {
+        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
+        let mut fit = OnlineFit::new(1, settings).unwrap();
+        let mut points = CurvePoints::new(&fit, Some(50));
+        let curve = learned(&mut points, &mut fit, 0);
+        // The first point is where the start is complete; no row has been scored by then.
+        let expected: Vec<u64> = (3..=12).map(|i| 50 * i).collect();
+        assert_eq!(curve.prequential.iter().map(|(rows, _)| *rows).collect::<Vec<_>>(), expected);
+        let score = |rows: u64| curve.prequential.iter().find(|point| point.0 == rows).unwrap().1;
+        assert!(score(350) < score(300) - 5.0 && score(600) > score(350) + 5.0, "{curve:?}");
+        let total = fit.scores()[0].1;
+        let mean = curve.prequential.iter().map(|(_, score)| score).sum::<f64>() / 10.0;
+        // Each batch holds back a few validation rows, so that the batches are not quite of one size.
+        assert!((mean - total.mean().unwrap()).abs() < 0.5, "{mean} {total:?}");
+        assert!(curve.revisions.iter().all(|rows| (100..=600).contains(rows)), "{curve:?}");
+    }
+
+    #[test]
+    fn a_resumed_run_begins_its_curve_where_it_resumes() {
+        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
+        let mut fit = OnlineFit::new(1, settings).unwrap();
+        fit.observe(rows().slice(ndarray::s![..400, ..])).unwrap();
+        let whole = fit.scores()[0].1;
+        let mut points = CurvePoints::new(&fit, Some(100));
+        let curve = learned(&mut points, &mut fit, 400);
+        assert_eq!(curve.prequential.iter().map(|(rows, _)| *rows).collect::<Vec<_>>(), [500, 600]);
+        assert!(curve.revisions.iter().all(|rows| *rows > 400), "{curve:?}");
+        let after = fit.scores()[0].1;
+        let mean = (after.log_likelihood - whole.log_likelihood) / (after.rows - whole.rows) as f64;
+        let (one, two) = (curve.prequential[0].1, curve.prequential[1].1);
+        assert!(one.min(two) <= mean && mean <= one.max(two), "{mean} {curve:?}");
+    }
+
+    #[test]
+    fn the_number_of_points_does_not_grow_with_the_rows() {
+        let fit = OnlineFit::new(1, FitSettings::obmm([2])).unwrap();
+        let mut points = CurvePoints::new(&fit, None);
+        let mut rows = 0;
+        while rows < 10_000_000 {
+            rows += points.every - rows % points.every;
+            points.push(rows, vec![Prequential { rows, log_likelihood: 0.0 }]);
+        }
+        assert!((100..=MOST_POINTS).contains(&points.points.len()), "{}", points.points.len());
+        let even = points.points.windows(2).all(|pair| pair[1].0 - pair[0].0 == points.every);
+        assert!(even && points.points[0].0 == points.every);
+        // A point of few rows is left out.
+        let before = points.points.len();
+        points.push(rows + points.every, vec![Prequential { rows: rows + 1, log_likelihood: 0.0 }]);
+        assert_eq!(points.points.len(), before);
+    }
 
     #[test]
     fn a_file_is_the_curve_of_a_model_if_it_has_its_last_point() {

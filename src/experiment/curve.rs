@@ -68,7 +68,8 @@ pub(super) fn draw(
         let points = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
         let (data, level) = (set.record.data.clone(), job.level.clone());
         let start_rows = Some(start_rows as u64);
-        if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, level }) {
+        if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, revisions: Vec::new(), level })
+        {
             break;
         }
     }

@@ -42,7 +42,15 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     }
     let level = Some(("true model".to_string(), synth.truth().score(test.view())));
     let data = format!("set {set}: d = {dim}");
-    Ok(CurveRecord { data, contender: Contender::Obmm, k, points, start_rows: None, level })
+    Ok(CurveRecord {
+        data,
+        contender: Contender::Obmm,
+        k,
+        points,
+        start_rows: None,
+        revisions: Vec::new(),
+        level,
+    })
 }
 
 /// The next `count` rows, all at once.

@@ -123,6 +123,7 @@ mod tests {
             k,
             points,
             start_rows: None,
+            revisions: Vec::new(),
             level: None,
         })
     }

@@ -49,6 +49,11 @@ impl Candidate {
         Ok(Candidate { learner, prequential: saved.prequential, structure, low: 0 })
     }
 
+    /// How many components, and the prequential score.
+    pub fn score(&self) -> (usize, Prequential) {
+        (self.structure.identifiers.all().len(), self.prequential)
+    }
+
     pub fn schedule(&self) -> &Schedule {
         &self.structure.schedule
     }
@@ -124,10 +129,7 @@ impl Candidate {
                 end = (closed.algorithm, Some(learned));
             }
         }
-        if kept.validation().is_empty() && end.1.is_none() {
-            if let (Some(structure), Some(closing)) = (&mut state.structure, closing) {
-                structure.log(closing);
-            }
+        if kept.validation().is_empty() && closing.is_none() {
             return Ok(state);
         }
         let learned = end.1.unwrap_or_else(|| state.learned.clone());

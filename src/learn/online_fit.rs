@@ -147,6 +147,14 @@ impl OnlineFit {
         matches!(self.stage, Stage::Learning(_))
     }
 
+    /// The prequential score of each K so far; nothing before the start.
+    pub fn scores(&self) -> Vec<(usize, Prequential)> {
+        match &self.stage {
+            Stage::Learning(learning) => learning.candidates.iter().map(Candidate::score).collect(),
+            Stage::Buffering(_) => Vec::new(),
+        }
+    }
+
     /// Rows that each shard has learned, where the learner of the first K has shards.
     pub fn shard_rows(&self) -> Vec<u64> {
         match &self.stage {
@@ -413,11 +421,7 @@ fn begin(
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
             learner.observe_block(learned, &mut Prequential::default());
         }
-        let schedule = match (k, most, shards) {
-            (1, ..) | (_, 0, _) => Schedule::never(),
-            (_, _, true) => Schedule::at_end_only(),
-            _ => Schedule::after_start(rows),
-        };
+        let schedule = Schedule::of(k, most, shards, rows);
         Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
     };
     let started: Vec<_> = settings.ks.iter().map(begin).collect::<Result<_, LearnError>>()?;

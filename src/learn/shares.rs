@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::merge::merge;
 use super::method::foreign_state;
 use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
-use super::structure::Schedule;
+use super::structure::{Reason, Schedule};
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
     Prequential, Structure,
@@ -212,7 +212,11 @@ pub(crate) fn close_merged(settings: FitSettings, mut state: FitState) -> Result
         let schedule = if k > 1 { Schedule::at_end_only() } else { Schedule::never() };
         candidate.structure = Some(Structure::new(k, schedule));
     }
-    OnlineFit::restore(settings, state)?.finish(&AtomicBool::new(false))
+    let mut state = OnlineFit::restore(settings, state)?.finish(&AtomicBool::new(false))?;
+    let structures = state.candidates.iter_mut().filter_map(|candidate| candidate.structure.as_mut());
+    let closing = structures.filter_map(|structure| structure.finished.as_mut()?.closing.as_mut());
+    closing.for_each(|closing| closing.reason = Reason::Merge);
+    Ok(state)
 }
 
 /// Without working copies, which would double every message and are made anew where they are wanted.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Fingerprint, FitSettings, ShardedState};
+use super::{Algorithm, Fingerprint, FitSettings, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, WorkingCopy};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -263,6 +263,16 @@ impl Structure {
         self.history.iter().chain(self.finished.as_ref().and_then(|finished| finished.closing.as_ref()))
     }
 
+    /// Whether there may have been earlier revisions, which are no longer in the history.
+    pub fn may_have_forgotten(&self) -> bool {
+        self.history.len() >= MOST_HISTORY
+    }
+
+    /// The identifiers at the end of the stream, or so far.
+    pub fn latest_identifiers(&self) -> &Identifiers {
+        self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
+    }
+
     /// Whether it is that of `k` components after `rows` rows.
     pub(crate) fn is_sound(&self, k: usize, dim: usize, rows: u64) -> bool {
         let finished = self.finished.as_ref().is_none_or(|finished| {
@@ -367,6 +377,25 @@ impl FitState {
             scores: BatchSums::default(),
             kept: Some(kept),
         }
+    }
+
+    /// The same without rows of the data. Where the start has not been made, the provisional mixtures take its place. A pass
+    /// that resumes from it does not revise until it has seen as many new rows.
+    pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
+        if self.pending.take().is_none() {
+            self.kept = self.kept.map(|kept| kept.without_rows());
+            return self;
+        }
+        let most = settings.kept_rows(self.columns.len());
+        let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
+        let kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+        self.kept = Some(kept.after_unknown(self.rows));
+        for candidate in &mut self.candidates {
+            let k = candidate.learned.k();
+            let schedule = Schedule::of(k, most, shards, self.rows);
+            candidate.structure = Some(Structure::new(k, schedule));
+        }
+        self
     }
 
     /// The index of the K with the best prequential score (the smallest K where there is none).

@@ -299,10 +299,28 @@ impl Model {
     }
 
     /// The same model without rows of the data, to be shared. A pass that resumes from it does not revise the structure
-    /// until it has seen as many new rows.
+    /// until it has seen as many new rows. Where the start waits for more rows, the provisional mixture takes its place.
     pub fn without_rows(mut self) -> Self {
-        self.kept = self.kept.map(|kept| kept.without_rows());
+        let Some((settings, state)) = self.to_fit() else { return self };
+        let state = state.without_rows(&settings);
+        (self.pending, self.kept) = (state.pending, state.kept);
+        for candidate in state.candidates {
+            let k = candidate.learned.k();
+            if k == self.k() {
+                self.structure = candidate.structure;
+            } else if let Some(rival) = self.rivals.iter_mut().find(|rival| rival.learned.k() == k) {
+                rival.structure = candidate.structure;
+            }
+        }
         self
+    }
+
+    /// How many rows of the data the model file contains: those kept for revisions, or those that the start is made from
+    /// when there are enough.
+    pub fn rows_in_file(&self) -> u64 {
+        let kept = self.kept.as_ref().map_or(0, |kept| kept.reservoir().len() + kept.validation().len());
+        let pending = self.pending.as_ref().map_or(0, Vec::len);
+        ((kept + pending) / self.columns.len().max(1)) as u64
     }
 
     /// The posterior predictive, where the model is Bayesian.

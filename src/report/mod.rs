@@ -15,7 +15,7 @@ mod summary;
 mod terminal;
 
 pub use paired::Arrow;
-pub use plot::{PairPlot, PictureFormat, figure1};
+pub use plot::{LearningCurve, PairPlot, PictureFormat, figure1};
 pub use scores::{KScore, Score, Spread};
 pub use summary::{Entry, PaperColumns, SetSummary, Summary};
 

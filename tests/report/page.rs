@@ -34,6 +34,56 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     assert_eq!(one, two);
 }
 
+#[test]
+fn a_learning_curve_marks_the_revisions_of_each_learner() {
+    let curve = |contender: Contender, revisions: &[u64]| {
+        Record::Curve(CurveRecord {
+            data: "toy".into(),
+            contender,
+            k: 2,
+            points: vec![(1000, -3.0), (2000, -2.0), (4000, -1.5), (8000, -1.0)],
+            start_rows: Some(1000),
+            revisions: revisions.to_vec(),
+            level: None,
+        })
+    };
+    let drawn = |oem: &[u64], obmm: &[u64]| {
+        let mut records = small(0.0);
+        records.push(Record::Data(data("toy", "Toy", 2, Units::Raw)));
+        records.extend([curve(Contender::Oem, oem), curve(Contender::Obmm, obmm)]);
+        let folder = tempfile::tempdir().unwrap();
+        write_report(&records, &OPTIONS, folder.path()).unwrap();
+        (read(folder.path(), "plots/curve-toy.svg"), read(folder.path(), "report.html"))
+    };
+    // Lines with two points at the same x.
+    let upright = |svg: &str| {
+        let lines = svg.lines().filter(|line| line.starts_with("<polyline") && !line.contains("#E4E4E4"));
+        let is_upright = |line: &&str| {
+            let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap().trim();
+            let xs: Vec<&str> = points.split(' ').map(|point| point.split(',').next().unwrap()).collect();
+            xs.len() == 2 && xs[0] == xs[1]
+        };
+        lines.filter(is_upright).count()
+    };
+    let (plain, page) = drawn(&[], &[]);
+    assert!(!plain.contains("revisions") && !page.contains("revisions of the structure"));
+    let (marked, page) = drawn(&[2000], &[2000, 4000]);
+    // Three in the data, and one for each learner in the legend.
+    assert_eq!(upright(&marked) - upright(&plain), 3 + 2);
+    for words in ["revisions", "of oEM", "of oBMM"] {
+        assert!(marked.contains(words), "{words}");
+    }
+    assert!(page.contains("Vertical lines are revisions of the structure that changed the mixture."));
+    // What lies outside the axis is not drawn.
+    assert_eq!(upright(&drawn(&[], &[9_000_000]).0) - upright(&plain), 1);
+    // Records of earlier versions have no revisions.
+    let text = serde_json::to_string(&curve(Contender::Oem, &[])).unwrap();
+    assert!(!text.contains("revisions"));
+    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), curve(Contender::Oem, &[]));
+    let text = serde_json::to_string(&curve(Contender::Oem, &[7])).unwrap();
+    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), curve(Contender::Oem, &[7]));
+}
+
 /// What a point before the end of the start shows is not what so many rows are worth.
 #[test]
 fn a_learning_curve_begins_where_the_start_is_complete() {
@@ -46,6 +96,7 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
             k: 2,
             points: vec![(10, -9.0), (3000, -2.0), (9000, -1.5), (10_000, -1.0)],
             start_rows,
+            revisions: Vec::new(),
             level: None,
         }));
         let folder = tempfile::tempdir().unwrap();
@@ -147,6 +198,7 @@ fn figure1_curves() -> Vec<CurveRecord> {
             k: 2 + set % 5,
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: None,
+            revisions: Vec::new(),
             level: Some(("true model".into(), level)),
         }
     };

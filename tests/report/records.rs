@@ -111,6 +111,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
             k: 8,
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: None,
+            revisions: Vec::new(),
             level: Some(("batch EM".into(), level + 0.1)),
         }));
     }

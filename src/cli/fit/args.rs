@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use clap::{ArgGroup, ValueEnum};
 
 use super::beginning::EarlierCurve;
 use crate::cli::console::Console;
@@ -13,9 +13,11 @@ use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
 use crate::cli::ks::{Ks, parse_k};
 use crate::cli::plot::PlotArgs;
-use crate::cli::trace::Trace;
+use crate::cli::trace::{CurvePoints, Trace};
 use crate::cli::usage;
-use crate::learn::{Algorithm, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::learn::{
+    Algorithm, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
+};
 use crate::model::{ColumnNames, Numbered};
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -35,6 +37,7 @@ use crate::model::{ColumnNames, Numbered};
   mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm   (with MPI)
   gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
+  gmm-bmm fit --data big.csv --k 8 --out model.json --plot-curve curve.svg
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
     /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
@@ -99,19 +102,21 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Structure")]
 pub(super) struct RevisionArgs {
-    /// How much work goes into the start and into revisions of the structure
+    /// Work to find the structure: fast, default or thorough [default: default]
     ///
-    /// While rows come in, the structure of the mixture is revised on rows that are kept: components are split where that gains most and joined where that costs least. 'fast' makes the start alone, 'thorough' tries more moves.
-    #[arg(long, value_enum, default_value = "default", value_name = "EFFORT")]
-    pub(super) effort: Effort,
+    /// While rows come in, the structure of the mixture is revised on rows that are kept: one component is split in two and two others are joined into one, where that raises the likelihood. That happens when the number of rows has doubled, when many rows are unlike all before them, and at the end. A revised mixture is used only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' makes the start alone, with few moves, and never revises. 'thorough' tries more moves and looks at more rows each time; it is the default of --algo em, which has all rows at once.
+    #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
+    pub(super) effort: Option<Effort>,
 
     /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
+    ///
+    /// The kept rows are a random sample of all rows, or all of them while there are few. More of them make revisions better and slower, and the model file larger. Besides these, up to 4000 rows are held back from learning and decide whether a revision is kept; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) keep_rows: Option<usize>,
 
     /// Write the model without rows of the data, to share it
     ///
-    /// A model file holds the rows kept for revisions, so that resuming is the same as never having stopped. Without them the file is smaller and shows no rows, and a run that resumes from it does not revise the structure until it has seen as many new rows.
+    /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and shows no rows. A run that resumes from such a file does not revise until it has seen about as many new rows as the model has learned, so it does not give the same bits. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
 }
@@ -265,18 +270,25 @@ impl CheckpointArgs {
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Learning curve")]
+#[command(group = ArgGroup::new("curve").args(["trace", "plot_curve"]).multiple(true))]
 pub(super) struct TraceArgs {
     /// Write the learning curve to this CSV file; a resumed run keeps the points that its model's run wrote there
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
-    /// Rows between points of the curve
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10_000, requires = "trace",
+    /// Draw the learning curve to this file, .svg or .png
+    ///
+    /// The mean prequential score of the rows between two points, and with --test the score of the test rows, against the rows seen. A vertical line marks each revision that changed the mixture. Of several K the one that is kept is drawn. A resumed run draws its own rows.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub(super) plot_curve: Option<PathBuf>,
+
+    /// Rows between points of the curve [default: 10000; of the prequential score in a picture 500, and more where the points would be too many]
+    #[arg(long, hide_short_help = true, value_name = "N", requires = "curve",
           value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) trace_every: u64,
+    pub(super) trace_every: Option<u64>,
 
     /// Score each point on these rows (held in memory)
-    #[arg(long, hide_short_help = true, value_name = "FILE|NAME", requires = "trace")]
+    #[arg(long, hide_short_help = true, value_name = "FILE|NAME", requires = "curve")]
     pub(super) test: Option<PathBuf>,
 }
 
@@ -298,6 +310,7 @@ impl Args {
             ("--alpha", self.oem.alpha != oem.alpha, &["oem"]),
             ("--count-start", self.oem.count_start != oem.count_start, &["oem"]),
             ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
+            ("--keep-rows", self.revisions.keep_rows.is_some() && name == "em", &["obmm"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
             None => Ok(()),
@@ -338,7 +351,7 @@ impl Args {
         Ok(FitSettings {
             seed: self.seed,
             init_rows,
-            effort: self.revisions.effort,
+            effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
             ..FitSettings::new(algorithm, self.ks())
         })
@@ -346,19 +359,31 @@ impl Args {
 }
 
 impl TraceArgs {
+    /// Whether a learning curve was asked for.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.trace.is_some() || self.plot_curve.is_some()
+    }
+
+    /// The learning curve of a run that begins or resumes with `fit`.
     pub(super) fn open(
         &self,
         data: &DataArgs,
         seed: u64,
         columns: &ColumnNames,
+        fit: &OnlineFit,
         earlier: EarlierCurve,
         console: &Console,
     ) -> anyhow::Result<Option<Trace>> {
-        let Some(path) = &self.trace else { return Ok(None) };
-        let file = create_output(path)?;
-        let points = earlier.points(path, console);
+        const EVERY: u64 = 10_000;
+        if !self.is_asked_for() {
+            return Ok(None);
+        }
+        let file = self.trace.as_deref().map(create_output).transpose()?;
+        let earlier = self.trace.as_deref().map_or(Vec::new(), |path| earlier.points(path, console));
         let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
-        Ok(Some(Trace::new(file, test, points)))
+        let picture = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
+        let trace = Trace::new(file, picture, test, self.trace_every.unwrap_or(EVERY));
+        trace.resume(earlier, fit).map(Some)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::stats::{BatchSums, ColumnSummary};
 
 /// Batch EM holds all rows; of several K it keeps the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    if args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
+    if args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
             "batch EM has no checkpoints and no learning curve: use an online learner, such as --algo obmm",
         ));
@@ -30,7 +30,8 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     warn_of_columns(&find_column_faults(block.view()), &columns.names, console);
     tell_of_numbering(block.view(), &columns.names, console);
     let begun = Instant::now();
-    let settings = EmSettings::default();
+    let mut settings = EmSettings::default();
+    settings.effort = args.revisions.effort.unwrap_or(settings.effort);
     let mut fits = Vec::new();
     for k in args.ks() {
         let fit = fit_em(block.view(), k, args.seed, &settings)?;
@@ -50,7 +51,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }
-    Ok(Fitted { model, result, sample })
+    Ok(Fitted { model, result, sample, curve: None })
 }
 
 /// The scores of all rows under each mixture.

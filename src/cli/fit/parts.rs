@@ -51,7 +51,7 @@ pub(super) struct Watch<'a> {
 
 /// Refuses what only makes sense where one reader sees all rows, and gives the settings of the run.
 pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
-    if args.resume.is_some() || args.checkpoint.checkpoint.is_some() || args.trace.trace.is_some() {
+    if args.resume.is_some() || args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
             "shards that read their own parts cannot be resumed, and have no checkpoints and no learning curve: \
              use --deal rows in one process, or learn each shard with 'fit --prior' and --checkpoint",
@@ -250,7 +250,7 @@ pub(super) fn finish(
         rows: findings.iter().map(|found| found.rows).collect(),
         learn_seconds: ends.iter().map(|end| end.learn_seconds).collect(),
     });
-    Ok(Fitted { model, result, sample: None })
+    Ok(Fitted { model, result, sample: None, curve: None })
 }
 
 /// What there is to say of parts beside the model.

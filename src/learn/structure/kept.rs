@@ -108,7 +108,7 @@ impl KeptRows {
         if self.most == 0 {
             return;
         }
-        if self.reservoir.len() < self.most * row.len() {
+        if self.reservoir.len() < self.most.saturating_mul(row.len()) {
             Arc::make_mut(&mut self.reservoir).extend_from_slice(row);
             return;
         }
@@ -126,6 +126,11 @@ impl KeptRows {
     /// The validation rows, row after row.
     pub fn validation(&self) -> &[f64] {
         &self.validation
+    }
+
+    /// Rows that the reservoir holds at most.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Rows that the reservoir is a sample of.
@@ -167,7 +172,7 @@ impl KeptRows {
                 rows.extend_from_slice(&part.reservoir[i * dim..(i + 1) * dim]);
             });
         }
-        rows.truncate(most * dim);
+        rows.truncate(most.saturating_mul(dim));
         Some(joined)
     }
 

@@ -45,6 +45,16 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Of `k` components after a start from `rows` rows, where `most` rows are kept for revisions. Shards are revised when
+    /// they are merged.
+    pub(in crate::learn) fn of(k: usize, most: usize, shards: bool, rows: u64) -> Self {
+        match (k, most, shards) {
+            (1, ..) | (_, 0, _) => Schedule::never(),
+            (_, _, true) => Schedule::at_end_only(),
+            _ => Schedule::after_start(rows),
+        }
+    }
+
     /// After the start.
     pub(in crate::learn) fn after_start(rows: u64) -> Self {
         Schedule {

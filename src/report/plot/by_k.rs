@@ -4,7 +4,7 @@ use plotters::backend::DrawingBackend;
 
 use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
-use super::legend::{self, Item};
+use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
 use crate::experiment::Contender;
 use crate::report::names::{fixed, title, units};
@@ -72,7 +72,7 @@ impl<'a> ByK<'a> {
             note: lowest.map(|low| format!("▼ down to {}", fixed(low, 1))).unwrap_or_default(),
             colour: colour(entry.contender),
             mark: Some(mark(entry.contender)),
-            dashed: entry.contender == Contender::Em,
+            sample: if entry.contender == Contender::Em { Sample::Dashed } else { Sample::Solid },
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Drawing in pixels, the same for SVG and PNG.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
@@ -139,6 +140,34 @@ fn shown(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
+/// The kinds of files that a picture can be written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureFormat {
+    /// Lines and words, of any size.
+    Svg,
+    /// Pixels.
+    Png,
+}
+
+impl PictureFormat {
+    /// By the ending of a file's name.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "svg" => Some(PictureFormat::Svg),
+            "png" => Some(PictureFormat::Png),
+            _ => None,
+        }
+    }
+}
+
+/// A figure as the bytes of a file of this format.
+pub(super) fn file(figure: &impl Figure, format: PictureFormat) -> Result<Vec<u8>, String> {
+    match format {
+        PictureFormat::Svg => svg(figure).map(String::into_bytes),
+        PictureFormat::Png => png(figure),
+    }
+}
+
 /// A figure as SVG text.
 pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
     let (width, height) = figure.size();
@@ -229,5 +258,12 @@ mod tests {
     fn four_pixels_become_their_mean() {
         let pixels = [[0u8; 3], [100; 3], [50; 3], [250; 3]].concat();
         assert_eq!(averaged(&pixels, 2), [100, 100, 100]);
+    }
+
+    #[test]
+    fn a_file_s_name_says_its_format() {
+        let of = |name: &str| PictureFormat::of(Path::new(name));
+        assert_eq!((of("a.svg"), of("b/c.PNG")), (Some(PictureFormat::Svg), Some(PictureFormat::Png)));
+        assert_eq!((of("a.pdf"), of("svg"), of("-")), (None, None, None));
     }
 }

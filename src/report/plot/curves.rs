@@ -1,15 +1,16 @@
-//! Learning curves: test log-likelihood against rows seen.
+//! Learning curves: log-likelihood against rows seen, with a vertical line at each revision of the structure.
 
 use plotters::backend::DrawingBackend;
+use plotters::style::RGBColor;
 
-use super::canvas::{Canvas, Drawn, Figure};
+use super::canvas::{Canvas, Drawn, Failure, Figure};
 use super::frame::{Axis, Frame, readable, rows};
-use super::legend::{self, Item};
-use super::style::{GREY, colour, mark};
+use super::legend::{self, Item, Sample, UPRIGHT};
+use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
 use crate::learn::default_init_rows;
-use crate::report::names::{fixed, title, units};
+use crate::report::names::{self, fixed, title};
 use crate::report::summary::SetSummary;
 
 /// How far below the middle score the picture goes; see [`readable`]. The beginning of a curve is low.
@@ -17,20 +18,34 @@ pub(super) const REACH: f64 = 12.0;
 
 pub(super) struct Curves {
     heading: String,
-    units: Units,
+    y_title: String,
+    /// In the order in which they are drawn, one over the other.
     lines: Vec<Line>,
     levels: Vec<(String, f64)>,
+    revisions: Vec<Revisions>,
     range: (f64, f64),
     rows: (f64, f64),
+    log_axis: bool,
 }
 
-struct Line {
-    contender: Contender,
-    k: usize,
+pub(super) struct Line {
+    pub name: String,
+    /// A smaller line below the name, where there is more to say.
+    pub note: String,
+    pub colour: RGBColor,
+    pub mark: Mark,
     /// Rows that the start was fitted to, where that is known.
-    start_rows: Option<u64>,
+    pub start_rows: Option<u64>,
     /// Rows seen, and score.
-    points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where the structure of a learner was revised.
+pub(super) struct Revisions {
+    /// What follows the word in the legend.
+    pub note: String,
+    pub colour: RGBColor,
+    pub rows: Vec<f64>,
 }
 
 impl Curves {
@@ -43,9 +58,12 @@ impl Curves {
             (Units::Zscore, Some(shift)) => (Units::Zscore, shift),
             _ => (Units::Raw, 0.0),
         };
-        let mut lines = Vec::new();
+        let (mut lines, mut revisions) = (Vec::new(), Vec::new());
         let mut levels: Vec<(String, f64)> = Vec::new();
-        for &contender in Contender::ALL {
+        // oBMM last, above oDMM, with which it may coincide.
+        let (below, above): (Vec<_>, Vec<_>) =
+            Contender::ALL.iter().partition(|contender| **contender != Contender::Obmm);
+        for contender in below.into_iter().chain(above) {
             let chosen = set.entry(contender).and_then(|entry| entry.chosen.get(&0).copied());
             let mine = || curves.iter().filter(|curve| curve.contender == contender);
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
@@ -57,7 +75,14 @@ impl Curves {
             if points.len() < 2 {
                 continue;
             }
-            lines.push(Line { contender, k: curve.k, start_rows, points });
+            let (name, note) = (format!("{}, K = {}", contender.name(), curve.k), String::new());
+            let (colour, mark) = (colour(contender), mark(contender));
+            lines.push(Line { name, note, colour, mark, start_rows, points });
+            if !curve.revisions.is_empty() {
+                let note = format!("of {}", contender.name());
+                let rows = curve.revisions.iter().map(|&rows| rows as f64).collect();
+                revisions.push(Revisions { note, colour, rows });
+            }
             if let Some((name, level)) = &curve.level {
                 let level = (name.clone(), level + shift);
                 if level.1.is_finite() && !levels.contains(&level) {
@@ -65,12 +90,28 @@ impl Curves {
                 }
             }
         }
+        let y_title = format!("test log-likelihood (nats, {} units)", names::units(units));
+        let mut curves = Curves::of_lines(title(&set.data), y_title, lines, levels, revisions)?;
+        // Over less than a decade a log axis would have hardly a tick.
+        curves.log_axis = curves.rows.1 >= 10.0 * curves.rows.0;
+        Some(curves)
+    }
+
+    /// Lines over a linear axis of rows. Nothing where there is no point.
+    pub fn of_lines(
+        heading: String,
+        y_title: String,
+        lines: Vec<Line>,
+        levels: Vec<(String, f64)>,
+        revisions: Vec<Revisions>,
+    ) -> Option<Self> {
         let all = || lines.iter().flat_map(|line| &line.points);
         let scores = all().map(|(_, score)| *score).chain(levels.iter().map(|(_, level)| *level));
         let range = readable(scores, REACH)?;
         let first = all().map(|(rows, _)| *rows).min_by(f64::total_cmp)?;
         let last = all().map(|(rows, _)| *rows).max_by(f64::total_cmp)?;
-        Some(Curves { heading: title(&set.data), units, lines, levels, range, rows: (first, last) })
+        let rows = (first, last);
+        Some(Curves { heading, y_title, lines, levels, revisions, range, rows, log_axis: false })
     }
 
     /// Rows that the start was fitted to, and rows in all, where the start of all learners is the same.
@@ -80,9 +121,14 @@ impl Curves {
         Some((start_rows.filter(|_| is_common)?, self.rows.1.round() as u64))
     }
 
-    /// Whether the axis of rows is logarithmic: over less than a decade it would have hardly a tick.
+    /// Whether the axis of rows is logarithmic.
     pub fn has_log_axis(&self) -> bool {
-        self.rows.1 >= 10.0 * self.rows.0
+        self.log_axis
+    }
+
+    /// Whether revisions are marked.
+    pub fn has_revisions(&self) -> bool {
+        !self.revisions.is_empty()
     }
 
     /// The axis of rows, and where a number of rows is on it.
@@ -118,38 +164,52 @@ impl Figure for Curves {
     fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
         let (x, place) = self.axis_of_rows();
         let ends = (x.low, x.high);
-        let y_title = format!("test log-likelihood (nats, {} units)", units(self.units));
-        let y = Axis::linear(self.range.0, self.range.1, 6, &y_title);
+        let y = Axis::linear(self.range.0, self.range.1, 6, &self.y_title);
         let frame = Frame::draw(canvas, [14.0, 12.0, 592.0, 388.0], &self.heading, x, y)?;
         let mut items = Vec::new();
         for (name, level) in &self.levels {
             let line = [(ends.0, *level), (ends.1, *level)];
             frame.draw_line(canvas, &line, canvas.stroke(GREY, 1.5), true)?;
             let note = format!("level {}", fixed(*level, 2));
-            items.push(Item { text: name.clone(), note, colour: GREY, mark: None, dashed: true });
+            let sample = Sample::Dashed;
+            items.push(Item { text: name.clone(), note, colour: GREY, mark: None, sample });
         }
-        // oBMM last, above oDMM, with which it may coincide.
-        let (below, above): (Vec<_>, Vec<_>) =
-            self.lines.iter().partition(|line| line.contender != Contender::Obmm);
-        for line in below.into_iter().chain(above) {
-            let ink = colour(line.contender);
-            let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();
-            frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), false)?;
-            for point in spaced(&points).filter(|point| frame.shows(point.0, point.1)) {
-                canvas.mark(mark(line.contender), frame.at(point.0, point.1), ink)?;
+        for (place_in_order, revisions) in self.revisions.iter().enumerate() {
+            // Learners are often revised after the same rows.
+            let shift = canvas.px(2.0 * place_in_order as f64);
+            for &rows in &revisions.rows {
+                let style = canvas.stroke(revisions.colour, UPRIGHT);
+                frame.draw_upright(canvas, place(rows), shift, style)?;
             }
-            let text = format!("{}, K = {}", line.contender.name(), line.k);
-            let mark = Some(mark(line.contender));
-            let best = line.points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
-            let note = if best < frame.floor() {
-                format!("below: at best {}", fixed(best, 1))
-            } else {
-                String::new()
-            };
-            items.push(Item { text, note, colour: ink, mark, dashed: false });
+        }
+        for line in &self.lines {
+            items.push(draw_line(canvas, &frame, line, place)?);
+        }
+        for Revisions { note, colour, .. } in &self.revisions {
+            let (text, note) = ("revisions".to_string(), note.clone());
+            items.push(Item { text, note, colour: *colour, mark: None, sample: Sample::Upright });
         }
         legend::draw_column(canvas, &items, 608.0, 52.0)
     }
+}
+
+/// Draws a line with its marks, and returns its item of the legend.
+fn draw_line<B: DrawingBackend>(
+    canvas: &Canvas<B>,
+    frame: &Frame,
+    line: &Line,
+    place: fn(f64) -> f64,
+) -> Result<Item, Failure<B>> {
+    let points: Vec<_> = line.points.iter().map(|point| (place(point.0), point.1)).collect();
+    frame.draw_line(canvas, &points, canvas.stroke(line.colour, 1.75), false)?;
+    for point in spaced(&points).filter(|point| frame.shows(point.0, point.1)) {
+        canvas.mark(line.mark, frame.at(point.0, point.1), line.colour)?;
+    }
+    let best = line.points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
+    let note =
+        if best < frame.floor() { format!("below: at best {}", fixed(best, 1)) } else { line.note.clone() };
+    let (text, mark) = (line.name.clone(), Some(line.mark));
+    Ok(Item { text, note, colour: line.colour, mark, sample: Sample::Solid })
 }
 
 /// Points far enough apart for their marks not to merge.

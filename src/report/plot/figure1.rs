@@ -8,7 +8,7 @@ use super::Picture;
 use super::canvas::{Canvas, Drawn, Figure};
 use super::curves::usable;
 use super::frame::{Axis, Frame, plain, readable, rows};
-use super::legend::{self, Item};
+use super::legend::{self, Item, Sample};
 use super::style::{GREY, colour};
 use crate::experiment::{Contender, CurveRecord};
 use crate::report::{ReportError, write_picture};
@@ -112,13 +112,13 @@ impl Panels<'_> {
             note: String::new(),
             colour: colour(contender),
             mark: None,
-            dashed: false,
+            sample: Sample::Solid,
         };
         let mut items: Vec<_> = contenders.into_iter().map(line).collect();
         let level = self.panels.iter().flatten().find_map(|curve| curve.level.as_ref());
         if let Some((name, _)) = level.filter(|_| !self.gap) {
             let text = name.clone();
-            items.push(Item { text, note: String::new(), colour: GREY, mark: None, dashed: true });
+            items.push(Item { text, note: String::new(), colour: GREY, mark: None, sample: Sample::Dashed });
         }
         items
     }

@@ -212,6 +212,21 @@ impl Frame {
         self.y.low
     }
 
+    /// A vertical line over all of the height, so many pixels to the right of a value; nothing where the value is not shown.
+    pub fn draw_upright<B: DrawingBackend>(
+        &self,
+        canvas: &Canvas<B>,
+        x: f64,
+        shift: i32,
+        style: plotters::style::ShapeStyle,
+    ) -> Drawn<B> {
+        if !(self.x.low..=self.x.high).contains(&x) {
+            return Ok(());
+        }
+        let (x, _) = self.at(x, self.y.low);
+        canvas.line(&[(x + shift, self.top), (x + shift, self.bottom)], style)
+    }
+
     /// A broken line through points, cut off where it leaves the frame.
     pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Point; 2]> {
         let clip = |a: (f64, f64), b: (f64, f64)| {

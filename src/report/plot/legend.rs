@@ -10,6 +10,8 @@ use super::style::{GREY, INK, Mark};
 const TEXT: f64 = 13.5;
 const NOTE: f64 = 11.5;
 const SAMPLE: f64 = 26.0;
+/// The width of vertical lines, here and in the data.
+pub(super) const UPRIGHT: f64 = 1.25;
 
 /// One line of a legend.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +21,16 @@ pub(super) struct Item {
     pub note: String,
     pub colour: RGBColor,
     pub mark: Option<Mark>,
-    pub dashed: bool,
+    pub sample: Sample,
+}
+
+/// The line that a legend shows for an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sample {
+    Solid,
+    Dashed,
+    /// A vertical line.
+    Upright,
 }
 
 /// Draws items below each other from a corner, in SVG pixels.
@@ -45,10 +56,14 @@ pub(super) fn draw_row<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x:
 fn draw_item<B: DrawingBackend>(canvas: &Canvas<B>, item: &Item, x: f64, y: f64) -> Drawn<B> {
     let ends = [(canvas.px(x), canvas.px(y)), (canvas.px(x + SAMPLE), canvas.px(y))];
     let stroke = canvas.stroke(item.colour, 2.0);
-    if item.dashed {
-        canvas.dashed(&ends, stroke)?
-    } else {
-        canvas.line(&ends, stroke)?
+    match item.sample {
+        Sample::Solid => canvas.line(&ends, stroke)?,
+        Sample::Dashed => canvas.dashed(&ends, stroke)?,
+        Sample::Upright => {
+            let middle = canvas.px(x + SAMPLE / 2.0);
+            let ends = [(middle, canvas.px(y - 8.0)), (middle, canvas.px(y + 8.0))];
+            canvas.line(&ends, canvas.stroke(item.colour, UPRIGHT))?
+        }
     }
     if let Some(mark) = item.mark {
         canvas.mark(mark, (canvas.px(x + SAMPLE / 2.0), canvas.px(y)), item.colour)?;

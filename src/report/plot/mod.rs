@@ -5,14 +5,17 @@ mod canvas;
 mod curves;
 mod figure1;
 mod frame;
+mod learning;
 mod legend;
 mod pairs;
 mod shapes;
 mod style;
 mod times;
 
+pub use canvas::PictureFormat;
 pub use figure1::figure1;
-pub use pairs::{PairPlot, PictureFormat};
+pub use learning::LearningCurve;
+pub use pairs::PairPlot;
 
 use std::collections::BTreeSet;
 
@@ -111,13 +114,18 @@ fn set_pictures(
     if let Some(figure) = curves::Curves::new(set, curves) {
         let fold = if set.has_folds() { " of fold 0" } else { "" };
         let caption = format!(
-            "{title}: test log-likelihood{fold} against rows seen{}.{}",
+            "{title}: test log-likelihood{fold} against rows seen{}.{}{}",
             if figure.has_log_axis() { ", on a log axis" } else { "" },
             figure.start_rows().map_or(String::new(), |(first, all)| format!(
                 " The curves begin where the start is complete: it is fitted to the first {} of the {} rows.",
                 thousands(first),
                 thousands(all)
-            ))
+            )),
+            if figure.has_revisions() {
+                " Vertical lines are revisions of the structure that changed the mixture."
+            } else {
+                ""
+            }
         );
         let alt = format!("Learning curves on {title}: test log-likelihood against rows seen.");
         pictures.push(Picture::draw(format!("curve-{slug}"), caption, alt, &figure)?);

@@ -1,15 +1,13 @@
 //! A learned mixture over a sample of rows, along a few axes: one panel for each pair of them with the components'
 //! ellipses, and on the diagonal each axis alone with its histogram and densities.
 
-use std::path::Path;
-
 use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, WHITE};
 
-use super::canvas::{self, Canvas, Drawn, Figure};
+use super::canvas::{self, Canvas, Drawn, Figure, PictureFormat};
 use super::frame::{Axis, Frame};
-use super::legend::{self, Item};
+use super::legend::{self, Item, Sample};
 use super::shapes::{LETTER, curve, density, ellipse, histogram, range, readable_axis, shortened};
 use super::style::{BLUE, GREEN, GREY, INK, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dist::Marginal;
@@ -47,26 +45,6 @@ const COLOURS: [RGBColor; 10] = [
 const BARS: RGBColor = RGBColor(0xdc, 0xdc, 0xdc);
 const POINTS: RGBColor = RGBColor(0x60, 0x60, 0x60);
 
-/// The kinds of files that a picture can be written to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PictureFormat {
-    /// Lines and words, of any size.
-    Svg,
-    /// Pixels.
-    Png,
-}
-
-impl PictureFormat {
-    /// By the ending of a file's name.
-    pub fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "svg" => Some(PictureFormat::Svg),
-            "png" => Some(PictureFormat::Png),
-            _ => None,
-        }
-    }
-}
-
 /// A mixture and some rows along a few axes, to be drawn: a panel for each pair of axes with the rows and each
 /// component's 1σ and 2σ ellipse, and one for each axis with a histogram of the rows and the densities.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,11 +71,7 @@ impl PairPlot {
         let figure = self
             .figure()
             .ok_or_else(|| failed("components, rows and axes do not fit together".to_string()))?;
-        let drawn = match format {
-            PictureFormat::Svg => canvas::svg(&figure).map(String::into_bytes),
-            PictureFormat::Png => canvas::png(&figure),
-        };
-        drawn.map_err(failed)
+        canvas::file(&figure, format).map_err(failed)
     }
 
     /// What is drawn, or nothing if the parts do not fit together.
@@ -246,7 +220,7 @@ impl Panels<'_> {
             note: String::new(),
             colour: colour(index),
             mark: Some(Mark::Dot),
-            dashed: false,
+            sample: Sample::Solid,
         };
         let items: Vec<Item> = self.drawn().iter().enumerate().take(MOST_IN_LEGEND).map(item).collect();
         legend::draw_column(canvas, &items, x, y)?;
@@ -396,12 +370,5 @@ mod tests {
         for plot in wrong {
             assert!(matches!(plot.draw(PictureFormat::Svg), Err(ReportError::Drawing { .. })));
         }
-    }
-
-    #[test]
-    fn a_file_s_name_says_its_format() {
-        let of = |name: &str| PictureFormat::of(Path::new(name));
-        assert_eq!((of("a.svg"), of("b/c.PNG")), (Some(PictureFormat::Svg), Some(PictureFormat::Png)));
-        assert_eq!((of("a.pdf"), of("svg"), of("-")), (None, None, None));
     }
 }

@@ -1,0 +1,243 @@
+//! What there is to say about the structure of a model: its revisions, and the rows of the data that its file contains.
+
+use serde::Serialize;
+
+use super::console::decimal;
+use crate::learn::{Effort, Move, Reason, RevisionRecord, Structure};
+use crate::model::{Model, Recipe};
+use crate::words::count;
+
+/// The revisions of a model and the rows that its file contains, for people and for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct StructureResult {
+    /// How much work went into the start and into revisions, where that is known.
+    effort: Option<Effort>,
+    /// All revisions, the oldest first; none where there is no record of them.
+    revisions: Option<Vec<RevisionRecord>>,
+    /// Rows of the data that the model file contains.
+    kept_rows: u64,
+    #[serde(skip)]
+    pending: bool,
+    #[serde(skip)]
+    forgotten: bool,
+    /// Why there are no revisions, if there are none.
+    #[serde(skip)]
+    without: &'static str,
+}
+
+impl StructureResult {
+    pub fn of(model: &Model) -> Self {
+        let structure = model.structure.as_ref();
+        StructureResult {
+            effort: match model.algorithm {
+                Recipe::Online(_) => structure.map(|_| model.effort),
+                Recipe::Em(settings) => Some(settings.effort),
+                Recipe::Truth => None,
+            },
+            revisions: structure.map(|structure| structure.revisions().cloned().collect()),
+            kept_rows: model.rows_in_file(),
+            pending: model.pending.is_some(),
+            forgotten: structure.is_some_and(Structure::may_have_forgotten),
+            without: why_without(model),
+        }
+    }
+
+    /// How many revisions there were, and when the last was. Nothing where no revision could have been expected.
+    pub fn describe_revisions(&self) -> Option<String> {
+        let revisions = self.revisions.as_deref().unwrap_or_default();
+        let Some(last) = revisions.last() else {
+            return Some(self.without)
+                .filter(|why| !why.is_empty())
+                .map(|why| format!("no revisions: {why}"));
+        };
+        let changed = match (revisions.iter().filter(|revision| revision.kept).count(), revisions.len()) {
+            (0, 1) => "which did not change".to_string(),
+            (1, 1) => "which changed".to_string(),
+            (0, _) => "none of which changed".to_string(),
+            (changed, all) if changed == all => "all of which changed".to_string(),
+            (changed, _) => format!("{changed} of which changed"),
+        };
+        Some(format!(
+            "{}{}, {changed} the mixture; the last after {} ({})",
+            if self.forgotten { "the latest " } else { "" },
+            count(revisions.len() as u64, "revision"),
+            count(last.rows, "row"),
+            reason(last.reason)
+        ))
+    }
+
+    /// Whether the model file contains rows of the data.
+    pub fn has_rows(&self) -> bool {
+        self.kept_rows > 0
+    }
+
+    /// What the model file contains of the data, in words that follow "it".
+    pub fn describe_rows(&self) -> String {
+        let rows = count(self.kept_rows, "row");
+        match (self.has_rows(), self.pending) {
+            (false, _) => "contains no rows of the data".into(),
+            (_, true) => format!(
+                "contains all {rows} of the data, since the start needs more: a resumed run makes it anew \
+                 ('fit --no-rows' leaves them out, --init-rows starts from fewer)"
+            ),
+            (_, false) => {
+                format!("contains {rows} of the data, for later revisions ('fit --no-rows' leaves them out)")
+            }
+        }
+    }
+
+    /// The effort as the option is spelt, where it is known.
+    pub fn effort(&self) -> Option<&'static str> {
+        self.effort.map(|effort| match effort {
+            Effort::Fast => "fast",
+            Effort::Default => "default",
+            Effort::Thorough => "thorough",
+        })
+    }
+
+    /// A table of all revisions.
+    pub fn history(&self) -> String {
+        let revisions = self.revisions.as_deref().unwrap_or_default();
+        if revisions.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("{:>12}   {:<17}   {:<4}   {:>9}   moves\n", "rows", "reason", "kept", "gain");
+        for revision in revisions {
+            let moves = describe_moves(revision);
+            let gain = revision.validation_gain.map_or("–".into(), signed);
+            let kept = if revision.kept { "yes" } else { "no" };
+            text += &format!(
+                "{:>12}   {:<17}   {kept:<4}   {gain:>9}   {}\n",
+                revision.rows,
+                reason(revision.reason),
+                moves[0]
+            );
+            moves[1..].iter().for_each(|next| text += &format!("{:54}{next}\n", ""));
+        }
+        text + "gain: of the mean log-density of the validation rows; of all kept rows where these are few\n"
+    }
+}
+
+/// Why a model without revisions has none; empty where nobody would ask.
+fn why_without(model: &Model) -> &'static str {
+    let merged = model.lineage.as_ref().is_some_and(|lineage| lineage.merged.is_some());
+    let keeps_rows = model.kept.as_ref().is_some_and(|kept| kept.most() > 0);
+    match &model.structure {
+        _ if model.algorithm.online().is_none() => "",
+        None => "there is no record of any, since the model was written by a version that did not revise",
+        Some(_) if model.k() == 1 => "",
+        Some(_) if model.effort == Effort::Fast => "--effort fast makes the start alone",
+        Some(_) if model.keep_rows == Some(0) => "--keep-rows 0 turns them off",
+        Some(_) if model.pending.is_some() => "there are fewer rows than the start needs",
+        Some(_) if model.lineage.is_some() && !merged => "shards are revised when they are merged",
+        Some(_) if !keeps_rows => "the model was started without rows to revise on",
+        Some(_) => "none was due",
+    }
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Start => "start",
+        Reason::Doubling => "number of rows",
+        Reason::Novelty => "new kind of rows",
+        Reason::End => "end of the stream",
+        Reason::Merge => "merge of shards",
+    }
+}
+
+/// Each move in words, at least one line. Identifiers of moves that were not kept are given again later.
+fn describe_moves(revision: &RevisionRecord) -> Vec<String> {
+    if revision.moves.is_empty() {
+        return vec![if revision.kept { "components adjusted" } else { "–" }.to_string()];
+    }
+    let tried = if revision.kept { "" } else { "tried: " };
+    revision.moves.iter().map(|made| format!("{tried}{}", describe_move(made))).collect()
+}
+
+fn describe_move(made: &Move) -> String {
+    let split = made.split.map(|split| {
+        let [one, other] = split.into;
+        format!("split {} into {one} and {other}", split.component)
+    });
+    let joined = made.joined.map(|joined| {
+        let [one, other] = joined.components;
+        format!("joined {one} and {other} into {}", joined.into)
+    });
+    let gain = format!("gain {} per row", decimal(made.gain, 4));
+    let parts: Vec<String> = split.into_iter().chain(joined).chain([gain]).collect();
+    parts.join("; ")
+}
+
+fn signed(value: f64) -> String {
+    let sign = if value < 0.0 { "" } else { "+" };
+    format!("{sign}{}", decimal(value, 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learn::{JoinMove, SplitMove};
+
+    fn result(revisions: Vec<RevisionRecord>) -> StructureResult {
+        StructureResult {
+            effort: Some(Effort::Default),
+            revisions: Some(revisions),
+            kept_rows: 3,
+            pending: false,
+            forgotten: false,
+            without: "none was due",
+        }
+    }
+
+    fn record(rows: u64, reason: Reason, kept: bool, moves: Vec<Move>) -> RevisionRecord {
+        RevisionRecord { rows, reason, kept, validation_gain: Some(if kept { 0.25 } else { -0.001 }), moves }
+    }
+
+    fn swap(from: u32) -> Move {
+        Move {
+            split: Some(SplitMove { component: 3, into: [from, from + 1] }),
+            joined: Some(JoinMove { components: [1, 4], into: from + 2 }),
+            gain: 0.012,
+        }
+    }
+
+    #[test]
+    fn revisions_are_counted_in_words() {
+        let said = |kept: &[bool]| {
+            let records = kept.iter().map(|&kept| record(9000, Reason::Doubling, kept, vec![])).collect();
+            result(records).describe_revisions().unwrap()
+        };
+        assert_eq!(said(&[]), "no revisions: none was due");
+        let last = "the mixture; the last after 9000 rows (number of rows)";
+        assert_eq!(said(&[true]), format!("1 revision, which changed {last}"));
+        assert_eq!(said(&[false]), format!("1 revision, which did not change {last}"));
+        assert_eq!(said(&[false, false]), format!("2 revisions, none of which changed {last}"));
+        assert_eq!(said(&[true, true]), format!("2 revisions, all of which changed {last}"));
+        assert_eq!(said(&[true, false]), format!("2 revisions, 1 of which changed {last}"));
+        let forgotten = StructureResult { forgotten: true, ..result(vec![swap_record()]) };
+        assert!(forgotten.describe_revisions().unwrap().starts_with("the latest 1 revision, "));
+    }
+
+    fn swap_record() -> RevisionRecord {
+        record(48_250, Reason::Novelty, true, vec![swap(7), swap(10)])
+    }
+
+    #[test]
+    fn the_history_names_every_move() {
+        let history = result(vec![
+            swap_record(),
+            record(50_000, Reason::Doubling, false, vec![swap(13)]),
+            record(60_000, Reason::End, true, vec![]),
+        ])
+        .history();
+        let lines: Vec<&str> = history.lines().collect();
+        assert_eq!(lines.len(), 6, "{history}");
+        assert!(lines[1].contains("48250   new kind of rows    yes      +0.2500   split 3 into 7 and 8; "));
+        assert!(lines[1].ends_with("joined 1 and 4 into 9; gain 0.0120 per row"), "{history}");
+        let column = |line: &str, word: &str| line.find(word).map(|at| line[..at].chars().count());
+        assert_eq!(column(lines[1], "split"), column(lines[2], "split"), "{history}");
+        assert!(lines[3].contains("no       -0.0010   tried: split 3 into 13 and 14"), "{history}");
+        assert!(lines[4].ends_with("components adjusted"));
+        assert_eq!(result(vec![]).history(), "");
+    }
+}
