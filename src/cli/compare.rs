@@ -72,8 +72,8 @@ pub(super) struct Args {
     k: Ks,
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
-          help = format!("Learners, a list of {}; 'oem' and 'obmm' are two forms each", words()),
-          default_value = "start,oem,obmm,odmm,em")]
+          help = format!("Learners, a list of {}; 'oem' and 'obmm' stand for all their forms", words()),
+          default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,odmm,em")]
     algos: Vec<Algos>,
 
     /// Folds of the cross-validation
@@ -92,8 +92,8 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
-    /// Restarts of batch EM
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Independent starts of batch EM with moves; the best by likelihood is kept
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 
     /// Time each fit so many times and write down the median
@@ -321,6 +321,7 @@ fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
         folds: plan.folds,
         ks: plan.ks.clone(),
         settings: plan.settings,
+        moves: true,
     }
 }
 

@@ -121,9 +121,11 @@ impl Plan {
         for record in earlier {
             match record {
                 Record::Run(run) => {
+                    // Cells of early versions say nothing about the learners as they are now.
+                    same("starts", &moves(run.moves), &moves(true))?;
                     same("seed", &run.seed, &self.seed)?;
                     same("folds", &run.folds, &self.folds)?;
-                    same("restarts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+                    same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
                     same("shards", &run.settings.shards, &self.settings.shards)?;
                     same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
                 }
@@ -173,6 +175,10 @@ impl Plan {
 
 fn warmup(settings: &CellSettings) -> String {
     settings.warmup.map_or("of the start's rows".into(), |rows| format!("{rows} rows"))
+}
+
+fn moves(moves: bool) -> &'static str {
+    if moves { "with moves" } else { "without moves, as early versions made them" }
 }
 
 fn noise(data: &DataRecord) -> String {

@@ -124,6 +124,7 @@ mod tests {
             points,
             start_rows: None,
             level: None,
+            revisions: Vec::new(),
         })
     }
 

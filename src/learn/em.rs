@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::LearnError;
-use super::structure::{Effort, Em, ScaledRows, Shape, find_structure};
+use super::structure::{Effort, Em, ScaledRows, Shape, find_structure, kmeans_mixture};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::RowBlocks;
 
@@ -64,14 +64,40 @@ pub fn fit_em(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
+    let never = AtomicBool::new(false);
+    let limits = settings.effort.limits();
+    best_of_starts(rows, k, seed, settings, |rows, seed| {
+        find_structure(rows, k, seed, limits, settings.ridge, &never).mixture
+    })
+}
+
+/// Batch EM without splits and joins of components: each start is one run of k-means in all columns, and no prior takes
+/// part. `settings.effort` means nothing here.
+pub fn fit_em_from_kmeans(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    best_of_starts(rows, k, seed, settings, |rows, seed| {
+        kmeans_mixture(&rows.blocks, k, seed, settings.ridge)
+    })
+}
+
+/// EM from each start, which follows from the scaled rows and a seed. The best by likelihood is kept.
+fn best_of_starts(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+    start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
+) -> Result<EmFit, LearnError> {
     let scaled = ScaledRows::new(rows, k)?;
     let never = AtomicBool::new(false);
     let em = settings.em();
     let from_start = |restart: usize| {
-        let seed = seed.wrapping_add(restart as u64);
-        let limits = settings.effort.limits();
-        let found = find_structure(&scaled, k, seed, limits, settings.ridge, &never);
-        em.run(&scaled.blocks, &found.mixture, f64::NEG_INFINITY, &never)
+        let start = start(&scaled, seed.wrapping_add(restart as u64));
+        em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
     };
     // Of equals the earlier start is kept.
     let fits = (0..settings.restarts.max(1)).map(from_start);

@@ -264,8 +264,8 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
 
 /// Who took part, and what it is.
 pub(super) fn learners(summary: &Summary) -> Vec<(&'static str, String)> {
-    let settings = summary.runs.last().map(|run| run.settings).unwrap_or_default();
-    summary.contenders.iter().map(|contender| (contender.name(), contender.describe(&settings))).collect()
+    let run = summary.runs.last();
+    summary.contenders.iter().map(|contender| (contender.name(), contender.describe(run))).collect()
 }
 
 /// What is special about single data sets, a sentence each.

@@ -47,6 +47,7 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
             points: vec![(10, -9.0), (3000, -2.0), (9000, -1.5), (10_000, -1.0)],
             start_rows,
             level: None,
+            revisions: Vec::new(),
         }));
         let folder = tempfile::tempdir().unwrap();
         write_report(&records, &OPTIONS, folder.path()).unwrap();
@@ -148,6 +149,7 @@ fn figure1_curves() -> Vec<CurveRecord> {
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: None,
             level: Some(("true model".into(), level)),
+            revisions: Vec::new(),
         }
     };
     (0..9).map(curve).collect()
