@@ -244,7 +244,7 @@ impl<'a> Trial<'a> {
             mixture: passed.mixture,
             tuned,
             validation,
-            prequential: revising.prequential(algorithm, train, self.half())?.map(bounded),
+            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
             health: passed.health,
@@ -275,10 +275,9 @@ impl<'a> Trial<'a> {
         best.expect("every learner has at least one candidate")
     }
 
-    /// Passes with revisions. The rows that they hold back are the same for all K.
+    /// Passes with revisions.
     fn revising(&self) -> Revising {
-        let seed = self.plan.seed_of(self.set, &format!("pass {}", self.fold));
-        Revising { k: self.k, seed }
+        Revising { k: self.k, seed: self.seed }
     }
 
     /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
@@ -322,7 +321,7 @@ fn begin(algorithm: &Algorithm, start: &Start) -> Result<Box<dyn OnlineLearner>,
 }
 
 /// Learns `rows`, and gives the score that they got beforehand.
-fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
+pub(super) fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
     let mut score = Prequential::default();
     let values = rows.as_slice().expect("rows are a stretch of a matrix in standard layout");
     learner.observe_block(values, &mut score);

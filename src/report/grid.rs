@@ -60,9 +60,15 @@ impl Cell {
 const AGAINST_MEAN: &str = "†";
 
 /// Decimals of the scores in the main table: those of the paper's tables, and more of a single set, whose learners may be
-/// close.
+/// close, as far as they fit the width of a terminal.
 fn score_decimals(summary: &Summary) -> usize {
-    if summary.sets.len() == 1 { 4 } else { 2 }
+    let [set] = summary.sets.as_slice() else { return 2 };
+    let scores = set.entries.iter().filter_map(|entry| entry.score.as_ref());
+    match scores.map(|score| score.mean.abs()).fold(0.0, f64::max) {
+        most if most < 10.0 => 4,
+        most if most < 100.0 => 3,
+        _ => 2,
+    }
 }
 
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
