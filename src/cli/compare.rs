@@ -72,7 +72,7 @@ pub(super) struct Args {
     k: Ks,
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
-          help = format!("Learners, a list of {}; 'oem' and 'obmm' stand for all their forms", words()),
+          help = format!("Learners, a list of {}; 'oem' and 'obmm' stand for all their forms. The 'revised' ones revise their structure as 'fit' does, the other online learners learn each row once from the start", words()),
           default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,odmm,em")]
     algos: Vec<Algos>,
 
@@ -92,7 +92,7 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
-    /// Independent starts of batch EM with moves; the best by likelihood is kept
+    /// Independent starts of batch EM with moves (splits and joins of components); the best by likelihood is kept
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 

@@ -63,7 +63,7 @@ impl Plan {
             return refuse("a comparison needs data, learners and numbers of components from 1".into());
         }
         if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 {
-            return refuse("restarts, shards and repeats must be at least 1".into());
+            return refuse("starts of EM, shards and repeats must be at least 1".into());
         }
         let mut names = HashSet::new();
         for set in &self.sets {
@@ -263,6 +263,24 @@ pub(super) mod tests {
         assert!(refused(&|plan| plan.ks = vec![30]).contains("too few rows for K = 30"));
         assert!(refused(&|plan| plan.sets.push(plan.sets[0].clone())).contains("two data sets"));
         assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
+    }
+
+    /// Their starts and batch EM were others, and the record of their run does not know the settings of today.
+    #[test]
+    fn records_of_early_versions_are_not_added_to() {
+        let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
+            "folds":3,"ks":[2]}"#;
+        let early: Record = serde_json::from_str(early).unwrap();
+        let refused = plan_of(60, 3).check_against(std::slice::from_ref(&early)).unwrap_err().to_string();
+        assert!(refused.contains("starts without moves, as early versions made them"), "{refused}");
+        let Record::Run(run) = early else { panic!("a run") };
+        let description = Contender::Em.describe(Some(&run));
+        assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
+        let now = Contender::Em.describe(None);
+        assert!(
+            now.starts_with("batch EM with moves (splits and joins of components), from 1 start,"),
+            "{now}"
+        );
     }
 
     #[test]

@@ -132,3 +132,24 @@ pub fn expectation_maximisation(
         converged: best.converged,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    #[test]
+    fn the_best_of_several_kmeans_starts_is_kept_and_moves_are_not_below_it() {
+        let group = |i: usize| [0.0, 3.0, 4.5, 30.0, 33.0, 60.0][i % 6];
+        let wave = |i: usize, j: usize| ((i * (31 + 16 * j)) as f64 * 0.37).sin();
+        let rows = Array2::from_shape_fn((600, 2), |(i, j)| group(i) * (1 - j) as f64 + wave(i, j));
+        let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };
+        let of = |restarts, seed| fit_em_from_kmeans(rows.view(), 6, seed, &settings(restarts)).unwrap();
+        let each: Vec<f64> = (3..8).map(|seed| of(1, seed).mean_log_likelihood).collect();
+        let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(of(5, 3).mean_log_likelihood, best);
+        assert!(each.iter().any(|&level| level < best - 1e-3), "{each:?}");
+        let moved = fit_em(rows.view(), 6, 3, &settings(1)).unwrap().mean_log_likelihood;
+        assert!(moved > best - 1e-3, "{moved} against {best}");
+    }
+}
