@@ -72,7 +72,8 @@ pub(super) struct Args {
     k: Ks,
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
-          help = format!("Learners, a list of {}; 'oem' and 'obmm' stand for all their forms. The 'revised' ones revise their structure as 'fit' does, the other online learners learn each row once from the start", words()),
+          help = format!("Learners, a list of {}", words()),
+          long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' stand for all their forms. Those called 'revised' revise their structure as 'fit' does; the other online learners learn each row once from the start. 'em' is batch EM with moves (splits and joins of components), 'em_plain' without them.", words()),
           default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,odmm,em")]
     algos: Vec<Algos>,
 
@@ -80,7 +81,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
     folds: u16,
 
-    /// Seed of splits and starts: the same seed gives the same scores, whatever the number of threads
+    /// Seed of splits and starts; equal seeds give equal scores
+    ///
+    /// The number of threads does not matter.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
