@@ -174,9 +174,9 @@ pub struct CurveRecord {
     /// point. `None` in records of early versions, whose points begin before the start was complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<u64>,
-    /// The level to reach: that of the true model or of batch EM, with its name.
-    pub level: Option<(String, f64)>,
-    /// Rows seen at each revision that changed something, of a learner that revises.
+    /// Rows seen at each revision of the structure that changed the mixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<u64>,
+    /// The level to reach: that of the true model or of batch EM, with its name.
+    pub level: Option<(String, f64)>,
 }

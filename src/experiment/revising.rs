@@ -30,7 +30,7 @@ pub(super) struct Passed {
 pub(super) struct Course {
     /// Rows seen, and the running estimate then. The last is the finished mixture.
     pub estimates: Vec<(usize, GaussianMixture)>,
-    /// Rows seen at each revision that changed something.
+    /// Rows seen at each revision that changed the mixture.
     pub revisions: Vec<u64>,
 }
 
@@ -137,7 +137,7 @@ impl Revising {
     }
 }
 
-/// Rows seen at each revision of the first K that changed something.
+/// Rows seen at each revision of the first K that changed the mixture.
 pub(super) fn changing_revisions(state: &FitState) -> Vec<u64> {
     let structure = state.candidates.first().and_then(|candidate| candidate.structure.as_ref());
     let revisions = structure.into_iter().flat_map(|structure| structure.revisions());

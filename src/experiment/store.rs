@@ -123,8 +123,8 @@ mod tests {
             k,
             points,
             start_rows: None,
-            level: None,
             revisions: Vec::new(),
+            level: None,
         })
     }
 

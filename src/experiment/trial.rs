@@ -63,7 +63,7 @@ type Tunable = fn(f64, &CellSettings) -> Algorithm;
 pub(super) struct Curve {
     /// Rows seen, and mean test score then.
     pub points: Vec<(u64, f64)>,
-    /// Rows seen at each revision that changed something.
+    /// Rows seen at each revision that changed the mixture.
     pub revisions: Vec<u64>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The mean test score of `contender` after each of some numbers of rows, the last of which is that of all training
-    /// rows. Also the numbers of rows at which revisions changed something.
+    /// rows. Also the numbers of rows at which a revision changed the mixture.
     pub fn curve(
         &mut self,
         contender: Contender,

@@ -46,8 +46,8 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
             k: 2,
             points: vec![(10, -9.0), (3000, -2.0), (9000, -1.5), (10_000, -1.0)],
             start_rows,
-            level: None,
             revisions: Vec::new(),
+            level: None,
         }));
         let folder = tempfile::tempdir().unwrap();
         write_report(&records, &OPTIONS, folder.path()).unwrap();
@@ -148,8 +148,8 @@ fn figure1_curves() -> Vec<CurveRecord> {
             k: 2 + set % 5,
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: None,
-            level: Some(("true model".into(), level)),
             revisions: Vec::new(),
+            level: Some(("true model".into(), level)),
         }
     };
     (0..9).map(curve).collect()
