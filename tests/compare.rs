@@ -71,7 +71,7 @@ fn every_learner_is_scored_with_every_k_on_every_fold() {
         assert!(cell.validation.is_some() && cell.learn_seconds > 0.0);
         assert_eq!(cell.tuned.is_some(), {
             use Contender::*;
-            matches!(cell.contender, Oem | OemPrinted | ObmmDiscounted)
+            matches!(cell.contender, Oem | OemRevised)
         });
     }
     let mean = |contender, k| {
@@ -82,7 +82,9 @@ fn every_learner_is_scored_with_every_k_on_every_fold() {
         mean(Contender::Obmm, 2) > mean(Contender::Obmm, 1),
         "three clusters want more than one component"
     );
-    assert!((mean(Contender::Obmm, 2) - mean(Contender::Em, 2)).abs() < 0.1);
+    for contender in [Contender::Obmm, Contender::ObmmRevised, Contender::OemRevised] {
+        assert!((mean(contender, 2) - mean(Contender::Em, 2)).abs() < 0.1, "{contender:?}");
+    }
     let records = read_records(&workplace.path("out")).unwrap();
     let curves: Vec<_> = records.iter().filter(|record| matches!(record, Record::Curve(_))).collect();
     assert_eq!(curves.len(), 5, "one for each online learner with a curve");
@@ -172,7 +174,9 @@ fn more_learners_and_more_k_are_added_to_what_is_there() {
     let workplace = workplace();
     let some = "compare --data clusters.csv --folds 3 --em-restarts 2 --out out";
     workplace.run(&format!("{some} --k 1 --algos em,obmm_exact")).success();
-    let result = workplace.json(&format!("{some} --k 1..2 --algos start,em,obmm,oem,odmm"));
+    let result = workplace.json(&format!(
+        "{some} --k 1..2 --algos start,em,odmm,oem_counted,oem_revised,obmm_revised,obmm_exact"
+    ));
     assert_eq!(result["cells_run"].as_u64(), Some(42 - 6));
     workplace.run(&format!("compare {QUICK} --out straight")).success();
     let cells = |folder: &str| {
@@ -190,7 +194,7 @@ fn records_of_other_settings_or_other_data_are_refused() {
     let before = workplace.read("out/records.jsonl");
     workplace.refuses(&format!("{few} --seed 2"), 1, &["seed 1, not 2", "--out"]);
     workplace.refuses(&few.replace("--folds 3", "--folds 4"), 1, &["folds 3, not 4"]);
-    workplace.refuses(&few.replace("--em-restarts 2", "--em-restarts 3"), 1, &["restarts of EM 2, not 3"]);
+    workplace.refuses(&few.replace("--em-restarts 2", "--em-restarts 3"), 1, &["starts of EM 2, not 3"]);
     workplace.refuses(&format!("{few} --drop c"), 1, &["columns of 'clusters' a,b,c, not a,b"]);
     workplace.refuses(&format!("{few} --limit 299"), 1, &["rows of 'clusters' 300, not 299"]);
     let changed = workplace.read("clusters.csv").replacen("\n0", "\n1", 1).replacen("\n-0", "\n-1", 1);

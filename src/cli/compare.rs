@@ -72,15 +72,18 @@ pub(super) struct Args {
     k: Ks,
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
-          help = format!("Learners, a list of {}; 'oem' and 'obmm' are two forms each", words()),
-          default_value = "start,oem,obmm,odmm,em")]
+          help = format!("Learners, a list of {}", words()),
+          long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' stand for all their forms. Those called 'revised' revise their structure as 'fit' does; the other online learners learn each row once from the start. 'em' is batch EM with moves (splits and joins of components), 'em_plain' without them.", words()),
+          default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,odmm,em")]
     algos: Vec<Algos>,
 
     /// Folds of the cross-validation
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
     folds: u16,
 
-    /// Seed of splits and starts: the same seed gives the same scores, whatever the number of threads
+    /// Seed of splits and starts; equal seeds give equal scores
+    ///
+    /// The number of threads does not matter.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
@@ -92,8 +95,8 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
-    /// Restarts of batch EM
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Independent starts of batch EM with moves (splits and joins of components); the best by likelihood is kept
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 
     /// Time each fit so many times and write down the median
@@ -321,6 +324,7 @@ fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
         folds: plan.folds,
         ks: plan.ks.clone(),
         settings: plan.settings,
+        moves: true,
     }
 }
 

@@ -82,7 +82,7 @@ fn panel(curve: &CurveRecord) -> Option<Panel> {
 }
 
 fn describe(panels: &[Panel], args: &Args) -> String {
-    let mut text = String::from("set                      oBMM        truth        gap\n");
+    let mut text = String::from("set              oBMM revised        truth        gap\n");
     for p in panels {
         text += &format!(
             "{:<20} {:>10.4} {:>12.4} {:>10.4}\n",

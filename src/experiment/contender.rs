@@ -3,13 +3,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::record::CellSettings;
+use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::words::count;
 
-/// The exponents that online EM may choose from, by the validation rows.
-pub const ALPHAS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+/// The exponents that online EM may choose from, by the validation rows. Of equals the first is chosen, so the default
+/// comes first.
+pub const ALPHAS: [f64; 6] = [0.8, 0.5, 0.6, 0.7, 0.9, 1.0];
 /// The discounts that oBMM may choose from, by the validation rows.
 pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
+
+/// k-means starts of batch EM without moves.
+pub const PLAIN_STARTS: usize = 10;
 
 /// What there is to know of a contender.
 pub struct Profile {
@@ -19,7 +24,8 @@ pub struct Profile {
     pub word: &'static str,
     /// The word for it and its like, which take part together unless told otherwise.
     pub family: &'static str,
-    /// What it is, in a few words; `{restarts}` and `{shards}` stand for what the settings say.
+    /// What it is, in a few words; `{starts}`, `{plain_starts}`, `{moves}` and `{shards}` stand for what the
+    /// run says.
     pub description: &'static str,
     /// How it comes to its mixture.
     pub way: Way,
@@ -30,13 +36,19 @@ pub enum Way {
     /// It is the start itself.
     Start,
     /// Batch EM over all training rows.
-    Batch,
-    /// One pass from the start.
+    Batch {
+        /// Whether it splits and joins components on the way, or is the best of [`PLAIN_STARTS`] k-means starts.
+        moves: bool,
+    },
+    /// One pass.
     Online {
         /// Values of its parameter to choose from by the validation rows; none where it has no parameter.
         tuned: &'static [f64],
         /// The learner with such a value. Where it has no parameter, the value means nothing.
         algorithm: fn(f64, &CellSettings) -> Algorithm,
+        /// Whether its structure is revised while rows come in, as [`fit`](crate::learn::fit) does. Otherwise it learns
+        /// each row once from the start.
+        revises: bool,
     },
 }
 
@@ -70,17 +82,32 @@ impl Contender {
     }
 
     /// What it is, in a few words.
-    pub fn describe(self, settings: &CellSettings) -> String {
-        let restarts = settings.em_restarts.to_string();
+    pub fn describe(self, run: Option<&RunRecord>) -> String {
+        let settings = run.map(|run| run.settings).unwrap_or_default();
+        let moves = match run.is_none_or(|run| run.moves) {
+            true => "with moves (splits and joins of components)",
+            false => "without moves",
+        };
+        let starts = match settings.em_restarts {
+            1 => "from 1 start".to_string(),
+            several => format!("the best of {}", count(several as u64, "start")),
+        };
         self.profile()
             .description
-            .replace("{restarts}", &restarts)
+            .replace("{moves}", moves)
+            .replace("{starts}", &starts)
+            .replace("{plain_starts}", &PLAIN_STARTS.to_string())
             .replace("{shards}", &settings.shards.to_string())
     }
 
     /// Whether it learns in one pass over a stream.
     pub fn is_online(self) -> bool {
         matches!(self.profile().way, Way::Online { .. })
+    }
+
+    /// Whether it may read the rows many times.
+    pub fn is_batch(self) -> bool {
+        matches!(self.profile().way, Way::Batch { .. })
     }
 }
 
@@ -90,7 +117,7 @@ contenders! {
         name: "start",
         word: "start",
         family: "start",
-        description: "the fit of the first, buffered rows, from which every online learner begins; what the pass itself adds is the difference to this",
+        description: "the fit of the first, buffered rows, from which every online learner that does not revise begins; what the pass itself adds is the difference to this",
         way: Way::Start,
     },
     /// Online EM as printed: its step begins at the first row.
@@ -102,6 +129,7 @@ contenders! {
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
+            revises: false,
         },
     },
     /// Online EM whose step counts the rows of the start.
@@ -113,6 +141,19 @@ contenders! {
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
+            revises: false,
+        },
+    },
+    /// Online EM with revisions.
+    OemRevised: Profile {
+        name: "oEM revised",
+        word: "oem_revised",
+        family: "oem",
+        description: "oEM whose structure is revised while rows come in and at the end, as 'fit' does it",
+        way: Way::Online {
+            tuned: &ALPHAS,
+            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
+            revises: true,
         },
     },
     /// oBMM, exact Bayes (β = 0).
@@ -124,6 +165,7 @@ contenders! {
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            revises: false,
         },
     },
     /// oBMM with β chosen on the validation rows.
@@ -135,6 +177,19 @@ contenders! {
         way: Way::Online {
             tuned: &BETAS,
             algorithm: |discount, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount }),
+            revises: false,
+        },
+    },
+    /// oBMM with revisions.
+    ObmmRevised: Profile {
+        name: "oBMM revised",
+        word: "obmm_revised",
+        family: "obmm",
+        description: "oBMM whose structure is revised while rows come in and at the end, as 'fit' does it",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            revises: true,
         },
     },
     /// oBMM by the paper's printed equations.
@@ -146,6 +201,7 @@ contenders! {
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Paper, discount: 0.0 }),
+            revises: false,
         },
     },
     /// Shards learned apart and merged.
@@ -161,14 +217,23 @@ contenders! {
                 shards: settings.shards,
                 warmup: settings.warmup,
             }),
+            revises: false,
         },
     },
-    /// Batch EM with restarts.
+    /// Batch EM from k-means alone.
+    EmPlain: Profile {
+        name: "EM plain",
+        word: "em_plain",
+        family: "em_plain",
+        description: "batch EM without moves, the best of {plain_starts} k-means starts: what most programs do",
+        way: Way::Batch { moves: false },
+    },
+    /// Batch EM with moves.
     Em: Profile {
         name: "EM",
         word: "em",
         family: "em",
-        description: "batch EM, the best of {restarts} restarts, which may read the data many times: the level to reach, though not always the best on new rows",
-        way: Way::Batch,
+        description: "batch EM {moves}, {starts}, which may read the data many times: the level to reach, though not always the best on new rows",
+        way: Way::Batch { moves: true },
     },
 }

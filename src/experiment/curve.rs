@@ -4,7 +4,7 @@ use super::contender::Contender;
 use super::plan::{Plan, cells};
 use super::record::{CellRecord, CurveRecord, Record};
 use super::select::{SelectRule, choose_ks};
-use super::trial::Trial;
+use super::trial::{Curve, Trial};
 use crate::learn::LearnError;
 
 /// The fold whose test rows are scored.
@@ -65,11 +65,11 @@ pub(super) fn draw(
     let start_rows = trial.start_rows();
     let row_counts = spaced(start_rows, trial.train_rows());
     for &(contender, tuned) in &job.learners {
-        let points = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
+        let curve = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
+        let Curve { points, revisions } = curve;
         let (data, level) = (set.record.data.clone(), job.level.clone());
         let start_rows = Some(start_rows as u64);
-        if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, revisions: Vec::new(), level })
-        {
+        if !emit(CurveRecord { data, contender, k: job.k, points, start_rows, level, revisions }) {
             break;
         }
     }

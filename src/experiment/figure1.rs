@@ -1,8 +1,11 @@
 //! The paper's Figure 1: what one pass of oBMM has learned after so many rows, on synthetic sets whose truth is known.
 
+use std::sync::atomic::AtomicBool;
+
 use super::contender::Contender;
 use super::curve::spaced;
 use super::record::CurveRecord;
+use super::revising::changing_revisions;
 use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
 use crate::learn::{FitSettings, LearnError, OnlineFit};
@@ -42,15 +45,9 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     }
     let level = Some(("true model".to_string(), synth.truth().score(test.view())));
     let data = format!("set {set}: d = {dim}");
-    Ok(CurveRecord {
-        data,
-        contender: Contender::Obmm,
-        k,
-        points,
-        start_rows: None,
-        revisions: Vec::new(),
-        level,
-    })
+    let revisions = changing_revisions(&fit.finish(&AtomicBool::new(false))?);
+    let contender = Contender::ObmmRevised;
+    Ok(CurveRecord { data, contender, k, points, start_rows: None, level, revisions })
 }
 
 /// The next `count` rows, all at once.

@@ -10,13 +10,14 @@ mod error;
 mod figure1;
 mod plan;
 mod record;
+mod revising;
 mod run;
 mod select;
 mod split;
 mod store;
 mod trial;
 
-pub use contender::{ALPHAS, BETAS, Contender, Profile, Way};
+pub use contender::{ALPHAS, BETAS, Contender, PLAIN_STARTS, Profile, Way};
 pub use error::ExperimentError;
 pub use figure1::{Figure1Error, figure1_curve};
 pub use plan::{Cell, Plan, PlannedSet};

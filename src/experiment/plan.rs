@@ -63,7 +63,7 @@ impl Plan {
             return refuse("a comparison needs data, learners and numbers of components from 1".into());
         }
         if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 {
-            return refuse("restarts, shards and repeats must be at least 1".into());
+            return refuse("starts of EM, shards and repeats must be at least 1".into());
         }
         let mut names = HashSet::new();
         for set in &self.sets {
@@ -121,9 +121,11 @@ impl Plan {
         for record in earlier {
             match record {
                 Record::Run(run) => {
+                    // Cells of early versions say nothing about the learners as they are now.
+                    same("starts", &moves(run.moves), &moves(true))?;
                     same("seed", &run.seed, &self.seed)?;
                     same("folds", &run.folds, &self.folds)?;
-                    same("restarts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+                    same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
                     same("shards", &run.settings.shards, &self.settings.shards)?;
                     same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
                 }
@@ -173,6 +175,10 @@ impl Plan {
 
 fn warmup(settings: &CellSettings) -> String {
     settings.warmup.map_or("of the start's rows".into(), |rows| format!("{rows} rows"))
+}
+
+fn moves(moves: bool) -> &'static str {
+    if moves { "with moves" } else { "without moves, as early versions made them" }
 }
 
 fn noise(data: &DataRecord) -> String {
@@ -257,6 +263,24 @@ pub(super) mod tests {
         assert!(refused(&|plan| plan.ks = vec![30]).contains("too few rows for K = 30"));
         assert!(refused(&|plan| plan.sets.push(plan.sets[0].clone())).contains("two data sets"));
         assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
+    }
+
+    /// Their starts and batch EM were others, and the record of their run does not know the settings of today.
+    #[test]
+    fn records_of_early_versions_are_not_added_to() {
+        let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
+            "folds":3,"ks":[2]}"#;
+        let early: Record = serde_json::from_str(early).unwrap();
+        let refused = plan_of(60, 3).check_against(std::slice::from_ref(&early)).unwrap_err().to_string();
+        assert!(refused.contains("starts without moves, as early versions made them"), "{refused}");
+        let Record::Run(run) = early else { panic!("a run") };
+        let description = Contender::Em.describe(Some(&run));
+        assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
+        let now = Contender::Em.describe(None);
+        assert!(
+            now.starts_with("batch EM with moves (splits and joins of components), from 1 start,"),
+            "{now}"
+        );
     }
 
     #[test]

@@ -40,15 +40,24 @@ pub struct RunRecord {
     /// The numbers of components compared.
     pub ks: Vec<usize>,
     /// What else the cells depend on.
-    #[serde(default)]
+    #[serde(default = "early_settings")]
     pub settings: CellSettings,
+    /// Whether the start and batch EM split and join components. They do not in records of early versions, whose cells
+    /// cannot be compared with others.
+    #[serde(default)]
+    pub moves: bool,
+}
+
+/// Those of versions that did not write them down.
+fn early_settings() -> CellSettings {
+    CellSettings { em_restarts: 10, ..CellSettings::default() }
 }
 
 /// Settings of the learners that every cell of a folder has to share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CellSettings {
-    /// Restarts of batch EM.
+    /// Independent starts of batch EM with moves.
     pub em_restarts: usize,
     /// Shards of oDMM.
     pub shards: usize,
@@ -58,7 +67,7 @@ pub struct CellSettings {
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 10, shards: 5, warmup: None }
+        CellSettings { em_restarts: 1, shards: 5, warmup: None }
     }
 }
 

@@ -4,18 +4,19 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
-use super::contender::{Contender, Way};
+use super::contender::{Contender, PLAIN_STARTS, Way};
 use super::plan::{Plan, PlannedSet};
 use super::record::{CellRecord, CellSettings};
+use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
     Algorithm, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start, default_init_rows, fit_em,
-    fit_start,
+    fit_em_from_kmeans, fit_start,
 };
 use crate::stats::median;
 
-/// Restarts of the batch EM that is scored on the validation rows, where the final one does not do with fewer: it
+/// Starts of the batch EM that is scored on the validation rows, where the final one does not do with fewer: it
 /// serves to choose K only.
 pub const VALIDATION_RESTARTS: usize = 3;
 
@@ -54,6 +55,18 @@ struct Learned {
     health: Health,
 }
 
+/// A learner with some value of its parameter.
+type Tunable = fn(f64, &CellSettings) -> Algorithm;
+
+/// A learning curve.
+#[derive(Debug, Default)]
+pub(super) struct Curve {
+    /// Rows seen, and mean test score then.
+    pub points: Vec<(u64, f64)>,
+    /// Rows seen at each revision that changed the mixture.
+    pub revisions: Vec<u64>,
+}
+
 impl<'a> Trial<'a> {
     pub fn new(plan: &'a Plan, set: &'a PlannedSet, fold: usize, k: usize) -> Self {
         let split = Split::new(plan, set, fold);
@@ -65,9 +78,10 @@ impl<'a> Trial<'a> {
     /// Learns, scores, and writes down.
     pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
         let learned = match contender.profile().way {
-            Way::Batch => self.learn_em()?,
+            Way::Batch { moves } => self.learn_em(moves)?,
             Way::Start => self.learn_start()?,
-            Way::Online { tuned, algorithm } => self.learn_online(tuned, algorithm)?,
+            Way::Online { tuned, algorithm, revises: false } => self.learn_online(tuned, algorithm)?,
+            Way::Online { tuned, algorithm, revises: true } => self.learn_revised(tuned, algorithm)?,
         };
         Ok(CellRecord {
             data: self.set.record.data.clone(),
@@ -98,25 +112,44 @@ impl<'a> Trial<'a> {
         marginals.iter().all(|marginal| marginal.is_sound(axes.names().len())).then_some(marginals)
     }
 
-    /// The mean test score of `contender` after each of some numbers of rows.
+    /// The mean test score of `contender` after each of some numbers of rows, the last of which is that of all training
+    /// rows. Also the numbers of rows at which a revision changed the mixture.
     pub fn curve(
         &mut self,
         contender: Contender,
         tuned: Option<f64>,
         row_counts: &[usize],
-    ) -> Result<Vec<(u64, f64)>, LearnError> {
-        let Way::Online { algorithm, .. } = contender.profile().way else { return Ok(Vec::new()) };
-        self.make_starts()?;
+    ) -> Result<Curve, LearnError> {
+        let Way::Online { algorithm, revises, .. } = contender.profile().way else {
+            return Ok(Curve::default());
+        };
         let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
-        let mut learner = begin(&algorithm, &self.starts().all)?;
-        let mut points = Vec::with_capacity(row_counts.len());
+        let Course { estimates, revisions } = if revises {
+            self.revising().course(algorithm, self.split.train.view(), row_counts)?
+        } else {
+            self.make_starts()?;
+            Course { estimates: self.estimates(&algorithm, row_counts)?, revisions: Vec::new() }
+        };
+        let score = |(rows, mixture): &(usize, GaussianMixture)| {
+            (*rows as u64, mean_score(mixture, self.split.test.view()))
+        };
+        Ok(Curve { points: estimates.iter().map(score).collect(), revisions })
+    }
+
+    /// What a learner without revisions knows after each of some numbers of rows.
+    fn estimates(
+        &self,
+        algorithm: &Algorithm,
+        row_counts: &[usize],
+    ) -> Result<Vec<(usize, GaussianMixture)>, LearnError> {
+        let mut learner = begin(algorithm, &self.starts().all)?;
         let mut before = 0;
-        for &rows in row_counts {
+        let mut estimate = |&rows: &usize| {
             observe(learner.as_mut(), self.split.train.slice(s![before..rows, ..]));
             before = rows;
-            points.push((rows as u64, mean_score(&learner.estimate(), self.split.test.view())));
-        }
-        Ok(points)
+            (rows, learner.estimate())
+        };
+        Ok(row_counts.iter().map(&mut estimate).collect())
     }
 
     /// Training rows.
@@ -129,13 +162,15 @@ impl<'a> Trial<'a> {
         default_init_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
-    fn learn_em(&self) -> Result<Learned, LearnError> {
-        let restarts = self.plan.settings.em_restarts;
-        let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };
-        let quick = settings(restarts.min(VALIDATION_RESTARTS));
-        let first = fit_em(self.split.fitting(), self.k, self.seed, &quick)?;
-        let fit = || fit_em(self.split.train.view(), self.k, self.seed, &settings(restarts));
-        let (fit, learn_seconds) = timed(self.plan.repeat, fit)?;
+    fn learn_em(&self, moves: bool) -> Result<Learned, LearnError> {
+        let starts = if moves { self.plan.settings.em_restarts } else { PLAIN_STARTS };
+        let learn = |rows: ArrayView2<f64>, restarts: usize| {
+            let settings = EmSettings { restarts, ..EmSettings::default() };
+            let fit = if moves { fit_em } else { fit_em_from_kmeans };
+            fit(rows, self.k, self.seed, &settings)
+        };
+        let first = learn(self.split.fitting(), starts.min(VALIDATION_RESTARTS))?;
+        let (fit, learn_seconds) = timed(self.plan.repeat, || learn(self.split.train.view(), starts))?;
         Ok(Learned {
             mixture: fit.mixture,
             tuned: None,
@@ -162,29 +197,17 @@ impl<'a> Trial<'a> {
     }
 
     /// With each of the values to choose from, or with none where there is nothing to choose.
-    fn learn_online(
-        &mut self,
-        values: &[f64],
-        algorithm: fn(f64, &CellSettings) -> Algorithm,
-    ) -> Result<Learned, LearnError> {
+    fn learn_online(&mut self, values: &[f64], algorithm: Tunable) -> Result<Learned, LearnError> {
         self.make_starts()?;
         let starts = self.starts();
-        let algorithm = |tuned: Option<f64>| algorithm(tuned.unwrap_or_default(), &self.plan.settings);
-        let mut candidates: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
-        if candidates.is_empty() {
-            candidates.push(None);
-        }
-        let mut best: Option<(Option<f64>, f64)> = None;
-        for tuned in candidates {
-            let mut learner = begin(&algorithm(tuned), &starts.fitting)?;
+        let candidates = self.candidates(values, algorithm);
+        let mut mixtures = Vec::with_capacity(candidates.len());
+        for (_, algorithm) in &candidates {
+            let mut learner = begin(algorithm, &starts.fitting)?;
             observe(learner.as_mut(), self.split.fitting());
-            let score = mean_score(&learner.estimate(), self.split.validation());
-            if best.is_none_or(|(_, top)| score > top) {
-                best = Some((tuned, score));
-            }
+            mixtures.push(learner.estimate());
         }
-        let (tuned, validation) = best.expect("every learner has at least one candidate");
-        let algorithm = algorithm(tuned);
+        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
         let learn = || {
             let mut learner = begin(&algorithm, &starts.all)?;
             observe(learner.as_mut(), self.split.train.view());
@@ -200,6 +223,61 @@ impl<'a> Trial<'a> {
             learn_seconds: starts.seconds + seconds,
             health,
         })
+    }
+
+    /// The same with revisions. Each pass makes its own start.
+    fn learn_revised(&self, values: &[f64], algorithm: Tunable) -> Result<Learned, LearnError> {
+        let revising = self.revising();
+        let train = self.split.train.view();
+        let candidates = self.candidates(values, algorithm);
+        let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
+        let mixtures = revising.learn_with_each(&algorithms, self.split.fitting())?;
+        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
+        let mut start_seconds = Vec::with_capacity(self.plan.repeat);
+        let learn = || {
+            let passed = revising.learn(algorithm, train)?;
+            start_seconds.push(passed.start_seconds);
+            Ok(passed)
+        };
+        let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
+        Ok(Learned {
+            mixture: passed.mixture,
+            tuned,
+            validation,
+            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
+            start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
+            learn_seconds,
+            health: passed.health,
+        })
+    }
+
+    /// A learner for each value of its parameter, or one where it has none.
+    fn candidates(&self, values: &[f64], algorithm: Tunable) -> Vec<(Option<f64>, Algorithm)> {
+        let with = |tuned: Option<f64>| (tuned, algorithm(tuned.unwrap_or_default(), &self.plan.settings));
+        match values {
+            [] => vec![with(None)],
+            _ => values.iter().map(|&value| with(Some(value))).collect(),
+        }
+    }
+
+    /// The candidate whose mixture scores best on the validation rows, the first of equals, and its score.
+    fn best(
+        &self,
+        candidates: &[(Option<f64>, Algorithm)],
+        mixtures: &[GaussianMixture],
+    ) -> (Option<f64>, Algorithm, f64) {
+        let score = |mixture| mean_score(mixture, self.split.validation());
+        let scored = candidates
+            .iter()
+            .zip(mixtures)
+            .map(|(&(tuned, algorithm), mixture)| (tuned, algorithm, score(mixture)));
+        let best = scored.reduce(|best, next| if next.2 > best.2 { next } else { best });
+        best.expect("every learner has at least one candidate")
+    }
+
+    /// Passes with revisions.
+    fn revising(&self) -> Revising {
+        Revising { k: self.k, seed: self.seed }
     }
 
     /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
@@ -243,7 +321,7 @@ fn begin(algorithm: &Algorithm, start: &Start) -> Result<Box<dyn OnlineLearner>,
 }
 
 /// Learns `rows`, and gives the score that they got beforehand.
-fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
+pub(super) fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
     let mut score = Prequential::default();
     let values = rows.as_slice().expect("rows are a stretch of a matrix in standard layout");
     learner.observe_block(values, &mut score);
@@ -294,7 +372,7 @@ mod tests {
             assert_eq!(cell.test.len(), 60);
             assert!(cell.test.iter().all(|score| score.is_finite()), "{contender:?}");
             assert!(cell.validation.is_some_and(f64::is_finite), "{contender:?}");
-            assert_eq!(cell.prequential.is_some(), contender != Contender::Em, "{contender:?}");
+            assert_eq!(cell.prequential.is_some(), !contender.is_batch(), "{contender:?}");
             let chooses = matches!(contender.profile().way, Way::Online { tuned: [_, ..], .. });
             assert_eq!(cell.tuned.is_some(), chooses, "{contender:?}");
             assert!(cell.learn_seconds >= cell.start_seconds);
@@ -320,11 +398,13 @@ mod tests {
     fn a_curve_ends_where_the_cell_is() {
         let plan = plan_of(120, 3);
         let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
-        let cell = trial.run(Contender::Obmm).unwrap();
-        let points = trial.curve(Contender::Obmm, None, &[10, 80]).unwrap();
-        let mean = cell.test.iter().map(|&score| f64::from(score)).sum::<f64>() / 40.0;
-        assert_eq!((points.len(), points[1].0), (2, 80));
-        assert!((points[1].1 - mean).abs() < 1e-6);
+        for (contender, counts) in [(Contender::Obmm, vec![10, 80]), (Contender::ObmmRevised, vec![80])] {
+            let cell = trial.run(contender).unwrap();
+            let points = trial.curve(contender, None, &counts).unwrap().points;
+            let mean = cell.test.iter().map(|&score| f64::from(score)).sum::<f64>() / 40.0;
+            assert_eq!((points.len(), points.last().unwrap().0), (counts.len(), 80));
+            assert!((points.last().unwrap().1 - mean).abs() < 1e-6);
+        }
     }
 
     #[test]

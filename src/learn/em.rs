@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::LearnError;
-use super::structure::{Effort, Em, ScaledRows, Shape, find_structure};
+use super::structure::{Effort, Em, ScaledRows, Shape, find_structure, kmeans_mixture};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::RowBlocks;
 
@@ -64,14 +64,40 @@ pub fn fit_em(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
+    let never = AtomicBool::new(false);
+    let limits = settings.effort.limits();
+    best_of_starts(rows, k, seed, settings, |rows, seed| {
+        find_structure(rows, k, seed, limits, settings.ridge, &never).mixture
+    })
+}
+
+/// Batch EM without splits and joins of components: each start is one run of k-means in all columns, and no prior takes
+/// part. `settings.effort` means nothing here.
+pub fn fit_em_from_kmeans(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    best_of_starts(rows, k, seed, settings, |rows, seed| {
+        kmeans_mixture(&rows.blocks, k, seed, settings.ridge)
+    })
+}
+
+/// EM from each start, which follows from the scaled rows and a seed. The best by likelihood is kept.
+fn best_of_starts(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+    start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
+) -> Result<EmFit, LearnError> {
     let scaled = ScaledRows::new(rows, k)?;
     let never = AtomicBool::new(false);
     let em = settings.em();
     let from_start = |restart: usize| {
-        let seed = seed.wrapping_add(restart as u64);
-        let limits = settings.effort.limits();
-        let found = find_structure(&scaled, k, seed, limits, settings.ridge, &never);
-        em.run(&scaled.blocks, &found.mixture, f64::NEG_INFINITY, &never)
+        let start = start(&scaled, seed.wrapping_add(restart as u64));
+        em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
     };
     // Of equals the earlier start is kept.
     let fits = (0..settings.restarts.max(1)).map(from_start);
@@ -104,5 +130,24 @@ pub fn expectation_maximisation(
         mean_log_likelihood: best.mean_log_likelihood,
         iterations: best.iterations,
         converged: best.converged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    #[test]
+    fn the_best_of_several_kmeans_starts_is_kept() {
+        let group = |i: usize| [0.0, 3.0, 4.5, 30.0, 33.0, 60.0][i % 6];
+        let wave = |i: usize, j: usize| ((i * (31 + 16 * j)) as f64 * 0.37).sin();
+        let rows = Array2::from_shape_fn((600, 2), |(i, j)| group(i) * (1 - j) as f64 + wave(i, j));
+        let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };
+        let of = |restarts, seed| fit_em_from_kmeans(rows.view(), 6, seed, &settings(restarts)).unwrap();
+        let each: Vec<f64> = (3..8).map(|seed| of(1, seed).mean_log_likelihood).collect();
+        let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(of(5, 3).mean_log_likelihood, best);
+        assert!(each.iter().any(|&level| level < best - 1e-3), "{each:?}");
     }
 }

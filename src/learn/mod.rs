@@ -23,7 +23,7 @@ mod state;
 mod structure;
 
 pub use columns::{ColumnFault, find_column_faults};
-pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em};
+pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub(crate) use init::variance_floor;

@@ -60,9 +60,15 @@ impl Cell {
 const AGAINST_MEAN: &str = "†";
 
 /// Decimals of the scores in the main table: those of the paper's tables, and more of a single set, whose learners may be
-/// close.
+/// close, as far as they fit the width of a terminal.
 fn score_decimals(summary: &Summary) -> usize {
-    if summary.sets.len() == 1 { 4 } else { 2 }
+    let [set] = summary.sets.as_slice() else { return 2 };
+    let scores = set.entries.iter().filter_map(|entry| entry.score.as_ref());
+    match scores.map(|score| score.mean.abs()).fold(0.0, f64::max) {
+        most if most < 10.0 => 4,
+        most if most < 100.0 => 3,
+        _ => 2,
+    }
 }
 
 /// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
@@ -264,8 +270,8 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
 
 /// Who took part, and what it is.
 pub(super) fn learners(summary: &Summary) -> Vec<(&'static str, String)> {
-    let settings = summary.runs.last().map(|run| run.settings).unwrap_or_default();
-    summary.contenders.iter().map(|contender| (contender.name(), contender.describe(&settings))).collect()
+    let run = summary.runs.last();
+    summary.contenders.iter().map(|contender| (contender.name(), contender.describe(run))).collect()
 }
 
 /// What is special about single data sets, a sentence each.

@@ -3,6 +3,7 @@
 //! [`read_records`](crate::experiment::read_records) reads `records.jsonl`, [`Summary`] holds the figures, and [`write_report`] writes them as
 //! CSV, Markdown, SVG and PNG pictures and one self-contained page. One file of this module writes one format.
 
+mod below_start;
 mod csv;
 mod grid;
 mod html;

@@ -59,6 +59,16 @@ pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     }
 }
 
+/// Ascending K, with runs of them as ranges: `2–4, 7`.
+pub(super) fn runs_of_k(ks: &[usize]) -> String {
+    let run = |run: &[usize]| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}–{last}"),
+        [] => String::new(),
+    };
+    ks.chunk_by(|a, b| a + 1 == *b).map(run).collect::<Vec<_>>().join(", ")
+}
+
 /// What the rows were that a run tested on.
 pub(super) fn tested_on(run: &RunRecord) -> String {
     if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) }
@@ -149,6 +159,8 @@ mod tests {
         assert_eq!(of(&[7, 7]), (Some("7".into()), "7".into()));
         assert_eq!(of(&[7, 5, 7]), (Some("5–7".into()), "5 (1×), 7 (2×)".into()));
         assert_eq!(of(&[]).0, None);
+        let runs = [runs_of_k(&[7]), runs_of_k(&[2, 3, 4, 7]), runs_of_k(&[2, 4, 5]), runs_of_k(&[])];
+        assert_eq!(runs, ["7", "2–4, 7", "2, 4–5", ""]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::below_start;
 use super::names::title;
 use super::paired::{self, Arrow};
 use super::scores::{Folds, KScore, Score};
@@ -86,7 +87,7 @@ pub struct Entry {
     pub best: bool,
 }
 
-type Cells<'a> = BTreeMap<Contender, BTreeMap<usize, Folds<'a>>>;
+pub(super) type Cells<'a> = BTreeMap<Contender, BTreeMap<usize, Folds<'a>>>;
 
 impl Summary {
     /// Sums up records. Where a part was run twice, the later record counts.
@@ -105,14 +106,21 @@ impl Summary {
             None => REFERENCES.into_iter().find(took_part),
         };
         let mut notes = Vec::new();
+        let mut below_start = Vec::new();
         let mut sets = Vec::new();
         for data in data {
             let none = Cells::new();
             let of_set = cells.get(data.data.as_str());
             if let Some(cells) = of_set.or(data.missing.as_ref().map(|_| &none)) {
+                below_start.extend(below_start::note(&data, cells)?);
                 sets.push(set_summary(data, cells, options, reference, &mut notes)?);
             }
         }
+        let has_online = contenders.iter().any(|contender| contender.is_online());
+        if below_start.is_empty() && has_online && contenders.contains(&Contender::Start) {
+            below_start.push(below_start::none());
+        }
+        notes.extend(below_start);
         correct_p_values(&contenders, &mut sets);
         Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
     }
@@ -288,7 +296,12 @@ fn test_against(
 }
 
 /// Learner − reference, over the folds that both have. Units do not matter: both sides gain the same.
-fn differences(folds: &Folds, base: &Folds, pairs: Pairs, data: &str) -> Result<Vec<f64>, ReportError> {
+pub(super) fn differences(
+    folds: &Folds,
+    base: &Folds,
+    pairs: Pairs,
+    data: &str,
+) -> Result<Vec<f64>, ReportError> {
     let mut both = folds.iter().filter_map(|(fold, cell)| Some((fold, *cell, *base.get(fold)?)));
     if let Some((fold, cell, other)) = both.find(|(_, cell, other)| cell.test.len() != other.test.len()) {
         return Err(ReportError::Unpaired {

@@ -14,14 +14,17 @@ use gmm_bmm::report::{ReportOptions, Summary, write_report};
 pub const OPTIONS: ReportOptions =
     ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None, reference: None };
 
-pub const CONTENDERS: [(Contender, f64, f64); 8] = [
+pub const CONTENDERS: [(Contender, f64, f64); 11] = [
     (Contender::Start, -0.6, 0.02),
     (Contender::OemPrinted, -40.0, 0.8),
     (Contender::Oem, -0.25, 0.82),
+    (Contender::OemRevised, -0.05, 1.9),
     (Contender::Obmm, 0.0, 0.9),
     (Contender::ObmmDiscounted, 0.12, 1.9),
+    (Contender::ObmmRevised, 0.05, 2.0),
     (Contender::ObmmPaper, -0.9, 1.4),
     (Contender::Odmm, -0.15, 0.22),
+    (Contender::EmPlain, 0.2, 18.0),
     (Contender::Em, 0.3, 14.0),
 ];
 
@@ -41,6 +44,7 @@ pub fn run() -> Record {
         folds: 10,
         ks: (2..=10).collect(),
         settings: CellSettings::default(),
+        moves: true,
     })
 }
 
@@ -100,9 +104,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
             }
         }
     }
-    for (contender, offset, _) in
-        CONTENDERS.into_iter().filter(|c| c.0 != Contender::Em && c.0 != Contender::Start)
-    {
+    for (contender, offset, _) in CONTENDERS.into_iter().filter(|c| c.0.is_online()) {
         let points = (0..40).map(|i| (100.0 * 1.13f64.powi(i)) as u64);
         let score = |rows: u64| level + offset - 0.4 - 40.0 / rows as f64 - 0.02 * noise(rows as usize);
         records.push(Record::Curve(CurveRecord {
@@ -111,8 +113,8 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
             k: 8,
             points: points.map(|rows| (rows, score(rows))).collect(),
             start_rows: None,
-            revisions: Vec::new(),
             level: Some(("batch EM".into(), level + 0.1)),
+            revisions: if contender == Contender::ObmmRevised { vec![6000, 9500] } else { Vec::new() },
         }));
     }
     records

@@ -6,7 +6,7 @@ use gmm_bmm::data::Units;
 use gmm_bmm::experiment::{Contender, Pairs, RECORDS_FILE, Record, SelectRule, read_records};
 use gmm_bmm::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
 
-use crate::records::{OPTIONS, cell, data, full, read, run, shared, small};
+use crate::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small};
 
 #[test]
 fn means_and_errors_are_those_worked_out_by_hand() {
@@ -135,19 +135,68 @@ fn arrows_say_better_and_worse_and_the_best_is_marked() {
     let coloured = summary.terminal(true);
     assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
     let markdown = read(folder, "summary.md");
-    let described = "EM: batch EM, the best of 10 restarts";
+    let described = "EM: batch EM with moves (splits and joins of components), from 1 start";
     assert!(plain.contains(&format!("\n{described}")) && markdown.contains(&format!("\n- {described}")));
     assert!(markdown.contains("** |") && markdown.contains("paper oEM"));
 }
 
 #[test]
 fn the_usual_learners_fit_a_terminal() {
+    use Contender::*;
+    let usual = [Start, Oem, OemRevised, Obmm, ObmmRevised, Odmm, Em];
     let is_usual =
-        |record: &Record| !matches!(record, Record::Cell(cell) if cell.contender == Contender::ObmmPaper);
+        |record: &Record| !matches!(record, Record::Cell(cell) if !usual.contains(&cell.contender));
     let records: Vec<Record> = full().into_iter().filter(is_usual).collect();
     let text = Summary::new(&records, &OPTIONS).unwrap().terminal(false);
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(widest <= 115, "{widest} columns:\n{text}");
+}
+
+/// A single set has more decimals, and Magic04 three columns of the paper.
+#[test]
+fn a_single_set_fits_a_terminal() {
+    use Contender::*;
+    let mut records = full_set("magic04", -24.0);
+    records.push(Record::Data(data("magic04", "MAGIC Gamma Telescope", 10, Units::Raw)));
+    let usual = [Start, Oem, OemRevised, Obmm, ObmmRevised, Odmm, Em];
+    records.retain(|record| !matches!(record, Record::Cell(cell) if !usual.contains(&cell.contender)));
+    let text = Summary::new(&records, &OPTIONS).unwrap().terminal(false);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(text.contains("−35.40") && widest <= 120, "{widest} columns:\n{text}");
+}
+
+#[test]
+fn learners_below_the_start_with_the_same_k_are_named() {
+    let rows = |shift: f32| (0..40).map(|i| shift * (1.0 + 0.5 * (i % 2) as f32) - 1.0).collect::<Vec<f32>>();
+    let records = |printed: f32, odmm: f32| {
+        let mut records = vec![run(), Record::Data(data("odd", "Odd", 2, Units::Raw))];
+        for k in [2, 3, 5] {
+            let mut add = |contender, test| {
+                records.push(Record::Cell(Box::new(cell("odd", contender, k, 0, test))));
+            };
+            add(Contender::Start, rows(0.0));
+            add(Contender::Obmm, rows(0.1));
+            add(Contender::OemPrinted, rows(printed * k as f32));
+            add(Contender::Odmm, rows(if k == 3 { odmm } else { 0.0 }));
+            add(Contender::Em, rows(-1.0));
+        }
+        records
+    };
+    let named = |records: &[Record]| Summary::new(records, &OPTIONS).unwrap().notes;
+    assert_eq!(
+        named(&records(-1.0, -0.1)),
+        [
+            "Odd: mean test score below that of the start with the same K by more than the standard error of the \
+          paired difference: oEM printed at K = 2–3, 5 (most at K = 5, by 6.2500 ± 0.2002); \
+          oDMM at K = 3 (by 0.1250 ± 0.0040)."
+        ]
+    );
+    let none = "No online learner has a mean test score below that of the start with the same K by more than the \
+                standard error of the paired difference.";
+    assert_eq!(named(&records(0.0, 0.1)), [none]);
+    let mut without = records(-1.0, -0.1);
+    without.retain(|record| !matches!(record, Record::Cell(cell) if cell.contender == Contender::Start));
+    assert!(named(&without).is_empty(), "without the start there is nothing to say");
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl ValueEnum for Algo {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.name()).help(match self {
             Algo::Online(algorithm) => algorithm.summary(),
-            Algo::Em => "Batch EM with restarts; holds all rows in memory",
+            Algo::Em => "Batch EM with moves; holds all rows in memory",
         }))
     }
 }

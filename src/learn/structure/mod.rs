@@ -29,6 +29,7 @@ pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
 pub(in crate::learn) use search::{Found, Limits, Search};
+pub(in crate::learn) use seed::kmeans_mixture;
 use seed::seed_mixture;
 
 use std::sync::atomic::AtomicBool;

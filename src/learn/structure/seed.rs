@@ -43,10 +43,24 @@ pub(super) fn seed_mixture(
     let better = |a: (Array2<f64>, f64), b: (Array2<f64>, f64)| if b.1 < a.1 { b } else { a };
     let (centres, _) = found.into_iter().reduce(better).expect("there is at least one restart");
     let labels = move_on(seen, centres, MORE_ROUNDS);
-    let sums = sums_of_labels(rows, &labels, k);
+    (first_step(rows, &labels, k, Shape::Pooled(strength), ridge), labels)
+}
+
+/// Rounds of k-means until it has converged, nearly always.
+const ALL_ROUNDS: usize = 300;
+
+/// A mixture of `k` components from one run of k-means in all columns, without a prior.
+pub(in crate::learn) fn kmeans_mixture(rows: &RowBlocks, k: usize, seed: u64, ridge: f64) -> GaussianMixture {
+    let (centres, _) = kmeans(rows, k, ALL_ROUNDS, &mut ChaCha8Rng::seed_from_u64(seed));
+    first_step(rows, &move_on(rows, centres, 1), k, Shape::Free, ridge)
+}
+
+/// The M step by labels.
+fn first_step(rows: &RowBlocks, labels: &[usize], k: usize, shape: Shape, ridge: f64) -> GaussianMixture {
+    let sums = sums_of_labels(rows, labels, k);
     let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
     let old = Mixture::new(vec![1.0 / k as f64; k], vec![unit; k]).expect("one weight for each component");
-    (maximise(&sums, &old, Shape::Pooled(strength), ridge), labels)
+    maximise(&sums, &old, shape, ridge)
 }
 
 /// Moments about zero of the rows with each label; a label without rows gets those of all rows, with little weight.

@@ -6,7 +6,6 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
-use crate::experiment::Contender;
 use crate::report::names::{fixed, title, units};
 use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
@@ -44,7 +43,7 @@ impl<'a> ByK<'a> {
         let ink = colour(entry.contender);
         let x = |at_k: &KScore| at_k.k as f64 + shift;
         let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
-        frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender == Contender::Em)?;
+        frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender.is_batch())?;
         for at_k in &entry.by_k {
             let score = &at_k.score;
             let (k, bar) = (x(at_k), error(score));
@@ -72,7 +71,7 @@ impl<'a> ByK<'a> {
             note: lowest.map(|low| format!("▼ down to {}", fixed(low, 1))).unwrap_or_default(),
             colour: colour(entry.contender),
             mark: Some(mark(entry.contender)),
-            sample: if entry.contender == Contender::Em { Sample::Dashed } else { Sample::Solid },
+            sample: if entry.contender.is_batch() { Sample::Dashed } else { Sample::Solid },
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Colours and marks of the contenders: Okabe and Ito's palette, which the colour-blind can tell apart, and a
-//! different mark for each.
+//! Colours and marks of the contenders: Okabe and Ito's palette, which the colour-blind can tell apart, with a dark shade
+//! of its colour for a learner that revises, and marks that differ between learners of similar colours.
 
 use plotters::style::RGBColor;
 
@@ -30,17 +30,30 @@ pub(super) enum Mark {
     Ring,
 }
 
-/// In the order of the contenders; more of them than colours begin again.
-const COLOURS: [RGBColor; 9] =
-    [GREY, ORANGE, VERMILION, BLUE, SKY, PURPLE, GREEN, RGBColor(0, 0, 0), RGBColor(0xd9, 0xc9, 0x1a)];
+const YELLOW: RGBColor = RGBColor(0xd9, 0xc9, 0x1a);
+const DARK_VERMILION: RGBColor = RGBColor(0x7a, 0x2e, 0x00);
+const DARK_BLUE: RGBColor = RGBColor(0x00, 0x32, 0x5a);
+const BLACK: RGBColor = RGBColor(0, 0, 0);
 
-const MARKS: [Mark; 8] =
-    [Mark::Ring, Mark::Down, Mark::Up, Mark::Dot, Mark::Square, Mark::Cross, Mark::Diamond, Mark::Plus];
+/// In the order of the contenders; more of them than these begin again.
+const STYLES: [(RGBColor, Mark); 11] = [
+    (GREY, Mark::Ring),
+    (ORANGE, Mark::Down),
+    (VERMILION, Mark::Up),
+    (DARK_VERMILION, Mark::Diamond),
+    (BLUE, Mark::Dot),
+    (SKY, Mark::Square),
+    (DARK_BLUE, Mark::Square),
+    (PURPLE, Mark::Cross),
+    (GREEN, Mark::Diamond),
+    (YELLOW, Mark::Cross),
+    (BLACK, Mark::Plus),
+];
 
 pub(super) fn colour(contender: Contender) -> RGBColor {
-    COLOURS[contender as usize % COLOURS.len()]
+    STYLES[contender as usize % STYLES.len()].0
 }
 
 pub(super) fn mark(contender: Contender) -> Mark {
-    MARKS[contender as usize % MARKS.len()]
+    STYLES[contender as usize % STYLES.len()].1
 }

@@ -1,0 +1,211 @@
+//! One pass with revisions over rows in memory: what [`fit`](crate::learn::fit) does, in the steps that a cell needs.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use ndarray::{ArrayView2, s};
+
+use super::trial::observe;
+use crate::dist::GaussianMixture;
+use crate::learn::{
+    Algorithm, FitSettings, FitState, Health, LearnError, OnlineFit, Prequential, default_init_rows,
+};
+
+/// Passes with one K that differ by algorithm and rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Revising {
+    pub k: usize,
+    pub seed: u64,
+}
+
+/// What a pass came to at the end of its rows.
+pub(super) struct Passed {
+    pub mixture: GaussianMixture,
+    pub health: Health,
+    /// Seconds until the start was made.
+    pub start_seconds: f64,
+}
+
+/// The course of a pass.
+pub(super) struct Course {
+    /// Rows seen, and the running estimate then. The last is the finished mixture.
+    pub estimates: Vec<(usize, GaussianMixture)>,
+    /// Rows seen at each revision that changed the mixture.
+    pub revisions: Vec<u64>,
+}
+
+impl Revising {
+    fn settings(&self, algorithm: Algorithm) -> FitSettings {
+        FitSettings { seed: self.seed, ..FitSettings::new(algorithm, [self.k]) }
+    }
+
+    /// A pass that has seen the rows of its start.
+    fn begin(&self, algorithm: Algorithm, rows: ArrayView2<f64>) -> Result<OnlineFit, LearnError> {
+        let mut pass = OnlineFit::new(rows.ncols(), self.settings(algorithm))?;
+        pass.observe(rows.slice(s![..self.start_rows(rows), ..]))?;
+        Ok(pass)
+    }
+
+    fn start_rows(&self, rows: ArrayView2<f64>) -> usize {
+        default_init_rows(self.k, rows.ncols()).min(rows.nrows())
+    }
+
+    /// Learns all rows.
+    pub fn learn(&self, algorithm: Algorithm, rows: ArrayView2<f64>) -> Result<Passed, LearnError> {
+        let begun = Instant::now();
+        let mut pass = self.begin(algorithm, rows)?;
+        let mut start_seconds = begun.elapsed().as_secs_f64();
+        pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
+        let state = finish(&pass)?;
+        if !pass.has_started() {
+            start_seconds = begun.elapsed().as_secs_f64();
+        }
+        Ok(Passed { mixture: state.mixture(), health: state.candidates[0].health, start_seconds })
+    }
+
+    /// The mixture that each algorithm learns from all rows. They differ by a parameter that plays no part in the start.
+    /// Where the start takes all rows, there is one mixture, that of the first.
+    pub fn learn_with_each(
+        &self,
+        algorithms: &[Algorithm],
+        rows: ArrayView2<f64>,
+    ) -> Result<Vec<GaussianMixture>, LearnError> {
+        let Some(&first) = algorithms.first() else { return Ok(Vec::new()) };
+        let started = self.begin(first, rows)?;
+        if !started.has_started() {
+            return Ok(vec![finish(&started)?.mixture()]);
+        }
+        let state = started.state()?;
+        let learn = |&algorithm: &Algorithm| {
+            let mut pass = OnlineFit::restore(self.settings(algorithm), state.clone())?;
+            pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
+            Ok(finish(&pass)?.mixture())
+        };
+        algorithms.iter().map(learn).collect()
+    }
+
+    /// The densities of all rows from `from` on, each before it was learned. The start is made from rows before these.
+    ///
+    /// The pass does not learn the rows that it holds back to judge revisions. So that these are scored too, a copy of the
+    /// learner learns all rows until the next revision.
+    pub fn prequential(
+        &self,
+        algorithm: Algorithm,
+        rows: ArrayView2<f64>,
+        from: usize,
+    ) -> Result<Prequential, LearnError> {
+        let init_rows = Some(self.start_rows(rows).min(from));
+        let settings = FitSettings { init_rows, ..self.settings(algorithm) };
+        let mut pass = OnlineFit::new(rows.ncols(), settings)?;
+        pass.observe(rows.slice(s![..from, ..]))?;
+        let mut score = Prequential::default();
+        let mut seen = from;
+        while seen < rows.nrows() {
+            let FitState { candidates, floor, .. } = pass.state()?;
+            let taken = pass.advance(rows.slice(s![seen.., ..]))?;
+            let learned = candidates.into_iter().next().expect("a pass has a K").learned;
+            let mut copy = algorithm.learner(learned, floor, Health::default())?;
+            score = score.joined(observe(copy.as_mut(), rows.slice(s![seen..seen + taken, ..])));
+            seen += taken;
+            if pass.revision_due().is_some() {
+                pass.revise(&AtomicBool::new(false))?;
+            }
+        }
+        Ok(score)
+    }
+
+    /// What the pass has learned after each of some numbers of rows, of which the last is that of all rows.
+    pub fn course(
+        &self,
+        algorithm: Algorithm,
+        rows: ArrayView2<f64>,
+        row_counts: &[usize],
+    ) -> Result<Course, LearnError> {
+        let mut pass = OnlineFit::new(rows.ncols(), self.settings(algorithm))?;
+        let mut estimates = Vec::with_capacity(row_counts.len());
+        let mut before = 0;
+        for &count in row_counts {
+            pass.observe(rows.slice(s![before..count, ..]))?;
+            before = count;
+            if pass.has_started() && count < rows.nrows() {
+                estimates.push((count, pass.state()?.mixture()));
+            }
+        }
+        let state = finish(&pass)?;
+        estimates.push((before, state.mixture()));
+        Ok(Course { estimates, revisions: changing_revisions(&state) })
+    }
+}
+
+/// Rows seen at each revision of the first K that changed the mixture.
+pub(super) fn changing_revisions(state: &FitState) -> Vec<u64> {
+    let structure = state.candidates.first().and_then(|candidate| candidate.structure.as_ref());
+    let revisions = structure.into_iter().flat_map(|structure| structure.revisions());
+    revisions.filter(|revision| revision.kept).map(|revision| revision.rows).collect()
+}
+
+/// The state at the end of the rows.
+fn finish(pass: &OnlineFit) -> Result<FitState, LearnError> {
+    pass.finish(&AtomicBool::new(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learn::{ObmmSettings, OemSettings, fit};
+    use ndarray::Array2;
+
+    const REVISING: Revising = Revising { k: 4, seed: 3 };
+
+    fn oem(alpha: f64) -> Algorithm {
+        Algorithm::Oem(OemSettings { alpha, count_start: true })
+    }
+
+    /// Two groups in the first 5,500 rows, two more after them.
+    fn stream() -> Array2<f64> {
+        let centre = |i: usize| if i < 5500 { i % 2 } else { i % 4 };
+        let wave = |i: usize, j: usize| ((i * (31 + 16 * j)) as f64 * 0.37).sin();
+        Array2::from_shape_fn((8000, 2), |(i, j)| (centre(i) * (12 - 5 * j)) as f64 + wave(i, j))
+    }
+
+    #[test]
+    fn a_pass_is_what_fit_does_whatever_it_shares() {
+        let rows = stream();
+        for few in [8000, 300] {
+            let rows = rows.slice(s![..few, ..]);
+            for alpha in [0.6, 1.0] {
+                let straight = fit(rows, REVISING.settings(oem(alpha))).unwrap();
+                assert_eq!(REVISING.learn(oem(alpha), rows).unwrap().mixture, straight);
+                let shared = REVISING.learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
+                assert_eq!(shared.len(), if few == 300 { 1 } else { 2 });
+                assert_eq!(*shared.last().unwrap(), straight, "{few} rows, α = {alpha}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_course_of_a_pass_ends_with_its_mixture_and_knows_its_revisions() {
+        let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
+        let course = REVISING.course(obmm, rows.view(), &[3000, 5000, 6000, 8000]).unwrap();
+        let counts: Vec<usize> = course.estimates.iter().map(|(count, _)| *count).collect();
+        assert_eq!(counts, [5000, 6000, 8000], "before the start there is nothing to show");
+        assert_eq!(course.estimates[2].1, REVISING.learn(obmm, rows.view()).unwrap().mixture);
+        assert!(course.revisions.iter().any(|&rows| (5500..=8000).contains(&rows)), "{:?}", course.revisions);
+        let course = REVISING.course(obmm, rows.slice(s![..300, ..]), &[300]).unwrap();
+        assert_eq!((course.estimates.len(), course.revisions.len()), (1, 0));
+    }
+
+    #[test]
+    fn every_row_of_the_second_half_is_scored_before_it_is_learned() {
+        let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
+        let score = REVISING.prequential(obmm, rows.view(), 4000).unwrap();
+        assert_eq!(score.rows, 4000);
+        // With one component nothing is held back or revised, so it is the score of the pass itself.
+        let single = Revising { k: 1, seed: 3 };
+        let settings = FitSettings { init_rows: Some(4000), ..single.settings(obmm) };
+        let mut pass = OnlineFit::new(2, settings).unwrap();
+        pass.observe(rows.view()).unwrap();
+        let own = pass.state().unwrap().candidates[0].prequential;
+        assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
+    }
+}
