@@ -67,7 +67,7 @@ pub struct CellSettings {
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 1, shards: 5, warmup: None }
+        CellSettings { em_restarts: 2, shards: 5, warmup: None }
     }
 }
 

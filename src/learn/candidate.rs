@@ -173,9 +173,11 @@ fn close(
     let learned = algorithm.revise(Some(&before), &revised);
     let after = learned.as_ref().map(LearnerState::estimate);
     if let Some(after) = after {
-        let (gain, better) = judge(&current, &after, kept);
+        let (gain, error) = judge(&current, &after, kept);
         record.validation_gain = Some(gain);
-        record.kept = better;
+        // A move has gained on the kept rows already: no loss on the validation rows is enough. Without one, the rows
+        // of the whole stream are worth more than the kept ones, unless these say otherwise clearly.
+        record.kept = gain > if record.moves.is_empty() { error } else { 0.0 };
     }
     Ok(Closed { algorithm, learned: learned.filter(|_| record.kept), identifiers, record })
 }
@@ -203,8 +205,8 @@ const LEAST_VALIDATION: usize = 20;
 /// A row counts for no more than this in the judgement.
 const MOST_GAIN: f64 = 30.0;
 
-/// What the mean log-density of the validation rows gains, and whether that is more than its standard error.
-fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, bool) {
+/// What the mean log-density of the validation rows gains, and the standard error of that.
+fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
@@ -215,7 +217,7 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let count = gains.len().max(1) as f64;
     let mean = gains.iter().sum::<f64>() / count;
     let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
-    (mean, mean > (variance / count).sqrt())
+    (mean, (variance / count).sqrt())
 }
 
 /// Routes rows of the stream: appends those to learn now to `to`, in the order in which they are learned.

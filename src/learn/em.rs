@@ -29,7 +29,7 @@ pub struct EmSettings {
 
 impl Default for EmSettings {
     fn default() -> Self {
-        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 1, effort: Effort::Thorough }
+        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 2, effort: Effort::Thorough }
     }
 }
 

@@ -19,8 +19,12 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// How much work a search does.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Limits {
+    /// Seeds that a start is chosen from.
+    pub seeds: usize,
     /// Rounds at most.
     pub rounds: usize,
+    /// Splits that are combined with twice as many joins in a round.
+    pub splits: usize,
     /// Moves tried in a round.
     pub tries: usize,
     /// Iterations of EM after a move.
@@ -33,8 +37,15 @@ pub(in crate::learn) struct Limits {
 
 impl Limits {
     /// Hardly any work, for a mixture that nobody looks at.
-    pub const PROVISIONAL: Limits =
-        Limits { rounds: 0, tries: 0, iterations: 1, first_iterations: 1, row_factor: 1 };
+    pub const PROVISIONAL: Limits = Limits {
+        seeds: 1,
+        rounds: 0,
+        splits: 0,
+        tries: 0,
+        iterations: 1,
+        first_iterations: 1,
+        row_factor: 1,
+    };
 }
 
 /// A search on some rows.
@@ -57,9 +68,6 @@ pub(in crate::learn) struct Found {
 
 /// A move is kept if the mean log-likelihood rises by more.
 const LEAST_RISE: f64 = 2e-4;
-/// Splits and joins that are combined.
-const SPLITS: usize = 3;
-const JOINS: usize = 6;
 /// Iterations on the moved components alone, before all components move.
 const PART_ITERATIONS: usize = 8;
 /// How far a move may lie below the present level after those iterations.
@@ -87,7 +95,7 @@ impl Search<'_> {
             }
             let assigned = Assigned::new(self.rows, &now.mixture);
             self.refresh_splits(&now.mixture, &assigned, &mut splits, &mut counts, round);
-            let joins = cheapest_joins(self.rows, &now.mixture, &assigned, JOINS);
+            let joins = cheapest_joins(self.rows, &now.mixture, &assigned, 2 * self.limits.splits);
             let candidates = self.candidates(&splits, &joins, &failed);
             let mut moved = None;
             for (split, join) in candidates.into_iter().take(self.limits.tries) {
@@ -156,7 +164,7 @@ impl Search<'_> {
         let mut best: Vec<&Split> = splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut candidates: Vec<(&Split, &Join)> = Vec::new();
-        for split in best.into_iter().take(SPLITS) {
+        for split in best.into_iter().take(self.limits.splits) {
             let free = joins.iter().filter(|join| !join.components.contains(&split.component));
             candidates.extend(
                 free.filter(|join| !failed.contains(&(split.component, join.components)))

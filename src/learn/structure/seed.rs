@@ -19,15 +19,16 @@ const MORE_ROUNDS: usize = 10;
 /// Rows of the restarts.
 const PART: usize = 4000;
 
-/// A mixture of `k` components from k-means, and the component of each row. `strength` is what the pooled covariance is
-/// worth in rows.
-pub(super) fn seed_mixture(
+/// Mixtures of `k` components from k-means, at most `count`, the best first, each with the component of each row. Where
+/// restarts come to the same, there are fewer. `strength` is what the pooled covariance is worth in rows.
+pub(super) fn seed_mixtures(
     rows: &RowBlocks,
     k: usize,
     seed: u64,
+    count: usize,
     strength: f64,
     ridge: f64,
-) -> (GaussianMixture, Vec<usize>) {
+) -> Vec<(GaussianMixture, Vec<usize>)> {
     let projected = (rows.dim() > k).then(|| project(rows, k));
     let seen = projected.as_ref().unwrap_or(rows);
     let step = seen.rows() / PART.max(20 * k);
@@ -38,13 +39,20 @@ pub(super) fn seed_mixture(
         rng.set_stream(restart);
         kmeans(part, k, ROUNDS, &mut rng)
     };
-    let found: Vec<_> = (0..RESTARTS).into_par_iter().map(run).collect();
-    // Of equals the earlier restart is kept, whatever the number of threads.
-    let better = |a: (Array2<f64>, f64), b: (Array2<f64>, f64)| if b.1 < a.1 { b } else { a };
-    let (centres, _) = found.into_iter().reduce(better).expect("there is at least one restart");
-    let labels = move_on(seen, centres, MORE_ROUNDS);
-    (first_step(rows, &labels, k, Shape::Pooled(strength), ridge), labels)
+    let mut found: Vec<(Array2<f64>, f64)> = (0..RESTARTS).into_par_iter().map(run).collect();
+    // The sort is stable: of equals the earlier restart comes first, whatever the number of threads.
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    found.dedup_by(|b, a| b.1 <= SAME * a.1);
+    found.truncate(count.max(1));
+    let finish = |(centres, _): (Array2<f64>, f64)| {
+        let labels = move_on(seen, centres, MORE_ROUNDS);
+        (first_step(rows, &labels, k, Shape::Pooled(strength), ridge), labels)
+    };
+    found.into_iter().map(finish).collect()
 }
+
+/// Restarts whose squared distances differ by less than this factor have come to the same.
+const SAME: f64 = 1.002;
 
 /// Rounds of k-means until it has converged, nearly always.
 const ALL_ROUNDS: usize = 300;
