@@ -176,7 +176,7 @@ fn some_of(names: &[impl AsRef<str>]) -> String {
 /// Names the columns that were held at the floor although no fault was found in the first rows: those that are nearly
 /// functions of others.
 pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Console) {
-    if model.health.pivots_raised == 0 {
+    if model.total_health().pivots_raised == 0 {
         return;
     }
     let is_known = |j: usize| {

@@ -96,7 +96,7 @@ pub(super) struct Args {
     warmup: Option<u64>,
 
     /// Independent starts of batch EM with moves (splits and joins of components); the best by likelihood is kept
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 
     /// Time each fit so many times and write down the median

@@ -81,7 +81,7 @@ impl FitResult {
             prequential_log_likelihood: model.prequential.mean(),
             prequential_rows: model.prequential.rows,
             candidates,
-            health: model.health,
+            health: model.total_health(),
             parts: None,
             structure: StructureResult::of(model),
             out: PathBuf::new(),

@@ -159,7 +159,7 @@ fn shown(model: &Model) -> Shown {
             _ => model.lineage.as_ref().and_then(|lineage| lineage.merged.clone()),
         },
         components,
-        health: model.health,
+        health: model.total_health(),
         plot: None,
     }
 }

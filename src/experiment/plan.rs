@@ -278,7 +278,7 @@ pub(super) mod tests {
         assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
         let now = Contender::Em.describe(None);
         assert!(
-            now.starts_with("batch EM with moves (splits and joins of components), from 1 start,"),
+            now.starts_with("batch EM with moves (splits and joins of components), the best of 2 starts,"),
             "{now}"
         );
     }

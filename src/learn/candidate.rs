@@ -86,14 +86,14 @@ impl Candidate {
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
-        let Closed { learned, identifiers, record, .. } =
+        let Closed { learned, identifiers, record, health, .. } =
             close(algorithm, self, kept, reviser, (rows, reason))?;
         if reviser.is_stopped() {
             return Ok(());
         }
         let changed = learned.is_some();
         if let Some(learned) = learned {
-            self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health())?;
+            self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health() + health)?;
             self.structure.identifiers = identifiers;
             self.set_level(kept);
         }
@@ -121,11 +121,13 @@ impl Candidate {
         let mut closing = None;
         let mut identifiers = self.structure.identifiers.clone();
         let mut end = (*algorithm, None);
+        let mut health = Health::default();
         if let Some(reviser) = reviser.filter(|_| self.schedule().wants_closing(rows)) {
             let closed = close(algorithm, self, kept, reviser, (rows, Reason::End))?;
             closing = Some(closed.record);
             if let Some(learned) = closed.learned {
                 identifiers = closed.identifiers;
+                health = closed.health;
                 end = (closed.algorithm, Some(learned));
             }
         }
@@ -133,9 +135,11 @@ impl Candidate {
             return Ok(state);
         }
         let learned = end.1.unwrap_or_else(|| state.learned.clone());
-        let mut copy = end.0.learner(learned, floor.to_vec(), Health::default())?;
+        let before = state.health;
+        let mut copy = end.0.learner(learned, floor.to_vec(), before + health)?;
         copy.observe_block(kept.validation(), &mut Prequential::default());
-        let finished = Finished { estimate: Estimate::of(copy.state()), identifiers, closing };
+        let health = copy.health().since(before);
+        let finished = Finished { estimate: Estimate::of(copy.state()), identifiers, health, closing };
         if let Some(structure) = &mut state.structure {
             structure.finished = Some(finished);
         }
@@ -151,6 +155,8 @@ struct Closed {
     learned: Option<LearnerState>,
     identifiers: Identifiers,
     record: RevisionRecord,
+    /// Safeguards that the revision triggered.
+    health: Health,
 }
 
 fn close(
@@ -167,7 +173,8 @@ fn close(
         RevisionRecord { rows, reason, kept: false, validation_gain: None, moves: revision.moves };
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
-        return Ok(Closed { algorithm, learned: None, identifiers, record });
+        let health = Health::default();
+        return Ok(Closed { algorithm, learned: None, identifiers, record, health });
     };
     let before = candidate.learner.state();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -179,7 +186,8 @@ fn close(
         // of the whole stream are worth more than the kept ones, unless these say otherwise clearly.
         record.kept = gain > if record.moves.is_empty() { error } else { 0.0 };
     }
-    Ok(Closed { algorithm, learned: learned.filter(|_| record.kept), identifiers, record })
+    let learned = learned.filter(|_| record.kept);
+    Ok(Closed { algorithm, learned, identifiers, record, health: revised.health })
 }
 
 /// Kept rows that set the level of low density.

@@ -115,6 +115,7 @@ impl Method for OdmmSettings {
         }
         state.common = revised.posterior_after(None);
         state.posterior = state.common.clone();
+        state.common_health = revised.health;
         state.rows = revised.rows;
         Some(LearnerState::Sharded(Box::new(state)))
     }

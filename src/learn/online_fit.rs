@@ -416,7 +416,8 @@ fn begin(
             Some(state) => (state, false),
             None => (settings.algorithm.begin(&start), true),
         };
-        let mut learner = settings.algorithm.learner(state, start.floor.clone(), Health::default())?;
+        let health = if again { Health::default() } else { revised.health };
+        let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
         if again {
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
             learner.observe_block(learned, &mut Prequential::default());
@@ -476,7 +477,7 @@ impl Learning {
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let mut reviser = if kept.may_revise() {
-            Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
+            Some(Reviser::new(kept, floor, settings.effort.limits(), seed, stop)?)
         } else {
             None
         };
@@ -506,7 +507,7 @@ impl Learning {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
         let mut reviser = if wanted && kept.may_revise() {
-            Some(Reviser::new(kept, floor.len(), settings.effort.limits(), seed, stop)?)
+            Some(Reviser::new(kept, floor, settings.effort.limits(), seed, stop)?)
         } else {
             None
         };

@@ -289,7 +289,8 @@ mod tests {
     #[test]
     fn with_one_component_it_is_the_posterior_of_one_pass() {
         let one = Algorithm::Obmm(ObmmSettings::default());
-        let mut whole = OnlineFit::new(2, FitSettings { algorithm: one, ..settings(None) }).unwrap();
+        let apart = FitSettings { algorithm: one, keep_rows: Some(0), ..settings(None) };
+        let mut whole = OnlineFit::new(2, apart).unwrap();
         whole.observe(rows(0, 900).view()).unwrap();
         let whole = whole.finish(&AtomicBool::new(false)).unwrap();
         for warmup in [None, Some(0), Some(250)] {

@@ -152,6 +152,19 @@ impl Health {
     }
 }
 
+impl Health {
+    /// What came after `before`.
+    pub(super) fn since(self, before: Health) -> Health {
+        Health {
+            rows_out_of_range: self.rows_out_of_range.saturating_sub(before.rows_out_of_range),
+            pivots_raised: self.pivots_raised.saturating_sub(before.pivots_raised),
+            nu_floored: self.nu_floored.saturating_sub(before.nu_floored),
+            literal_steps_kept: self.literal_steps_kept.saturating_sub(before.literal_steps_kept),
+            components_damped: self.components_damped.saturating_sub(before.components_damped),
+        }
+    }
+}
+
 impl std::ops::Add for Health {
     type Output = Health;
 
@@ -291,6 +304,9 @@ pub struct Finished {
     pub estimate: Estimate,
     /// Of its components, in their order.
     pub identifiers: Identifiers,
+    /// Safeguards that triggered at the end, apart from those before it.
+    #[serde(default)]
+    pub health: Health,
     /// The closing revision, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<RevisionRecord>,

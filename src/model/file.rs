@@ -94,9 +94,9 @@ impl Model {
             format: String,
             version: u32,
         }
-        // A number that is cut off is not an end of the text for the parser.
+        // For the parser a number that is cut off is not an end of the text.
         let damaged = |error: serde_json::Error| match ModelError::from(error) {
-            ModelError::Damaged(_) if !text.trim_ascii_end().ends_with(b"}") => ModelError::CutShort,
+            ModelError::Damaged(error) if is_at_end(&error, &text) => ModelError::CutShort,
             other => other,
         };
         let heading: Heading = serde_json::from_slice(&text).map_err(damaged)?;
@@ -247,6 +247,13 @@ impl Model {
             None => Ok(()),
         }
     }
+}
+
+/// Whether the parser found the fault where the text ends.
+fn is_at_end(error: &serde_json::Error, text: &[u8]) -> bool {
+    let lines = text.iter().filter(|&&byte| byte == b'\n').count();
+    let last = text.rsplit(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len);
+    error.line() == lines + 1 && error.column() >= last
 }
 
 /// Brings a file of an earlier version to the present form.

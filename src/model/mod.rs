@@ -298,6 +298,12 @@ impl Model {
         }
     }
 
+    /// All safeguards that triggered, those at the end of the stream included.
+    pub fn total_health(&self) -> Health {
+        let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
+        finished.map_or(self.health, |finished| self.health + finished.health)
+    }
+
     /// The same model without rows of the data, to be shared. A pass that resumes from it does not revise the structure
     /// until it has seen as many new rows. Where the start waits for more rows, the provisional mixture takes its place.
     pub fn without_rows(mut self) -> Self {

@@ -135,7 +135,7 @@ fn arrows_say_better_and_worse_and_the_best_is_marked() {
     let coloured = summary.terminal(true);
     assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
     let markdown = read(folder, "summary.md");
-    let described = "EM: batch EM with moves (splits and joins of components), from 1 start";
+    let described = "EM: batch EM with moves (splits and joins of components), the best of 2 starts";
     assert!(plain.contains(&format!("\n{described}")) && markdown.contains(&format!("\n- {described}")));
     assert!(markdown.contains("** |") && markdown.contains("paper oEM"));
 }

@@ -4,16 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
+use super::em::Em;
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
-use super::maximise::mean_and_scatter;
+use super::maximise::{Shape, mean_and_scatter};
 use super::scaled::ScaledRows;
 use super::search::{Found, Limits, Search};
 use super::sweep::{Assigned, sweep};
 use super::{RIDGE, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::prior::{prior_around, prior_strength};
-use crate::learn::{LearnError, Start};
+use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 use crate::linalg::{Factor, lower_inverse};
 use crate::stats::ColumnSummary;
@@ -29,6 +30,8 @@ pub struct Revised {
     pub(in crate::learn) kept: Vec<bool>,
     /// Learned rows that the posterior stands for.
     pub(in crate::learn) rows: u64,
+    /// Safeguards that triggered.
+    pub(in crate::learn) health: Health,
 }
 
 impl Revised {
@@ -65,6 +68,8 @@ pub(in crate::learn) struct Revision {
 /// Rows to revise mixtures on, ready for any number of them.
 pub(in crate::learn) struct Reviser<'a> {
     rows: ScaledRows,
+    /// Least variance of each column given the columns before it.
+    floor: Vec<f64>,
     /// Learned rows that these are all or a sample of.
     learned: u64,
     /// Whether they are all.
@@ -78,14 +83,14 @@ impl<'a> Reviser<'a> {
     /// On the kept rows of a pass.
     pub fn new(
         kept: &KeptRows,
-        dim: usize,
+        floor: &[f64],
         limits: Limits,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = rows_of(kept.reservoir(), dim);
+        let rows = ScaledRows::new(rows_of(kept.reservoir(), floor.len()), 1)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete, limits, seed, stop })
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
     }
 
     /// On all rows there are.
@@ -95,8 +100,10 @@ impl<'a> Reviser<'a> {
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let learned = rows.nrows() as u64;
-        Ok(Reviser { rows: ScaledRows::new(rows, 1)?, learned, complete: true, limits, seed, stop })
+        let rows = ScaledRows::new(rows, 1)?;
+        let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
+        let learned = rows.rows() as u64;
+        Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
@@ -112,9 +119,10 @@ impl<'a> Reviser<'a> {
     /// A mixture of `k` components where nothing is known yet, in the data's own units.
     pub fn start(&self, k: usize) -> (Revised, Start) {
         let found = find_structure(&self.rows, k, self.seed, self.limits, RIDGE, self.stop);
-        let revised = self.revised(&found.mixture, vec![false; k]);
-        let floor = self.columns().iter().map(crate::learn::variance_floor).collect();
-        let start = Start { mixture: self.rows.unscale(&found.mixture), floor, rows: self.learned };
+        let polished = self.polish(&found.mixture, self.polish_iterations(k));
+        let revised = self.revised(&polished, vec![false; k]);
+        let mixture = self.rows.unscale(&polished);
+        let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
     }
 
@@ -128,13 +136,32 @@ impl<'a> Reviser<'a> {
         let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
         let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
         let Found { mixture, moves, .. } = search.run(start, identifiers);
-        let all = &self.rows.blocks;
         let thorough = self.complete || !moves.is_empty();
-        let polish = if thorough { polish_iterations(all.rows(), &mixture) } else { 2 };
-        let mixture = search.em(polish, 1e-4).run(all, &mixture, f64::NEG_INFINITY, self.stop).mixture;
+        let iterations = if thorough { self.polish_iterations(mixture.k()) } else { 2 };
+        let mixture = self.polish(&mixture, iterations);
         let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
         let changed = kept.iter().any(|kept| !kept);
         Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
+    }
+
+    /// EM on all rows, closer to the maximum of the likelihood than the search needs.
+    fn polish(&self, mixture: &GaussianMixture, iterations: usize) -> GaussianMixture {
+        // A prior on shapes helps where rows are few; where there are enough, it widens components that are narrow in
+        // some direction.
+        let enough = self.rows.rows() >= 20 * mixture.k() * mixture.dim();
+        let shape = if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) };
+        let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR };
+        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop).mixture
+    }
+
+    /// Iterations that polish a mixture of `k` components on all rows: many where that is cheap.
+    fn polish_iterations(&self, k: usize) -> usize {
+        const ROWS: f64 = 600_000.0;
+        const WORK: f64 = 4e9;
+        let rows = self.rows.rows().max(1) as f64;
+        let most = 3 * self.limits.iterations;
+        let affordable = (ROWS / rows).min(WORK / (rows * work_per_row(k, self.rows.blocks.dim())));
+        (affordable as usize).clamp(2.min(most), most.max(2))
     }
 
     /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
@@ -173,7 +200,8 @@ impl<'a> Reviser<'a> {
         let unscaled = self.rows.unscale(mixture);
         let prior = prior_around(&unscaled);
         let units: Vec<f64> = self.columns().iter().map(ColumnSummary::unit).collect();
-        let component = |(moments, (gaussian, own)): (&Moments, (&Gaussian, &NormalWishart))| {
+        let mut health = Health::default();
+        let mut component = |(moments, (gaussian, own)): (&Moments, (&Gaussian, &NormalWishart))| {
             if moments.count < 1e-6 {
                 return own.clone();
             }
@@ -183,24 +211,18 @@ impl<'a> Reviser<'a> {
             let mean: Vec<f64> =
                 component_mean.iter().zip(self.columns()).map(|(m, c)| c.mean + c.unit() * m).collect();
             let (kappa, nu) = (own.kappa() + moments.count, own.nu() + moments.count);
+            let least: Vec<f64> = self.floor.iter().map(|floor| nu * floor).collect();
+            health.pivots_raised += factor.raise_pivots(&least) as u64;
             NormalWishart::new(mean, kappa, nu, factor).unwrap_or_else(|_| own.clone())
         };
         let parts = mixture.components().iter().zip(prior.components());
-        let components = sums.moments.iter().zip(parts).map(component).collect();
+        let components = sums.moments.iter().zip(parts).map(&mut component).collect();
         let a = prior.weights().concentrations().iter().zip(&sums.moments);
         let a = a.map(|(a, moments)| a + scale * moments.count).collect();
         let posterior = Posterior::new(Dirichlet::new(a).expect("counts are not negative"), components)
             .expect("one component for each weight");
-        Revised { prior, posterior, kept, rows: self.learned }
+        Revised { prior, posterior, kept, rows: self.learned, health }
     }
-}
-
-/// Iterations that polish a revised mixture on all kept rows.
-fn polish_iterations(rows: usize, mixture: &GaussianMixture) -> usize {
-    const ROWS: f64 = 200_000.0;
-    const WORK: f64 = 4e9;
-    let rows = rows.max(1) as f64;
-    (ROWS / rows).min(WORK / (rows * work_per_row(mixture.k(), mixture.dim()))).clamp(2.0, 30.0) as usize
 }
 
 /// Rows that a search looks at, about. In many dimensions fewer have to do.
