@@ -44,7 +44,7 @@
 //!
 //! # A stream
 //! Rows that do not fit in memory, or have not happened yet, go into an [`OnlineFit`] in portions, as into the
-//! `partial_fit` of other libraries. The first 5000 or so are buffered for the start; from then on memory stays as it is.
+//! `partial_fit` of other libraries. The first 5000 or so are buffered for the start; a bounded sample of the rows is kept to revise it.
 //! How a portion is cut makes no difference to any bit of the result.
 //!
 //! ```
