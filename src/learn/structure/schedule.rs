@@ -141,9 +141,7 @@ impl Schedule {
         if reason == Reason::Novelty {
             // Few of the new rows have been seen by now.
             let again = rows + SECOND_LOOK;
-            if changed {
-                self.next = Some(again);
-            }
+            self.next = Some(again);
             self.quiet_until = again.max(rows + rows / 50);
         }
     }
