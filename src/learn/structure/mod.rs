@@ -17,6 +17,8 @@ mod search;
 mod seed;
 mod split;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub(in crate::learn) use em::Em;
 pub use history::{Identifiers, JoinMove, Move, Reason, RevisionRecord, SplitMove};
