@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes streams that are hard for one-pass learners, with the truth beside them.
+"""Writes streams that are hard for one-pass learners, and the truth.
 
     scripts/make_streams.py sensors --rows 300000 --seed 1 --out sensors.csv
     scripts/make_streams.py scales --rows 60000 --seed 1 --out scales.csv

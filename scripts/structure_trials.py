@@ -197,7 +197,7 @@ def em_from_truth(truth, train, test):
     return em.fit(numbers(train)).score(numbers(test))
 
 
-def split_file(path, drop=()):
+def split_file(path):
     """Every tenth row held out."""
     with open(path) as lines:
         header, *rows = (line.rstrip("\n") for line in lines)

@@ -148,13 +148,13 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
 /// The places of model and picture; refuses what would be overwritten.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let TraceArgs { trace, plot_curve, .. } = &args.trace;
-    let beside = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
-    let beside: Vec<&PathBuf> = beside.into_iter().flatten().collect();
+    let others = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
+    let others: Vec<&PathBuf> = others.into_iter().flatten().collect();
     let (data, test) = (args.data.files()?, args.data.reading.files(args.trace.test.as_slice())?);
-    let outputs = [&args.out].into_iter().chain(beside.iter().copied());
+    let outputs = [&args.out].into_iter().chain(others.iter().copied());
     refuse_overwriting(outputs, data.iter().chain(&test).chain(&args.prior))?;
     // A model that is resumed may be replaced by what it becomes, and by nothing else.
-    refuse_overwriting(beside.into_iter(), args.resume.iter())?;
+    refuse_overwriting(others.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
     let plot_curve = plot_curve.as_deref().map(PlotOutput::open).transpose()?;

@@ -87,7 +87,7 @@ impl Candidate {
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
         let Closed { learned, identifiers, record, health, .. } =
-            close(algorithm, self, kept, reviser, (rows, reason))?;
+            close(algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Candidate {
         let mut end = (*algorithm, None);
         let mut health = Health::default();
         if let Some(reviser) = reviser.filter(|_| self.schedule().wants_closing(rows)) {
-            let closed = close(algorithm, self, kept, reviser, (rows, Reason::End))?;
+            let closed = close(algorithm, self, kept, reviser, (rows, Reason::End));
             closing = Some(closed.record);
             if let Some(learned) = closed.learned {
                 identifiers = closed.identifiers;
@@ -165,7 +165,7 @@ fn close(
     kept: &KeptRows,
     reviser: &mut Reviser,
     (rows, reason): (u64, Reason),
-) -> Result<Closed, LearnError> {
+) -> Closed {
     let mut identifiers = candidate.structure.identifiers.clone();
     let current = candidate.learner.estimate();
     let revision = reviser.revise(&current, &mut identifiers);
@@ -174,7 +174,7 @@ fn close(
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
-        return Ok(Closed { algorithm, learned: None, identifiers, record, health });
+        return Closed { algorithm, learned: None, identifiers, record, health };
     };
     let before = candidate.learner.state();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -187,7 +187,7 @@ fn close(
         record.kept = gain > if record.moves.is_empty() { error } else { 0.0 };
     }
     let learned = learned.filter(|_| record.kept);
-    Ok(Closed { algorithm, learned, identifiers, record, health: revised.health })
+    Closed { algorithm, learned, identifiers, record, health: revised.health }
 }
 
 /// Kept rows that set the level of low density.

@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicBool;
 use ndarray::ArrayView2;
 
 use super::LearnError;
-use super::columns::tame_summaries;
-use super::structure::{Effort, RIDGE, ScaledRows, find_structure};
+use super::structure::{Effort, RIDGE, ScaledRows, find_structure, work_per_row};
 use crate::dist::GaussianMixture;
 use crate::stats::ColumnSummary;
 
@@ -36,42 +35,19 @@ pub fn default_init_rows(k: usize, dim: usize) -> usize {
     (5 * k * dim).max(5000)
 }
 
-/// The first rows, ready for starts with any K.
-pub struct StartRows {
-    rows: ScaledRows,
-    floor: Vec<f64>,
-}
-
-impl StartRows {
-    /// Takes the first rows.
-    pub fn new(rows: ArrayView2<f64>) -> Result<Self, LearnError> {
-        let floor = tame_summaries(rows).iter().map(variance_floor).collect();
-        Ok(StartRows { rows: ScaledRows::new(rows, 1)?, floor })
-    }
-
-    /// A mixture for them.
-    pub fn fit(&self, k: usize, seed: u64) -> Start {
-        let never = AtomicBool::new(false);
-        let found = find_structure(&self.rows, k, seed, Effort::Default.limits(), RIDGE, &never);
-        let mixture = self.rows.unscale(&found.mixture);
-        Start { mixture, floor: self.floor.clone(), rows: self.rows.rows() as u64 }
-    }
-}
-
-/// [`StartRows::fit`] with one K.
+/// A mixture of `k` components for the first rows.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
-    Ok(StartRows::new(rows)?.fit(k, seed))
-}
-
-/// Work of one iteration of EM.
-fn work(rows: usize, k: usize, dim: usize) -> f64 {
-    rows as f64 * k as f64 * (dim as f64).powi(2)
+    let never = AtomicBool::new(false);
+    let rows = ScaledRows::new(rows, 1)?;
+    let found = find_structure(&rows, k, seed, Effort::Default.limits(), RIDGE, &never);
+    let floor = rows.columns().iter().map(variance_floor).collect();
+    Ok(Start { mixture: rows.unscale(&found.mixture), floor, rows: rows.rows() as u64 })
 }
 
 /// Minutes that a start takes one core, within a factor of three, where it takes long: then both searches make the
 /// fewest iterations they can.
 pub fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
-    work(rows, k, dim) / WORK_PER_MINUTE
+    rows as f64 * work_per_row(k, dim) / WORK_PER_MINUTE
 }
 
 /// Work of one iteration of which a minute has time for as many as a start makes.

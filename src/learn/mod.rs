@@ -27,7 +27,7 @@ pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_km
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub(crate) use init::variance_floor;
-pub use init::{RELATIVE_FLOOR, Start, StartRows, default_init_rows, fit_start, start_minutes};
+pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start, start_minutes};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings};

@@ -476,11 +476,9 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let mut reviser = if kept.may_revise() {
-            Some(Reviser::new(kept, floor, settings.effort.limits(), seed, stop)?)
-        } else {
-            None
-        };
+        let limits = settings.effort.limits();
+        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, limits, seed, stop));
+        let mut reviser = reviser.transpose()?;
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
             match &mut reviser {
@@ -506,11 +504,9 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let mut reviser = if wanted && kept.may_revise() {
-            Some(Reviser::new(kept, floor, settings.effort.limits(), seed, stop)?)
-        } else {
-            None
-        };
+        let limits = settings.effort.limits();
+        let reviser = (wanted && kept.may_revise()).then(|| Reviser::new(kept, floor, limits, seed, stop));
+        let mut reviser = reviser.transpose()?;
         candidates
             .iter()
             .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_mut(), rows))

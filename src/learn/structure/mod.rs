@@ -26,7 +26,7 @@ pub(in crate::learn) use kept::Arrival;
 pub use kept::{KeptRows, default_kept_rows};
 pub(in crate::learn) use maximise::Shape;
 pub use revision::Revised;
-pub(in crate::learn) use revision::{Reviser, rows_of};
+pub(in crate::learn) use revision::{Reviser, rows_of, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;

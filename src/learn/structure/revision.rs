@@ -15,7 +15,7 @@ use super::{RIDGE, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+use crate::linalg::blocks::{Moments, RowBlocks};
 use crate::linalg::{Factor, lower_inverse};
 use crate::stats::ColumnSummary;
 
@@ -135,7 +135,7 @@ impl<'a> Reviser<'a> {
         let (limits, seed) = (self.limits, self.seed);
         let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
         let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
-        let Found { mixture, moves, .. } = search.run(start, identifiers);
+        let Found { mixture, moves } = search.run(start, identifiers);
         let thorough = self.complete || !moves.is_empty();
         let iterations = if thorough { self.polish_iterations(mixture.k()) } else { 2 };
         let mixture = self.polish(&mixture, iterations);
@@ -231,8 +231,8 @@ fn search_rows(k: usize, dim: usize) -> usize {
     ((WORK / work_per_row(k, dim)) as usize).min(10_000).max(9 * k * dim)
 }
 
-/// Work of one iteration for one row.
-fn work_per_row(k: usize, dim: usize) -> f64 {
+/// Work of one iteration of EM for one row.
+pub(in crate::learn) fn work_per_row(k: usize, dim: usize) -> f64 {
     k as f64 * (dim as f64).powi(2)
 }
 
@@ -263,7 +263,7 @@ fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) 
         let (mut moved, mut count) = (0.0, 0.0);
         for i in 0..rows.blocks() {
             let both = old.of_block(i, j).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
-            for ((old, new), weight) in both.take(BLOCK) {
+            for ((old, new), weight) in both {
                 moved += weight * (old - new).abs();
                 count += weight * old;
             }
