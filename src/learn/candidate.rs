@@ -200,13 +200,11 @@ fn close(
     identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
-    let closing = matches!(reason, Reason::End | Reason::Merge);
     // A given number of components has none to spare for a few spikes when rows of a new kind need one.
     let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
     let task = Task {
         size: candidate.size,
-        search: !(closing && schedule.is_steady()),
-        closing,
+        search: !(reviser.is_closing() && reviser.is_partial() && schedule.is_steady()),
         noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
     };
     let revision = reviser.revise(&current, &mut identifiers, task);

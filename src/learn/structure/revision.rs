@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
-use super::em::Em;
+use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
@@ -13,6 +13,7 @@ use super::search::{Found, Search};
 use super::sweep::{Assigned, Others, label, sweep};
 use super::{Limits, RIDGE, Size, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::em::bic_price;
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
@@ -70,8 +71,6 @@ pub(in crate::learn) struct Task {
     pub size: Size,
     /// Whether better structures are looked for; otherwise components are only adjusted.
     pub search: bool,
-    /// Whether it is the last one, which looks closely at all rows.
-    pub closing: bool,
     /// Log-density of noise in the data's own units, where there is some: rows below it belong to no component.
     pub noise: Option<f64>,
 }
@@ -93,16 +92,19 @@ pub(in crate::learn) struct Reviser<'a> {
     /// Whether they are all.
     complete: bool,
     limits: Limits,
+    /// Whether no more rows will come.
+    closing: bool,
     seed: u64,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Reviser<'a> {
-    /// On the kept rows of a pass, about `most` of them where that is given.
+    /// On the kept rows of a pass: about `most` of them, or all where the stream has ended.
     pub fn new(
         kept: &KeptRows,
         floor: &[f64],
-        (limits, most): (Limits, Option<usize>),
+        limits: Limits,
+        most: Option<usize>,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
@@ -110,25 +112,37 @@ impl<'a> Reviser<'a> {
         let step = most.map_or(1, |most| (rows.nrows() / most.max(1)).max(1));
         let rows = ScaledRows::new(rows.slice(ndarray::s![..;step, ..]), 1)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
+        let closing = most.is_none();
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
-    /// On all rows there are.
+    /// On all rows there are; `closing` says whether no more will come.
     pub fn on_all(
         rows: ArrayView2<f64>,
         limits: Limits,
+        closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
         let rows = ScaledRows::new(rows, 1)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
+        Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more rows will come.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether the rows are a sample of those learned.
+    pub fn is_partial(&self) -> bool {
+        !self.complete
     }
 
     /// The summaries that the columns are scaled by.
@@ -138,8 +152,16 @@ impl<'a> Reviser<'a> {
 
     /// A mixture where nothing is known yet, in the data's own units.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let found = find_structure(&self.rows, size, self.seed, self.limits, RIDGE, self.stop);
-        let polished = self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None);
+        let from = |restart: u64| {
+            let seed = self.seed.wrapping_add(restart);
+            let found = find_structure(&self.rows, size, seed, self.limits, RIDGE, self.stop);
+            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
+        };
+        let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows());
+        // Of equals the earlier start is kept.
+        let fits = (0..self.limits.restarts).map(from);
+        let polished = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
+        let polished = polished.expect("there is at least one start").mixture;
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
@@ -168,13 +190,13 @@ impl<'a> Reviser<'a> {
         } else {
             (Vec::new(), (0..current.k()).map(Some).collect(), current.clone())
         };
-        if moves.is_empty() && !task.closing {
+        if moves.is_empty() && !self.closing {
             // What was learned from all rows is worth more than an adjustment to some of them.
             return Revision { revised: None, moves };
         }
-        let closely = task.closing && !self.complete && !moves.is_empty();
+        let closely = self.closing && !self.complete && !moves.is_empty();
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
-        let mixture = self.polish(&mixture, iterations, noise);
+        let mixture = self.polish(&mixture, iterations, noise).mixture;
         let kept = if self.complete {
             vec![None; mixture.k()]
         } else {
@@ -193,18 +215,19 @@ impl<'a> Reviser<'a> {
     /// The mixture that EM on all rows leads to, where these are all rows of the stream.
     pub fn conclude(&self, current: &GaussianMixture) -> Revised {
         let current = self.rows.scale(current);
-        let mixture = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
+        let mixture = self.polish(&current, 3 * self.polish_iterations(current.k()), None).mixture;
         self.revised(&mixture, vec![None; mixture.k()], None)
     }
 
     /// EM on all rows, closer to the maximum of the likelihood than the search needs.
-    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> GaussianMixture {
+    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
         // A prior on shapes helps where rows are few; where there are enough, it widens components that are narrow in
-        // some direction.
-        let enough = self.rows.rows() >= 20 * mixture.k() * mixture.dim();
+        // some direction. At the end of the stream no more rows will come.
+        let wanted = if self.closing { 10 } else { 20 };
+        let enough = self.rows.rows() >= wanted * mixture.k() * mixture.dim();
         let shape = if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) };
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
-        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop).mixture
+        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
 
     /// Iterations that polish a mixture of `k` components on all rows: many where that is cheap.
