@@ -163,7 +163,8 @@ impl<'a> Reviser<'a> {
     fn find_anew(&self, size: Size) -> Improved {
         let from = |restart: u64| {
             let seed = self.seed.wrapping_add(restart);
-            let found = find_structure(&self.rows, size, seed, self.limits, RIDGE, self.stop);
+            let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
+            let found = find_structure(&self.rows, size, seed, self.limits, ridge, self.stop);
             self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
         };
         // Of equals the earlier start is kept.
