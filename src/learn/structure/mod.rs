@@ -97,8 +97,9 @@ impl Effort {
 impl Effort {
     /// The limits of the last search of a stream whose `rows` rows are all at hand: where that is cheap, it is thorough.
     pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize) -> Limits {
-        const CHEAP: f64 = 4e7;
-        let cheap = rows as f64 * work_per_row(k, dim) <= CHEAP;
+        const ROWS: usize = 20_000;
+        const WORK: f64 = 4e7;
+        let cheap = rows <= ROWS && rows as f64 * work_per_row(k, dim) <= WORK;
         if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
     }
 }
