@@ -68,6 +68,8 @@ pub(in crate::learn) struct Revision {
 /// Rows to revise mixtures on, ready for any number of them.
 pub(in crate::learn) struct Reviser<'a> {
     rows: ScaledRows,
+    /// The order that the last revision has put the rows in; empty before the first.
+    order: Vec<usize>,
     /// Least variance of each column given the columns before it.
     floor: Vec<f64>,
     /// Learned rows that these are all or a sample of.
@@ -90,7 +92,8 @@ impl<'a> Reviser<'a> {
     ) -> Result<Self, LearnError> {
         let rows = ScaledRows::new(rows_of(kept.reservoir(), floor.len()), 1)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
+        let (order, floor) = (Vec::new(), floor.to_vec());
+        Ok(Reviser { rows, order, floor, learned, complete, limits, seed, stop })
     }
 
     /// On all rows there are.
@@ -103,7 +106,7 @@ impl<'a> Reviser<'a> {
         let rows = ScaledRows::new(rows, 1)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
+        Ok(Reviser { rows, order: Vec::new(), floor, learned, complete: true, limits, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
@@ -167,12 +170,14 @@ impl<'a> Reviser<'a> {
     /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
     /// it needs: the rows that the mixture explains worst, and a part of the others, which then count more.
     fn informative_rows(&mut self, mixture: &GaussianMixture) -> Option<RowBlocks> {
+        self.restore_order();
         let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
         let assigned = Assigned::new(&self.rows.blocks, mixture);
         let by_component = assigned.order(self.rows.rows());
         let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
         drop(assigned);
         self.rows.blocks.reorder(&by_component);
+        self.order = by_component;
         let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
             return None;
@@ -190,6 +195,15 @@ impl<'a> Reviser<'a> {
         others.iter().step_by(step).for_each(|&i| weights[i] = weight);
         let chosen: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] > 0.0).collect();
         Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]]))
+    }
+
+    /// Puts the rows in their first order, so that a revision does not depend on those of other mixtures before it.
+    fn restore_order(&mut self) {
+        let mut places = vec![0; self.order.len()];
+        self.order.iter().enumerate().for_each(|(place, &row)| places[row] = place);
+        if !places.is_empty() {
+            self.rows.blocks.reorder(&places);
+        }
     }
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
