@@ -58,8 +58,11 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Counts rows of low density since the last call; ends a batch of them where `ends`.
+    /// Counts rows of low density since the last call, where they matter; ends a batch of them where `ends`.
     pub fn watch(&mut self, rows: u64, ends: bool) {
+        if !self.schedule().watches() {
+            return;
+        }
         let low = self.learner.low_rows();
         self.structure.schedule.add_low(low - self.low);
         self.low = low;
