@@ -71,9 +71,9 @@ pub(super) fn describe_elbow(choice: &Choice, best: usize) -> String {
     let [first, .., last] = choice.candidates.as_slice() else { return String::new() };
     let larger = format!("try larger ones, such as --k {}..{}", last.k, 2 * last.k);
     let Some(Elbow { k, share, beyond }) = choice.elbow else {
-        let rises = choice.candidates.iter().all(|candidate| candidate.score.is_some()) && last.k == best;
-        let text = format!("no elbow: the score rises evenly up to K = {best}, the largest: {larger}\n");
-        return if rises { text } else { String::new() };
+        let scored = choice.candidates.iter().all(|candidate| candidate.score.is_some_and(f64::is_finite));
+        let text = format!("no elbow: the score rises evenly up to K = {best}: {larger}\n");
+        return if scored { text } else { String::new() };
     };
     let share = share.map_or(String::new(), |share| {
         format!("{} % of the gain from K = {} to K = {best}", decimal(100.0 * share, 0), first.k)
@@ -82,7 +82,7 @@ pub(super) fn describe_elbow(choice: &Choice, best: usize) -> String {
         Beyond::Nothing => "the best: no larger K gains anything".into(),
         Beyond::WithinError => format!("within one standard error of K = {best}, the best"),
         Beyond::Little => format!("with {share}: larger K gain little"),
-        Beyond::Rises => format!("with {share}; the score still rises there: {larger}"),
+        Beyond::Rises => format!("with {share}; the score rises to the end of the range: {larger}"),
     };
     let smaller = match k == first.k && k > 1 && beyond != Beyond::Rises {
         true => format!("; smaller K may do as well: try --k 1..{k}"),
@@ -146,12 +146,12 @@ mod tests {
         );
         assert_eq!(
             last_line(&[(-0.9, 0.01), (-0.4, 0.01), (-0.2, 0.01), (0.0, 0.0)]),
-            "elbow at K = 3, with 56 % of the gain from K = 2 to K = 5; the score still rises there: \
+            "elbow at K = 3, with 56 % of the gain from K = 2 to K = 5; the score rises to the end of the range: \
              try larger ones, such as --k 5..10"
         );
         assert_eq!(
             last_line(&[(-0.5, 0.01), (0.0, 0.0)]),
-            "no elbow: the score rises evenly up to K = 3, the largest: try larger ones, such as --k 3..6"
+            "no elbow: the score rises evenly up to K = 3: try larger ones, such as --k 3..6"
         );
         assert_eq!(
             last_line(&[(0.0, 0.0), (-0.1, 0.01)]),

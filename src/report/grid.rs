@@ -229,8 +229,8 @@ fn has_choice(summary: &Summary) -> bool {
     summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1)
 }
 
-const ELBOW: &str = "the smallest K beyond which larger K gain little, or, where the score still rises at the \
-                     largest K (marked 'rises'), the K at which it bends most";
+const ELBOW: &str = "the smallest K beyond which larger K gain little, or, where the score rises to the end of \
+                     the range (marked 'rises'), the K at which it bends most";
 
 /// The elbows over K, a sentence for each data set that has any, after one that says what they are.
 pub(super) fn elbows(summary: &Summary) -> Vec<String> {

@@ -60,7 +60,7 @@ pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     }
 }
 
-/// The K of an elbow, marked where the score still rises at the largest K.
+/// The K of an elbow, marked where the score rises to the end of the range.
 pub(super) fn elbow(elbow: Option<Elbow>) -> String {
     match elbow {
         None => NONE.to_string(),

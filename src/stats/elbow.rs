@@ -15,8 +15,8 @@ pub struct ScoredK {
 ///
 /// Where the scores level off, it is the smallest K that no larger one beats by more than one standard error, or by more
 /// than a fifth of the average gain for each further component. The average is that from the smallest K to the best, over
-/// the whole range. Where the scores still rise at the largest K, it is the K at which they bend most: the one farthest
-/// above the straight line from the first score to the last.
+/// the whole range. A tenth of the range has to be beyond it, or the scores have not been seen to level off. Where they
+/// rise to the end, it is the K at which they bend most: the one farthest above the straight line that rises as much.
 ///
 /// ```
 /// use gmm_bmm::stats::{Beyond, Elbow, ScoredK};
@@ -51,19 +51,22 @@ pub enum Beyond {
     WithinError,
     /// Little for each further component.
     Little,
-    /// The largest K is the best, and the scores do not level off before it.
+    /// The scores do not level off within the range.
     Rises,
 }
 
 /// A further component has to gain this share of the average, or it gains little.
 const LITTLE: f64 = 0.2;
 
+/// One part of so many of the range has to be beyond K at which the scores level off.
+const TAIL: usize = 10;
+
 /// The least bend, as a share of the gain: scores that bend less rise evenly.
 const LEAST_BEND: f64 = 0.2;
 
 impl Elbow {
     /// The elbow of scores in the order of K. `None` for fewer than two, for one that is not finite, and where the scores
-    /// rise evenly up to the largest K.
+    /// rise evenly to the end.
     pub fn find(scored: &[ScoredK]) -> Option<Self> {
         let (first, last) = (scored.first()?, scored.last()?);
         if scored.len() < 2 || scored.iter().any(|at| !at.score.is_finite()) {
@@ -77,7 +80,7 @@ impl Elbow {
         let near = scored.iter().find(|at| at.k < best.k && is_near(at)).unwrap_or(best);
         let settled = highest(scored, |at| at.score - LITTLE * gain * place(at))?;
         let (at, beyond) = match near.k.min(settled.k) {
-            k if k == last.k => {
+            k if TAIL * (last.k - k) < last.k - first.k => {
                 let bend = |at: &ScoredK| share(at).unwrap_or(0.0) - place(at);
                 let most = highest(scored, bend).filter(|at| bend(at) >= LEAST_BEND)?;
                 (most, Beyond::Rises)
@@ -140,6 +143,9 @@ mod tests {
     fn scores_that_rise_to_the_end_have_their_elbow_where_they_bend() {
         let magic = [-28.416, -27.560, -27.297, -27.050, -26.922, -26.774, -26.675, -26.588, -26.515];
         assert_eq!(found(2, &magic), Some((5, Beyond::Rises)));
+        // The last K gains hardly anything, which is not enough to see that larger ones would not.
+        let to_20 = [-26.40, -26.41, -26.28, -26.22, -26.16, -26.14, -26.13, -26.04, -25.92, -25.919];
+        assert_eq!(found(2, &[magic.as_slice(), &to_20].concat()), Some((5, Beyond::Rises)));
         let even: Vec<f64> = (0..9).map(|k| f64::from(k) + 0.1 * f64::from(k % 2)).collect();
         assert_eq!(found(2, &even), None);
     }
