@@ -42,8 +42,9 @@ use crate::model::{ColumnNames, Numbered};
   gmm-bmm fit --data big.csv --k 8 --out model.json --plot-curve curve.svg
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
-    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5; with --resume the one K
-    /// of the model to resume [default: all]
+    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
+    ///
+    /// With --resume, the one K to resume of a model that has several; by default all are resumed.
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", required_unless_present_any = ["resume", "prior"])]
     pub(super) k: Option<Ks>,
 
