@@ -84,7 +84,7 @@ struct Shown {
 #[derive(Debug, Serialize)]
 struct ShownComponent {
     /// Its lasting identifier; none in models of versions that had none.
-    identifier: Option<u32>,
+    identifier: Option<u64>,
     weight: f64,
     /// Rows that the component is worth (`κ`), where the model is Bayesian.
     worth_rows: Option<f64>,

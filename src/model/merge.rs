@@ -9,8 +9,8 @@ use super::file::MOST_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport, Prequential,
-    align, are_repeated, close_merged, merge, permute,
+    Algorithm, Components, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport,
+    Prequential, align, are_repeated, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
 
@@ -209,7 +209,7 @@ impl Model {
         };
         let settings = FitSettings {
             algorithm: self.algorithm.online().expect("a common prior is a model of obmm"),
-            ks: vec![prior.k()],
+            components: Components::Given(vec![prior.k()]),
             seed: self.seed,
             init_rows: self.init_rows,
             effort: self.effort,
