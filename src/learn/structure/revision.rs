@@ -9,7 +9,7 @@ use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
 use super::scaled::ScaledRows;
-use super::search::{Found, Search};
+use super::search::{Found, LEAST_RISE, Search};
 use super::sweep::{Assigned, Others, label, sweep};
 use super::{Limits, RIDGE, Size, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
@@ -152,20 +152,29 @@ impl<'a> Reviser<'a> {
 
     /// A mixture where nothing is known yet, in the data's own units.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let from = |restart: u64| {
-            let seed = self.seed.wrapping_add(restart);
-            let found = find_structure(&self.rows, size, seed, self.limits, RIDGE, self.stop);
-            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
-        };
-        let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows());
-        // Of equals the earlier start is kept.
-        let fits = (0..self.limits.restarts).map(from);
-        let polished = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
-        let polished = polished.expect("there is at least one start").mixture;
+        let polished = self.find_anew(size).mixture;
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
+    }
+
+    /// The best mixture of several starts, where nothing is known yet.
+    fn find_anew(&self, size: Size) -> Improved {
+        let from = |restart: u64| {
+            let seed = self.seed.wrapping_add(restart);
+            let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
+            let found = find_structure(&self.rows, size, seed, self.limits, ridge, self.stop);
+            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
+        };
+        // Of equals the earlier start is kept.
+        let better = |a, b| if self.level(&b) > self.level(&a) { b } else { a };
+        (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
+    }
+
+    /// What mixtures with different K can be compared by.
+    fn level(&self, fit: &Improved) -> f64 {
+        fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows())
     }
 
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
@@ -212,11 +221,34 @@ impl<'a> Reviser<'a> {
         self.learned += rows.nrows() as u64;
     }
 
-    /// The mixture that EM on all rows leads to, where these are all rows of the stream.
-    pub fn conclude(&self, current: &GaussianMixture) -> Revised {
+    /// The mixture that EM on all rows leads to, where these are all rows of the stream. Where a search is cheap, a mixture
+    /// that is found anew competes with it. Returns also which component each was before; none where it is another.
+    pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
-        let mixture = self.polish(&current, 3 * self.polish_iterations(current.k()), None).mixture;
-        self.revised(&mixture, vec![None; mixture.k()], None)
+        let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
+        let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
+        let better = anew.filter(|anew| self.level(anew) > self.level(&own) + LEAST_RISE);
+        let (mixture, origins) = match better {
+            Some(anew) => {
+                let origins = self.counterparts(&own.mixture, &anew.mixture);
+                (anew.mixture, origins)
+            }
+            None => (own.mixture, (0..current.k()).map(Some).collect()),
+        };
+        (self.revised(&mixture, vec![None; mixture.k()], None), origins)
+    }
+
+    /// For each component of `after` the one of `before` that it shares most of its rows with, both ways.
+    fn counterparts(&self, before: &GaussianMixture, after: &GaussianMixture) -> Vec<Option<usize>> {
+        let (old, new) = (label(&self.rows.blocks, before).0, label(&self.rows.blocks, after).0);
+        let mut shared = vec![vec![0_usize; before.k()]; after.k()];
+        old.iter().zip(&new).for_each(|(&old, &new)| shared[new][old] += 1);
+        let of_old = |i: usize| shared.iter().map(|row| row[i]).sum::<usize>();
+        let counterpart = |row: &Vec<usize>| {
+            let of_new: usize = row.iter().sum();
+            (0..row.len()).find(|&i| 2 * row[i] > of_new && 2 * row[i] > of_old(i))
+        };
+        shared.iter().map(counterpart).collect()
     }
 
     /// EM on all rows, closer to the maximum of the likelihood than the search needs.
