@@ -7,6 +7,7 @@ use std::time::Duration;
 use gmm_bmm::Model;
 
 use crate::common::*;
+use crate::structure::with_late_cluster;
 use crate::{model, with_clusters};
 
 #[test]
@@ -57,7 +58,7 @@ fn a_resumed_run_knows_how_sure_the_differences_are() {
 #[test]
 fn one_k_of_several_is_resumed_to_the_same_bits_alone() {
     for learn in ["obmm", "oem", "odmm --shards 2 --warmup 1500"] {
-        let place = with_clusters(9000);
+        let place = with_late_cluster();
         let line = format!("fit --data rows.csv --limit 3000 --k 1..4 --init-rows 1000 --algo {learn}");
         place.run(&format!("{line} --out part.json")).success();
         place.run("fit --data rows.csv --skip 3000 --resume part.json --out all.json").success();
