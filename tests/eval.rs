@@ -106,6 +106,49 @@ fn scores_have_the_row_numbers_of_the_file() {
     );
 }
 
+/// Every K of a range can be used as if it had been learned alone.
+#[test]
+fn any_k_of_a_range_can_be_scored_and_shown() {
+    let place = with_model();
+    place.write("more.csv", &as_csv(&clusters(6000, 3, 1), &["a", "b", "c"]));
+    for learner in ["obmm --init-rows 2000", "em"] {
+        let line = format!("fit --data more.csv --algo {learner}");
+        place.run(&format!("{line} --k 2..4 --out several.json")).success();
+        for k in 2..=4 {
+            place.run(&format!("{line} --k {k} --out alone.json")).success();
+            let scored = |name: &str, options: &str| {
+                let line = format!("predict --model {name} --data test.csv --scores scores.csv {options}");
+                (place.json(&line), place.read("scores.csv"))
+            };
+            assert_eq!(
+                scored("several.json", &format!("--k {k}")),
+                scored("alone.json", ""),
+                "{learner}, K = {k}"
+            );
+            let shown = |line: &str| {
+                let shown = place.json(&format!("show {line} --plot picture.svg"));
+                let fields = ["k", "components", "prequential_log_likelihood", "revisions", "health"];
+                (fields.map(|field| shown[field].clone()), place.read("picture.svg"))
+            };
+            assert_eq!(shown(&format!("several.json --k {k}")), shown("alone.json"), "{learner}, K = {k}");
+        }
+        let best = place.json("show several.json")["best_k"].clone();
+        assert_eq!(place.json("eval --model several.json --data test.csv")["k"], best);
+        assert_eq!(place.json("show several.json --k 2")["best_k"], best);
+        let words = ["'several.json' does not have K = 7", "it has K = 2–4"];
+        place.refuses("eval --model several.json --data test.csv --k 7", 2, &words);
+        place.refuses("show several.json --k 7 --plot other.svg", 2, &words);
+        place.refuses("predict --model several.json --data test.csv --k 0 --scores s.csv", 2, &["K = 2–4"]);
+    }
+    // A file says which K it has, and how another is used.
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
+    let text = said("show several.json --k 3");
+    assert!(text.starts_with("3 components over") && text.contains("\nthe file has K = 2–4: "), "{text}");
+    assert!(text.contains("or another with --k\n"), "{text}");
+    place.run("eval --model model.json --data test.csv --k 3").success();
+    assert!(!said("show model.json").contains("the file has K"));
+}
+
 #[test]
 fn predict_is_another_name_for_eval() {
     let place = with_model();

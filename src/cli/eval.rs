@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::choice::OneK;
 use super::console::{Console, decimal};
 use super::data_args::DataArgs;
-use super::files::{Output, is_dash, read_model, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
@@ -22,6 +23,7 @@ use crate::words::count;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
+  gmm-bmm eval --model model.json --data test.csv --k 6
   gmm-bmm predict --model model.json --data test.csv --scores labels.csv
   gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f3
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// The model file ('-' is standard input)
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
+
+    #[command(flatten)]
+    one_k: OneK,
 
     /// Write the score of each row, its most probable component and that probability to this CSV file ('-' is standard
     /// output, which then has nothing else)
@@ -75,7 +80,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         ));
     }
     refuse_overwriting(args.scores.iter(), args.data.files()?.iter().chain([&args.model]))?;
-    let model = read_model(&args.model)?;
+    let model = args.one_k.read(&args.model)?;
     let result = if args.predictive {
         let predictive = model.predictive().ok_or_else(|| {
             let algorithm = model.algorithm.name();

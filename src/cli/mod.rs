@@ -2,6 +2,7 @@
 
 mod advice;
 mod ahead;
+mod choice;
 mod compare;
 mod console;
 mod data_args;

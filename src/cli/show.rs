@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::choice::{OneK, describe_elbow, describe_ks};
 use super::console::{Console, decimal};
 use super::data_args::ReadingArgs;
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Health, LearnerState, MergeReport};
+use crate::learn::{Choice, Health, LearnerState, MergeReport};
 use crate::model::{Lineage, Model, Recipe, Seal};
 use crate::words::count;
 
@@ -20,6 +21,7 @@ use crate::words::count;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
+  gmm-bmm show model.json --k 6
   gmm-bmm show model.json --history
   gmm-bmm show model.json --json
   gmm-bmm show model.json --plot model.svg
@@ -29,9 +31,12 @@ pub(super) struct Args {
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
+    #[command(flatten)]
+    one_k: OneK,
+
     /// List the revisions of the structure instead of the components
     ///
-    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K kept. With --json it is always there.
+    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K shown. With --json it is always there.
     #[arg(long)]
     history: bool,
 
@@ -56,8 +61,11 @@ struct Shown {
     k: usize,
     prequential_log_likelihood: Option<f64>,
     prequential_rows: u64,
-    /// Other K learned in the same pass: K and prequential score.
-    rivals: Vec<(usize, Option<f64>)>,
+    /// The K that is used unless another is asked for.
+    best_k: usize,
+    /// Each K in the file, with its score.
+    #[serde(flatten)]
+    choice: Choice,
     #[serde(flatten)]
     structure: StructureResult,
     /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
@@ -95,13 +103,15 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if seal == Seal::Missing {
         console.note("the file has no checksum, so a change of a digit would not be noticed");
     }
+    let (best_k, choice) = (model.k(), model.choice());
+    let model = args.one_k.of(model, &args.model)?;
     if let Some(plot) = plot {
         args.plot.write(plot, &model, sample(args, &model, console)?.as_ref())?;
     }
     if args.plot.plot.is_some() && !console.tells_of_files() {
         return Ok(());
     }
-    let shown = Shown { plot: args.plot.plot.clone(), ..shown(&model) };
+    let shown = Shown { best_k, choice, plot: args.plot.plot.clone(), ..shown(&model) };
     console.result(&shown, if args.history { describe_history } else { describe })?;
     Ok(())
 }
@@ -150,7 +160,8 @@ fn shown(model: &Model) -> Shown {
         k: model.k(),
         prequential_log_likelihood: model.prequential.mean(),
         prequential_rows: model.prequential.rows,
-        rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),
+        best_k: model.k(),
+        choice: model.choice(),
         structure: StructureResult::of(model),
         waiting_for_rows: model.pending.is_some(),
         lineage: model.lineage.clone(),
@@ -203,14 +214,7 @@ fn describe(shown: &Shown) -> String {
             count(shown.prequential_rows, "row")
         );
     }
-    if !shown.rivals.is_empty() {
-        let scores: Vec<String> = shown
-            .rivals
-            .iter()
-            .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| decimal(s, 4))))
-            .collect();
-        text += &format!("other K in the same pass: {}\n", scores.join(", "));
-    }
+    text += &describe_several(shown);
     if let Some(lineage) = &shown.lineage {
         let shards = match lineage.shards.len() {
             1 => "one shard".to_string(),
@@ -227,6 +231,20 @@ fn describe(shown: &Shown) -> String {
     text += &component_table(shown);
     text += &describe_health(&shown.health);
     text + &describe_plot(shown)
+}
+
+/// The other K in the file. Nothing where there are none.
+fn describe_several(shown: &Shown) -> String {
+    let candidates = &shown.choice.candidates;
+    let others = candidates.iter().filter(|candidate| candidate.k != shown.k);
+    let scores: Vec<String> =
+        others.filter_map(|other| Some(format!("K={} {}", other.k, decimal(other.score?, 4)))).collect();
+    let mut text = describe_ks(&shown.choice, shown.best_k, shown.algorithm.online().is_some());
+    if !scores.is_empty() {
+        text += &format!("other K: {}\n", scores.join(", "));
+        text += &describe_elbow(&shown.choice, shown.best_k);
+    }
+    text
 }
 
 fn describe_structure(shown: &Shown) -> String {

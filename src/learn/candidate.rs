@@ -70,8 +70,11 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Counts rows of low density since the last call; ends a batch of them where `ends`.
+    /// Counts rows of low density since the last call, where they matter; ends a batch of them where `ends`.
     pub fn watch(&mut self, rows: u64, ends: bool) {
+        if !self.schedule().watches() {
+            return;
+        }
         let low = self.learner.low_rows();
         self.structure.schedule.add_low(low - self.low);
         self.low = low;
@@ -119,16 +122,9 @@ impl Candidate {
         self.structure.schedule.postpone(rows);
     }
 
-    /// The last revision, of a stream of `rows` rows, on a copy. `None` where none is due.
-    pub fn close(
-        &self,
-        algorithm: &Algorithm,
-        kept: &KeptRows,
-        reviser: &mut Reviser,
-        rows: u64,
-    ) -> Option<Closed> {
-        let due = self.schedule().wants_closing(rows);
-        due.then(|| close(algorithm, self, kept, reviser, (rows, Reason::End)))
+    /// The last revision, of a stream of `rows` rows, on a copy.
+    pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
+        close(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
     /// The state at the end of the stream, after the last revision if there was one, with the validation rows learned,

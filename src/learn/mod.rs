@@ -2,6 +2,7 @@
 
 mod assignment;
 mod candidate;
+mod choice;
 mod columns;
 mod em;
 mod fingerprint;
@@ -22,6 +23,7 @@ mod shares;
 mod state;
 mod structure;
 
+pub use choice::{Choice, RatedK};
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
 pub use fingerprint::Fingerprint;

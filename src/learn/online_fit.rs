@@ -491,21 +491,20 @@ impl Learning {
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let limits = settings.effort.limits();
-        // A few times the rows of a search are enough, unless the stream ends.
-        let searched = candidates.iter().map(|c| search_rows(c.size(), c.k(), floor.len())).max();
-        let most = searched.map(|rows| ROWS_PER_SEARCHED * limits.row_factor * rows);
-        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, limits, most, seed, stop));
-        let mut reviser = reviser.transpose()?;
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
-            match &mut reviser {
-                Some(reviser) => {
-                    candidate.revise(&settings.algorithm, floor, kept, reviser, (rows, reason))?;
-                    if reviser.is_stopped() {
-                        return Ok(false);
-                    }
-                }
-                None => candidate.postpone(rows),
+            if !kept.may_revise() {
+                candidate.postpone(rows);
+                continue;
+            }
+            // A few times the rows of a search are enough, unless the stream ends.
+            let searched = search_rows(candidate.size(), candidate.k(), floor.len());
+            let most = Some(ROWS_PER_SEARCHED * limits.row_factor * searched);
+            // One for each K, so that none depends on what the others do.
+            let mut reviser = Reviser::new(kept, floor, limits, most, seed, stop)?;
+            candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
+            if reviser.is_stopped() {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -520,28 +519,24 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let limits = match candidates.iter().map(Candidate::k).max() {
-            Some(k) if kept.is_complete() => {
-                settings.effort.closing_limits(kept.learned() as usize, k, floor.len())
+        let finish = |candidate: &Candidate| {
+            let limits = if kept.is_complete() {
+                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len())
+            } else {
+                settings.effort.limits()
+            };
+            let revises = candidate.schedule().wants_closing(rows) && kept.may_revise();
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
+            let mut reviser = reviser.transpose()?;
+            let closed =
+                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            if let Some(reviser) = &mut reviser {
+                reviser.add_rows(rows_of(kept.validation(), floor.len()));
             }
-            _ => settings.effort.limits(),
-        };
-        let revises = wanted && kept.may_revise();
-        let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
-        let mut reviser = reviser.transpose()?;
-        let close =
-            |candidate: &Candidate| candidate.close(&settings.algorithm, kept, reviser.as_mut()?, rows);
-        let closed: Vec<_> = candidates.iter().map(close).collect();
-        if let Some(reviser) = &mut reviser {
-            reviser.add_rows(rows_of(kept.validation(), floor.len()));
-        }
-        let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
-        let candidates = candidates.iter().zip(closed);
-        let finish = |(candidate, closed): (&Candidate, _)| {
+            let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
             candidate.finish(&settings.algorithm, floor, kept, closed, all)
         };
-        candidates.map(finish).collect()
+        candidates.iter().map(finish).collect()
     }
 
     fn learn(&mut self, values: &[f64]) {

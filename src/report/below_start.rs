@@ -1,11 +1,12 @@
 //! Which online learners end below the start.
 
 use super::ReportError;
-use super::names::{fixed, runs_of_k, title};
+use super::names::{fixed, title};
 use super::scores::mean;
 use super::summary::{Cells, differences};
 use crate::experiment::{Contender, DataRecord, Pairs};
 use crate::stats::standard_error;
+use crate::words::runs_of_k;
 
 /// How far a learner is below the start with the same K.
 struct Loss {

@@ -11,8 +11,10 @@ use super::scores::{Folds, KScore, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::{Catalogue, Units};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, paired_differences,
+    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, elbow_over_k,
+    paired_differences,
 };
+use crate::stats::Elbow;
 use crate::words::count;
 
 /// Learners that others are tested against by default: the first that took part.
@@ -71,6 +73,8 @@ pub struct Entry {
     pub contender: Contender,
     /// The K that was chosen for it in each fold where one could be.
     pub chosen: BTreeMap<usize, usize>,
+    /// The elbow of the score that K is chosen by, over all folds.
+    pub elbow: Option<Elbow>,
     /// Its figures with the K that was chosen in each fold.
     pub score: Option<Score>,
     /// Its figures for every K, ascending, each with this K in all folds.
@@ -238,6 +242,7 @@ fn set_summary(
             contender,
             score: Score::new(&chosen_cells(by_k, &chosen), units),
             chosen,
+            elbow: elbow_over_k(&all, options.select),
             by_k: by_k.iter().filter_map(at_k).collect(),
             p_value: None,
             p_holm: None,

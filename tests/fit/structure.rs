@@ -19,7 +19,7 @@ fn late_cluster() -> Array2<f64> {
     rows
 }
 
-fn with_late_cluster() -> Workplace {
+pub fn with_late_cluster() -> Workplace {
     let place = Workplace::new();
     place.write("rows.csv", &as_csv(&late_cluster(), &["a", "b"]));
     place

@@ -2,19 +2,19 @@
 
 use std::time::Instant;
 
-use super::{Args, CandidateResult, FitResult, Fitted};
+use super::{Args, FitResult, Fitted};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
+    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
 };
 use crate::model::{ColumnNames, Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// Batch EM holds all rows; of several K it keeps the one with the best BIC.
+/// Batch EM holds all rows; the best of several K is the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
@@ -49,13 +49,15 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
     let scores: Vec<_> = fits.iter().map(|(score, mixture)| (mixture.k(), Some(*score))).collect();
-    let candidates = CandidateResult::beside_the_best(&scores, best, &batches);
-    let mixture = fits.swap_remove(best).1;
+    let choice = Choice::new(&scores, &batches);
+    let mixture = fits.remove(best).1;
+    let rivals = fits.into_iter().map(|(_, mixture)| mixture).collect();
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
-    let model = Model::from_mixture(mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
+    let recipe = Recipe::Em(settings);
+    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries);
     let result =
-        FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
+        FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Args;
+use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
@@ -71,7 +72,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
-            let (begun, fit, columns, end) = read_resumable(model)?;
+            let (begun, fit, columns, end) = read_resumable(model, args.resumed_k()?)?;
             resumed = Some(columns);
             curve = EarlierCurve::OfModel(end);
             Some((begun, fit))
@@ -126,8 +127,11 @@ fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
     of(a) == of(b)
 }
 
-fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
-    let model = read_model(path)?;
+fn read_resumable(
+    path: &Path,
+    k: OneK,
+) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
+    let model = k.read(path)?;
     let Some((settings, state)) = model.to_fit() else {
         return Err(usage(format!(
             "'{}' was made by '{}', which cannot go on row by row: resume a model of one of {}",
