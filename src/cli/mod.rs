@@ -2,6 +2,7 @@
 
 mod advice;
 mod ahead;
+mod clusters;
 mod compare;
 mod console;
 mod data_args;

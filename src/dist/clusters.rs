@@ -1,0 +1,261 @@
+//! Components of a mixture united into clusters: where a cluster is not Gaussian, it takes several components.
+//!
+//! Components are united by directly estimated misclassification probabilities (DEMP; C. Hennig, *Methods for merging
+//! Gaussian mixture components*, 2010). `p(a→b)` is the probability that a row drawn from cluster `a` is most probably
+//! of cluster `b`. It is estimated from rows drawn from the components, so that no data are needed.
+
+use ndarray::{Array2, ArrayView1};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::axes::whole_mixture;
+use super::{BlockScorer, Gaussian, GaussianMixture, fill_standard_normal, most_probable};
+use crate::linalg::Factor;
+use crate::linalg::blocks::{BLOCK, RowBlocks};
+
+/// Which components of a mixture form a cluster, and which are outlier components.
+///
+/// An outlier component belongs to no cluster. It holds hardly any rows, and either hardly any row of it could come from
+/// another component, or it is wider than all heavier components together, as a component of scattered rows is.
+///
+/// ```
+/// use gmm_bmm::GaussianMixture;
+/// use gmm_bmm::dist::{Clusters, Gaussian};
+/// use gmm_bmm::linalg::Factor;
+/// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));
+/// let mixture = GaussianMixture::new(vec![0.3, 0.5, 0.2], vec![normal(0.0)?, normal(9.0)?, normal(1.0)?])?;
+/// let clusters = mixture.clusters(Clusters::OVERLAP);
+/// assert_eq!(clusters.count(), 2);
+/// assert_eq!((clusters.of(0), clusters.of(1), clusters.of(2)), (Some(0), Some(1), Some(0)));
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clusters {
+    /// Of each component; none of an outlier component.
+    of: Vec<Option<usize>>,
+    /// Of each cluster, the heaviest first.
+    weights: Vec<f64>,
+}
+
+impl Clusters {
+    /// The largest probability of a misassignment between clusters, unless another is asked for.
+    pub const OVERLAP: f64 = 0.03;
+
+    /// How many clusters. At least one.
+    pub fn count(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The cluster of a component, counted from 0, the heaviest first. `None` for an outlier component.
+    ///
+    /// # Panics
+    /// If there is no such component.
+    pub fn of(&self, component: usize) -> Option<usize> {
+        self.of[component]
+    }
+
+    /// The components of a cluster, in their order.
+    pub fn members(&self, cluster: usize) -> impl Iterator<Item = usize> {
+        self.components_where(move |of| of == Some(cluster))
+    }
+
+    /// The outlier components, in their order.
+    pub fn outliers(&self) -> impl Iterator<Item = usize> {
+        self.components_where(|of| of.is_none())
+    }
+
+    fn components_where(&self, holds: impl Fn(Option<usize>) -> bool) -> impl Iterator<Item = usize> {
+        self.of.iter().enumerate().filter(move |(_, of)| holds(**of)).map(|(j, _)| j)
+    }
+
+    /// The weight of each cluster.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+}
+
+impl GaussianMixture {
+    /// Unites components while the probability that a row of one cluster is assigned to another exceeds `overlap`. The
+    /// result depends on the mixture alone: the rows that are drawn for it are always the same.
+    pub fn clusters(&self, overlap: f64) -> Clusters {
+        let light = LIGHT.min(LIGHT_SHARE / self.k() as f64);
+        let is_apart = self.scattered(light);
+        let draws = draws_per_component(self.k(), self.dim());
+        let mut confusion = Confusion::new(self.k(), self.contested_rows(draws));
+        let labels = unite(self.weights(), &mut confusion, &is_apart, overlap * draws as f64);
+        let mut weights = vec![0.0; self.k()];
+        labels.iter().zip(self.weights()).for_each(|(&label, weight)| weights[label] += weight);
+        let is_cluster = |label: usize| weights[label] >= light && !is_apart[label];
+        let mut order: Vec<usize> = (0..self.k()).filter(|&label| is_cluster(label)).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        Clusters {
+            of: labels.iter().map(|label| order.iter().position(|other| other == label)).collect(),
+            weights: order.iter().map(|&label| weights[label]).collect(),
+        }
+    }
+
+    /// Light components that are wider than all heavier ones together, by the volume of their covariances.
+    fn scattered(&self, light: f64) -> Vec<bool> {
+        let lightest = self.weights().iter().copied().fold(f64::INFINITY, f64::min);
+        if lightest >= light {
+            return vec![false; self.k()];
+        }
+        let whole = self.log_volume_of_heavier(light);
+        let is_scattered = |(component, &weight): (&Gaussian, &f64)| {
+            weight < light && whole.is_some_and(|whole| component.covariance().log_det() > whole)
+        };
+        self.components().iter().zip(self.weights()).map(is_scattered).collect()
+    }
+
+    /// `ln |S|` of the covariance of all components that are not light, taken together.
+    fn log_volume_of_heavier(&self, light: f64) -> Option<f64> {
+        let heavier = self.components().iter().zip(self.weights()).filter(|(_, weight)| **weight >= light);
+        let (components, weights): (Vec<Gaussian>, Vec<f64>) = heavier.map(|(c, w)| (c.clone(), *w)).unzip();
+        let total: f64 = weights.iter().sum();
+        let weights = weights.into_iter().map(|weight| weight / total).collect();
+        let (_, units, correlation) = whole_mixture(&GaussianMixture::new(weights, components).ok()?);
+        let correlation = Factor::from_matrix(correlation.view()).ok()?;
+        Some(correlation.log_det() + 2.0 * units.iter().map(|unit| unit.ln()).sum::<f64>())
+    }
+
+    /// Rows drawn from each component, without those that can only be its own. All components have the same standard
+    /// normal draws, so that their order does not matter.
+    fn contested_rows(&self, draws: usize) -> Vec<ContestedRow> {
+        let mut normal = Array2::zeros((draws, self.dim()));
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        for i in (0..draws).step_by(2) {
+            let mut row = vec![0.0; self.dim()];
+            fill_standard_normal(&mut rng, &mut row);
+            let row = ArrayView1::from(&row);
+            normal.row_mut(i).assign(&row);
+            // Its mirror image, for the balance.
+            normal.row_mut(i + 1).assign(&-&row);
+        }
+        let scorer = BlockScorer::of_ordered(self);
+        let of_component = |component: usize| {
+            let gaussian = &self.components()[component];
+            let rows = normal.dot(&gaussian.covariance().lower_matrix().t());
+            let rows = RowBlocks::new((rows + ArrayView1::from(gaussian.mean())).view());
+            let mut scorer = scorer.clone();
+            let mut contested = Vec::new();
+            for (block, filled) in rows.iter() {
+                scorer.look_at(self, block, filled);
+                for i in (0..filled).filter(|&i| scorer.shares(component)[i] < 1.0 - NEGLIGIBLE) {
+                    let shares = (0..self.k()).map(|j| (j, scorer.shares(j)[i]));
+                    let shares: Vec<(usize, f64)> = shares.filter(|share| share.1 > NEGLIGIBLE).collect();
+                    if !shares.is_empty() {
+                        contested.push(ContestedRow { component, shares });
+                    }
+                }
+            }
+            contested
+        };
+        (0..self.k()).into_par_iter().flat_map_iter(of_component).collect()
+    }
+}
+
+/// A component below this weight is light.
+const LIGHT: f64 = 1e-3;
+/// So is, of very many components, only one that is this much below their mean weight.
+const LIGHT_SHARE: f64 = 0.1;
+/// Responsibilities that change no assignment worth counting.
+const NEGLIGIBLE: f64 = 1e-4;
+
+/// Rows drawn from each of `k` components, whole blocks: fewer where they are many, or each is expensive.
+fn draws_per_component(k: usize, dim: usize) -> usize {
+    const WORK: f64 = 5e9;
+    const ROWS: usize = 65_536;
+    let affordable = (WORK / (k as f64 * dim as f64).powi(2)) as usize;
+    (affordable.min(ROWS / k) / BLOCK).clamp(2, 32) * BLOCK
+}
+
+/// A row drawn from one component that might be of another.
+struct ContestedRow {
+    component: usize,
+    /// The clusters that it might be of: their labels in order, and their responsibilities.
+    shares: Vec<(usize, f64)>,
+}
+
+impl ContestedRow {
+    /// The label of the cluster that it is assigned to.
+    fn assigned(&self) -> usize {
+        self.shares[most_probable(self.shares.iter().map(|share| share.1)).0].0
+    }
+
+    /// The cluster labelled `from` becomes a part of that labelled `into`. Returns whether `into` is new to the row.
+    fn relabel(&mut self, from: usize, into: usize) -> bool {
+        let place = |shares: &[(usize, f64)], label| shares.binary_search_by_key(&label, |share| share.0);
+        let Ok(given_up) = place(&self.shares, from) else { return false };
+        let (_, share) = self.shares.remove(given_up);
+        match place(&self.shares, into) {
+            Ok(place) => {
+                self.shares[place].1 += share;
+                false
+            }
+            Err(place) => {
+                self.shares.insert(place, (into, share));
+                true
+            }
+        }
+    }
+}
+
+/// How often rows of each component are assigned to each cluster.
+struct Confusion {
+    rows: Vec<ContestedRow>,
+    /// For each label, the rows that might be of its cluster.
+    rows_of: Vec<Vec<usize>>,
+    /// Contested rows of each component that are assigned to each label.
+    counts: Array2<u32>,
+}
+
+impl Confusion {
+    fn new(k: usize, rows: Vec<ContestedRow>) -> Self {
+        let mut rows_of = vec![Vec::new(); k];
+        let mut counts = Array2::zeros((k, k));
+        for (i, row) in rows.iter().enumerate() {
+            row.shares.iter().for_each(|&(label, _)| rows_of[label].push(i));
+            counts[(row.component, row.assigned())] += 1;
+        }
+        Confusion { rows, rows_of, counts }
+    }
+
+    /// The cluster labelled `from` becomes a part of that labelled `into`.
+    fn relabel(&mut self, from: usize, into: usize) {
+        for i in std::mem::take(&mut self.rows_of[from]) {
+            let row = &mut self.rows[i];
+            self.counts[(row.component, row.assigned())] -= 1;
+            if row.relabel(from, into) {
+                self.rows_of[into].push(i);
+            }
+            self.counts[(row.component, row.assigned())] += 1;
+        }
+    }
+}
+
+/// Unites clusters, those that are confused most first, until of the rows drawn from each no more than `most` are assigned
+/// to any other. Components that are apart stay alone. Returns a label for each component: the first component of its cluster.
+fn unite(weights: &[f64], confusion: &mut Confusion, is_apart: &[bool], most: f64) -> Vec<usize> {
+    let k = weights.len();
+    let mut labels: Vec<usize> = (0..k).collect();
+    let weights: Vec<f64> = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
+    let mut sizes = weights.clone();
+    loop {
+        let mut confused = Array2::<f64>::zeros((k, k));
+        for ((component, to), &count) in confusion.counts.indexed_iter() {
+            confused[(labels[component], to)] += weights[component] * f64::from(count);
+        }
+        let mut worst = (most, None);
+        for ((of, to), rows) in confused.indexed_iter().filter(|((of, to), _)| of != to) {
+            let rows = rows / sizes[of];
+            if rows > worst.0 && !is_apart[of] && !is_apart[to] {
+                worst = (rows, Some((of.min(to), of.max(to))));
+            }
+        }
+        let (_, Some((into, from))) = worst else { return labels };
+        sizes[into] += sizes[from];
+        labels.iter_mut().filter(|label| **label == from).for_each(|label| *label = into);
+        confusion.relabel(from, into);
+    }
+}
