@@ -98,8 +98,7 @@ mod tests {
 
     #[test]
     fn clusters_and_outliers_are_told_in_words() {
-        let cluster =
-            |cluster, weight, components| ShownCluster { cluster, weight, components };
+        let cluster = |cluster, weight, components| ShownCluster { cluster, weight, components };
         let result = ClustersResult {
             overlap: 0.03,
             clusters: vec![cluster(3, 0.7, vec![3, 7, 9]), cluster(1, 0.2998, vec![1])],

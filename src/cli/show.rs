@@ -264,13 +264,8 @@ fn describe_structure(shown: &Shown) -> String {
 /// the data: mean ± standard deviation.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
-    let width = shown
-        .columns
-        .iter()
-        .map(|name| name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .clamp("component".len(), 30);
+    let width =
+        shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp("component".len(), 30);
     let mut text = String::new();
     for group in shown.components.chunks(PER_TABLE) {
         let line = |head: &str, cells: Vec<String>| {

@@ -125,7 +125,8 @@ impl PairPlot {
 
     /// Each component with its group; nothing if one has none.
     fn grouped(&self) -> Option<Vec<Grouped<'_>>> {
-        let of = |component: usize| self.groups.iter().position(|group| group.components.contains(&component));
+        let of =
+            |component: usize| self.groups.iter().position(|group| group.components.contains(&component));
         let grouped = |(i, marginal)| Some(Grouped { marginal, group: of(i)? });
         self.components.iter().enumerate().map(grouped).collect()
     }
