@@ -161,7 +161,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         seed: model.seed,
         rows: model.rows,
         columns: model.column_names().names,
-        k: model.k(),
+        k: mixture.k(),
         prequential_log_likelihood: model.prequential.mean(),
         prequential_rows: model.prequential.rows,
         rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),

@@ -163,8 +163,9 @@ fn describe_move(made: &Move) -> String {
         let [one, other] = joined.components;
         format!("joined {one} and {other} into {}", joined.into)
     });
+    let added = made.added.map(|added| format!("added {added} for rows of a new kind"));
     let gain = format!("gain {} per row", decimal(made.gain, 4));
-    let parts: Vec<String> = split.into_iter().chain(joined).chain([gain]).collect();
+    let parts: Vec<String> = split.into_iter().chain(added).chain(joined).chain([gain]).collect();
     parts.join("; ")
 }
 
@@ -193,10 +194,11 @@ mod tests {
         RevisionRecord { rows, reason, kept, validation_gain: Some(if kept { 0.25 } else { -0.001 }), moves }
     }
 
-    fn swap(from: u32) -> Move {
+    fn swap(from: u64) -> Move {
         Move {
             split: Some(SplitMove { component: 3, into: [from, from + 1] }),
             joined: Some(JoinMove { components: [1, 4], into: from + 2 }),
+            added: None,
             gain: 0.012,
         }
     }

@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use super::candidate::{Candidate, route};
 use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
-use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, rows_of};
+use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{
-    Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential, Reason,
-    Structure,
+    Algorithm, CandidateState, Components, Fingerprint, FitSettings, FitState, Health, LearnError,
+    Prequential, Reason, Structure,
 };
 use crate::dist::GaussianMixture;
 use crate::learn::fingerprint::mix_bits;
@@ -31,15 +31,14 @@ use crate::stats::{BatchSums, ColumnSummary};
 /// # Ok::<(), gmm_bmm::LearnError>(())
 /// ```
 pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
-    check_enough_rows(&settings.ks, rows.nrows() as u64)?;
+    check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
     pass.mixture()
 }
 
 /// Refuses more components than rows.
-pub fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
-    let k = ks.iter().copied().max().unwrap_or(0);
+pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
     if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
 }
 
@@ -74,8 +73,10 @@ impl OnlineFit {
     /// A pass over rows of `dim` numbers.
     pub fn new(dim: usize, mut settings: FitSettings) -> Result<Self, LearnError> {
         settings.check()?;
-        settings.ks.sort_unstable();
-        settings.ks.dedup();
+        if let Components::Given(ks) = &mut settings.components {
+            ks.sort_unstable();
+            ks.dedup();
+        }
         if dim == 0 {
             return Err(LearnError::Setting {
                 name: "the number of columns",
@@ -104,11 +105,14 @@ impl OnlineFit {
             Some(values) if dim > 0 && values.len() % dim == 0 => Stage::Buffering(values),
             Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
             None => {
-                let restore = |saved: CandidateState| {
-                    Candidate::restore(&settings.algorithm, state.floor.clone(), saved)
-                };
-                let candidates: Vec<Candidate> =
-                    state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
+                let sizes = settings.components.sizes();
+                if sizes.len() != state.candidates.len() {
+                    return Err(LearnError::State("it has other numbers of components".into()));
+                }
+                let restore =
+                    |(saved, size)| Candidate::restore(&settings.algorithm, size, state.floor.clone(), saved);
+                let saved = state.candidates.into_iter().zip(sizes);
+                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let scores = saved.unwrap_or_else(|| BatchSums::new(totals().collect()));
@@ -318,7 +322,7 @@ impl OnlineFit {
         stop: &AtomicBool,
     ) -> Result<FitState, LearnError> {
         if self.rows == 0 {
-            return Err(LearnError::TooFewRows { k: self.settings.ks[0], rows: 0 });
+            return Err(LearnError::TooFewRows { k: self.settings.components.largest_at_start(), rows: 0 });
         }
         // Nothing is held back from a stream that ends here.
         let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
@@ -410,8 +414,9 @@ fn begin(
     let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
     let reviser = Reviser::on_all(rows_of(learned, dim), limits, settings.seed, stop)?;
     let rows = (learned.len() / dim) as u64;
-    let begin = |&k: &usize| {
-        let (revised, start) = reviser.start(k);
+    let begin = |size: Size| {
+        let (revised, start) = reviser.start(size);
+        let k = start.mixture.k();
         let (state, again) = match settings.algorithm.revise(None, &revised) {
             Some(state) => (state, false),
             None => (settings.algorithm.begin(&start), true),
@@ -422,20 +427,24 @@ fn begin(
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
             learner.observe_block(learned, &mut Prequential::default());
         }
-        let schedule = Schedule::of(k, most, shards, rows);
-        Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
+        let schedule = Schedule::of(size, most, shards, rows);
+        Ok((start.floor, Candidate::new(learner, size, Structure::new(k, schedule), &kept)))
     };
-    let started: Vec<_> = settings.ks.iter().map(begin).collect::<Result<_, LearnError>>()?;
+    let started: Vec<_> =
+        settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
     if reviser.is_stopped() {
         return Ok(None);
     }
     let floor = started[0].0.clone();
+    let scores = BatchSums::new(vec![0.0; started.len()]);
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-    let scores = BatchSums::new(vec![0.0; settings.ks.len()]);
     let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
     learning.take(rest, (first.len() / dim) as u64);
     Ok(Some(learning))
 }
+
+/// Rows that a revision has, for each row of its search.
+const ROWS_PER_SEARCHED: usize = 4;
 
 impl Learning {
     /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
@@ -477,7 +486,10 @@ impl Learning {
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let limits = settings.effort.limits();
-        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, limits, seed, stop));
+        // A few times the rows of a search are enough, unless the stream ends.
+        let searched = candidates.iter().map(|c| search_rows(c.size(), c.k(), floor.len())).max();
+        let most = searched.map(|rows| ROWS_PER_SEARCHED * limits.row_factor * rows);
+        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, (limits, most), seed, stop));
         let mut reviser = reviser.transpose()?;
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
@@ -504,13 +516,21 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let limits = settings.effort.limits();
+        let limits = (settings.effort.limits(), None);
         let reviser = (wanted && kept.may_revise()).then(|| Reviser::new(kept, floor, limits, seed, stop));
         let mut reviser = reviser.transpose()?;
-        candidates
-            .iter()
-            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_mut(), rows))
-            .collect()
+        let close =
+            |candidate: &Candidate| candidate.close(&settings.algorithm, kept, reviser.as_mut()?, rows);
+        let closed: Vec<_> = candidates.iter().map(close).collect();
+        if let Some(reviser) = &mut reviser {
+            reviser.add_rows(rows_of(kept.validation(), floor.len()));
+        }
+        let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
+        let candidates = candidates.iter().zip(closed);
+        let finish = |(candidate, closed): (&Candidate, _)| {
+            candidate.finish(&settings.algorithm, floor, kept, closed, all)
+        };
+        candidates.map(finish).collect()
     }
 
     fn learn(&mut self, values: &[f64]) {

@@ -419,10 +419,9 @@ impl FitState {
         let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
         let kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
         self.kept = Some(kept.after_unknown(self.rows));
-        for candidate in &mut self.candidates {
-            let k = candidate.learned.k();
-            let schedule = Schedule::of(k, most, shards, self.rows);
-            candidate.structure = Some(Structure::new(k, schedule));
+        for (candidate, size) in self.candidates.iter_mut().zip(settings.components.sizes()) {
+            let schedule = Schedule::of(size, most, shards, self.rows);
+            candidate.structure = Some(Structure::new(candidate.learned.k(), schedule));
         }
         self
     }

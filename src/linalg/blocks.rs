@@ -114,6 +114,19 @@ impl RowBlocks {
         }
     }
 
+    /// Adds rows at the end.
+    pub fn extend(&mut self, more: &RowBlocks) {
+        let before = self.rows;
+        self.rows += more.rows;
+        let blocks = self.rows.div_ceil(BLOCK);
+        self.values.resize(blocks * self.dim * BLOCK, 0.0);
+        self.weights.resize(blocks * BLOCK, 0.0);
+        for i in 0..more.rows {
+            (0..self.dim).for_each(|j| self.set(before + i, j, more.value(i, j)));
+            self.weights[before + i] = more.weight(i);
+        }
+    }
+
     fn set(&mut self, i: usize, j: usize, value: f64) {
         self.values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK] = value;
     }

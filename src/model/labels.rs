@@ -37,7 +37,7 @@ impl Model {
     /// count from 1.
     pub fn identifiers(&self) -> Vec<u64> {
         match &self.structure {
-            Some(structure) => structure.latest_identifiers().all().iter().map(|&id| id.into()).collect(),
+            Some(structure) => structure.latest_identifiers().all().to_vec(),
             None => (1..=self.k() as u64).collect(),
         }
     }

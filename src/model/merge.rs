@@ -9,8 +9,8 @@ use super::file::MOST_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport, Prequential,
-    Structure, align, are_repeated, close_merged, merge, permute,
+    Algorithm, Components, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport,
+    Prequential, Structure, align, are_repeated, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
 
@@ -214,7 +214,7 @@ impl Model {
         };
         let settings = FitSettings {
             algorithm: self.algorithm.online().expect("a common prior is a model of obmm"),
-            ks: vec![prior.k()],
+            components: Components::Given(vec![prior.k()]),
             seed: self.seed,
             init_rows: self.init_rows,
             effort: self.effort,
@@ -312,6 +312,7 @@ fn check_belonging(
     if shards.is_empty() {
         return Err(MergeError::Nothing);
     }
+    let k = prior.common_prior()?.k();
     let mut seen: Vec<(Fingerprint, &str)> = Vec::new();
     let mut known = HashSet::new();
     for (name, shard) in shards {
@@ -322,8 +323,8 @@ fn check_belonging(
         if shard.column_names().names != prior.column_names().names {
             return Err(MergeError::OtherColumns(name.clone()));
         }
-        if shard.k() != prior.k() {
-            return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: prior.k() });
+        if shard.k() != k {
+            return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: k });
         }
         for &fingerprint in &lineage.shards {
             if !known.insert(fingerprint) {

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health, KeptRows,
-    LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
+    Algorithm, CandidateState, Components, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health,
+    KeptRows, LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -98,6 +98,9 @@ pub struct Model {
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     pub effort: Effort,
+    /// The bounds of K, where K is learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learns_k: Option<[usize; 2]>,
     /// Rows to keep for revisions, where that was set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
@@ -173,6 +176,10 @@ impl Model {
         Model {
             init_rows: settings.init_rows,
             effort: settings.effort,
+            learns_k: match settings.components {
+                Components::Given(_) => None,
+                Components::Learned { least, most } => Some([least, most]),
+            },
             keep_rows: settings.keep_rows,
             ..Model::new(recipe, settings.seed, state, columns)
         }
@@ -223,6 +230,7 @@ impl Model {
             seed,
             init_rows: None,
             effort: Effort::default(),
+            learns_k: None,
             keep_rows: None,
             rows: state.rows,
             named: columns.named,
@@ -258,7 +266,10 @@ impl Model {
         candidates.sort_by_key(|candidate| candidate.learned.k());
         let settings = FitSettings {
             algorithm: self.algorithm.online()?,
-            ks: candidates.iter().map(|candidate| candidate.learned.k()).collect(),
+            components: match self.learns_k {
+                Some([least, most]) => Components::Learned { least, most },
+                None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
+            },
             seed: self.seed,
             init_rows: self.init_rows,
             effort: self.effort,

@@ -11,12 +11,12 @@ use super::beginning::EarlierCurve;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
-use crate::cli::ks::{Ks, parse_k};
+use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Trace};
 use crate::cli::usage;
 use crate::learn::{
-    Algorithm, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
+    Algorithm, Components, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
 use crate::model::{ColumnNames, Numbered};
 
@@ -24,7 +24,7 @@ use crate::model::{ColumnNames, Numbered};
 ///
 /// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept. Where hardly any rows follow those of the start, each K is scored on a random half of all rows instead.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "gmm-bmm fit --data <FILE|NAME> --k <K|LO..HI|LIST> --out <FILE> [OPTIONS]
+#[command(override_usage = "gmm-bmm fit --data <FILE|NAME> [--k <auto|K|LO..HI|LIST>] --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --prior <MODEL> --out <FILE> [OPTIONS]")]
 #[command(after_long_help = "Examples:
@@ -40,9 +40,11 @@ use crate::model::{ColumnNames, Numbered};
   gmm-bmm fit --data big.csv --k 8 --out model.json --plot-curve curve.svg
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
-    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
-    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", required_unless_present_any = ["resume", "prior"])]
-    pub(super) k: Option<Ks>,
+    /// Number of components: auto (learned), a number, a range such as 2..10 (both ends included), or a list [default: auto]
+    ///
+    /// With 'auto', K is learned: it grows and shrinks with the rows, from 1 to 50; 'auto:2..80' sets other bounds. A component is added where the log-likelihood of the kept rows rises by more than the price of its free numbers (BIC), and two are joined where that costs less. With a range or a list all K are learned in the same pass, and the one that predicts best is kept; the file has the others too.
+    #[arg(long, value_parser = parse_components, value_name = "auto|K|LO..HI|LIST")]
+    pub(super) k: Option<Components>,
 
     /// Where to write the model ('-' is standard output)
     #[arg(long, short, value_name = "FILE")]
@@ -293,8 +295,8 @@ pub(super) struct TraceArgs {
 }
 
 impl Args {
-    pub(super) fn ks(&self) -> Vec<usize> {
-        self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
+    pub(super) fn components(&self) -> Components {
+        self.k.clone().unwrap_or_else(|| Components::learned(Components::DEFAULT_BOUNDS))
     }
 
     /// Refuses options that the learner has no use for: a user would believe that they had their effect.
@@ -353,7 +355,7 @@ impl Args {
             init_rows,
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
-            ..FitSettings::new(algorithm, self.ks())
+            ..FitSettings::new(algorithm, []).with_components(self.components())
         })
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
 /// What two runs do not have in common.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
     let differ = [
-        (saved.ks != asked.ks, "another --k"),
+        (saved.components != asked.components, "another --k"),
         (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
         (saved.seed != asked.seed, "another --seed"),
         (saved.init_rows != asked.init_rows, "another --init-rows"),

@@ -8,8 +8,11 @@ mod history;
 mod join;
 mod kept;
 mod kmeans;
+mod logistic;
 mod maximise;
+mod noise;
 mod packed;
+mod rearrange;
 mod revision;
 mod scaled;
 mod schedule;
@@ -20,17 +23,17 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::learn) use em::Em;
+pub(in crate::learn) use em::{Em, Improved};
 pub use history::{Identifiers, JoinMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
 pub use kept::{KeptRows, default_kept_rows};
 pub(in crate::learn) use maximise::Shape;
 pub use revision::Revised;
-pub(in crate::learn) use revision::{Reviser, rows_of, work_per_row};
+pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-pub(in crate::learn) use search::{Found, Limits, Search};
+pub(in crate::learn) use search::{Found, Search};
 pub(in crate::learn) use seed::kmeans_mixture;
 use seed::seed_mixtures;
 
@@ -88,6 +91,59 @@ impl Effort {
     }
 }
 
+/// How many components a mixture has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learn) enum Size {
+    /// This many.
+    Given(usize),
+    /// As many as the rows ask for, within bounds.
+    Learned {
+        /// At least.
+        least: usize,
+        /// At most.
+        most: usize,
+    },
+}
+
+impl Size {
+    /// Whether there is nothing to revise.
+    pub fn is_one(self) -> bool {
+        matches!(self, Size::Given(1) | Size::Learned { most: 1, .. })
+    }
+}
+
+/// How much work a search does.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::learn) struct Limits {
+    /// Seeds that a start is chosen from.
+    pub seeds: usize,
+    /// Rounds at most.
+    pub rounds: usize,
+    /// Splits that are combined with twice as many joins in a round.
+    pub splits: usize,
+    /// Moves tried in a round.
+    pub tries: usize,
+    /// Iterations of EM after a move.
+    pub iterations: usize,
+    /// Iterations of EM before the first move.
+    pub first_iterations: usize,
+    /// Rows of a search, as a multiple of what it needs at least.
+    pub row_factor: usize,
+}
+
+impl Limits {
+    /// Hardly any work, for a mixture that is not shown.
+    pub const PROVISIONAL: Limits = Limits {
+        seeds: 1,
+        rounds: 0,
+        splits: 0,
+        tries: 0,
+        iterations: 1,
+        first_iterations: 1,
+        row_factor: 1,
+    };
+}
+
 /// Added to each variance, in units of the column's variance, while the structure is sought.
 pub(in crate::learn) const RIDGE: f64 = 1e-5;
 
@@ -107,7 +163,8 @@ fn best_seed(
     let part = rows.thinned(step);
     let strength = prior_strength(dim);
     let iterations = (limits.first_iterations / 2).max(1);
-    let em = Em { iterations, tolerance: 1e-3, shape: Shape::OwnVolume(strength), ridge };
+    let shape = Shape::OwnVolume(strength);
+    let em = Em { iterations, tolerance: 1e-3, shape, ridge, noise: None };
     let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, stop));
     let levels: Vec<f64> = levels.map(|improved| improved.mean_log_likelihood).collect();
     let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
@@ -117,7 +174,7 @@ fn best_seed(
 /// A mixture for rows of which nothing is known yet, in scaled units.
 pub(in crate::learn) fn find_structure(
     rows: &ScaledRows,
-    k: usize,
+    size: Size,
     seed: u64,
     limits: Limits,
     ridge: f64,
@@ -125,12 +182,25 @@ pub(in crate::learn) fn find_structure(
 ) -> Found {
     let dim = rows.blocks.dim();
     let strength = prior_strength(dim);
-    let seeds = seed_mixtures(&rows.blocks, k, seed, limits.seeds, strength + dim as f64, ridge);
-    let (start, labels) = best_seed(&rows.blocks, seeds, limits, ridge, stop);
+    let seeds =
+        |k: usize, count: usize| seed_mixtures(&rows.blocks, k, seed, count, strength + dim as f64, ridge);
+    let (start, labels) = match size {
+        Size::Given(k) => best_seed(&rows.blocks, seeds(k, limits.seeds), limits, ridge, stop),
+        Size::Learned { least, most } => {
+            let (start, _) = best_seed(&rows.blocks, seeds(least, limits.seeds), limits, ridge, stop);
+            // The labels of more clusters serve to put rows together that belong together.
+            let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
+            (start, labels)
+        }
+    };
     let mut order: Vec<usize> = (0..rows.rows()).collect();
     order.sort_by_key(|&i| labels[i]);
     let rows = rows.blocks.reordered(&order);
-    let search = Search { rows: &rows, strength, ridge, limits, seed, stop };
+    let search = Search { rows: &rows, strength, ridge, limits, size, noise: None, seed, stop };
     let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
+    let k = start.mixture.k();
     search.run(start, &mut Identifiers::new(k))
 }
+
+/// Clusters that rows are put in the order of while K is not known.
+const ORDERING_CLUSTERS: usize = 16;

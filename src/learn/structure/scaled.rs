@@ -35,6 +35,14 @@ impl ScaledRows {
         ScaledRows { columns, blocks }
     }
 
+    /// Adds rows, in the same units.
+    pub fn add(&mut self, rows: ArrayView2<f64>) {
+        let columns = std::mem::take(&mut self.columns);
+        let more = ScaledRows::with_columns(rows, columns);
+        self.columns = more.columns;
+        self.blocks.extend(&more.blocks);
+    }
+
     pub fn rows(&self) -> usize {
         self.blocks.rows()
     }
