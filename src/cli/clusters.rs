@@ -11,7 +11,7 @@ use crate::words::count;
 pub(super) struct ClusterArgs {
     /// Unite components into one cluster while the probability that a row of one is taken for a row of the other exceeds this
     ///
-    /// The probabilities follow from the mixture, by rows that are drawn from it. A smaller value leaves fewer clusters; 1 leaves every component apart.
+    /// The probabilities follow from the mixture, by rows that are drawn from it. A smaller value leaves fewer clusters. A component whose centre is assigned to another component joins it at any value: a core and its wide tails are one cluster.
     #[arg(long, value_name = "P", default_value_t = Clusters::OVERLAP, value_parser = parse_probability)]
     pub overlap: f64,
 }

@@ -1,8 +1,10 @@
 //! Components of a mixture united into clusters: where a cluster is not Gaussian, it takes several components.
 //!
-//! Components are united by directly estimated misclassification probabilities (DEMP; C. Hennig, *Methods for merging
-//! Gaussian mixture components*, 2010). `p(a→b)` is the probability that a row drawn from cluster `a` is most probably
-//! of cluster `b`. It is estimated from rows drawn from the components, so that no data are needed.
+//! A component whose centre is most probably of another component has no mode of its own and joins it: so a core and its
+//! wide tails are one cluster in any number of dimensions. Then components are united by directly estimated
+//! misclassification probabilities (DEMP; C. Hennig, *Methods for merging Gaussian mixture components*, 2010). `p(a→b)` is
+//! the probability that a row drawn from cluster `a` is most probably of cluster `b`. It is estimated from rows drawn from
+//! the components, so that no data are needed.
 
 use ndarray::{Array2, ArrayView1};
 use rand::SeedableRng;
@@ -76,14 +78,23 @@ impl Clusters {
 }
 
 impl GaussianMixture {
-    /// Unites components while the probability that a row of one cluster is assigned to another exceeds `overlap`. The
-    /// result depends on the mixture alone: the rows that are drawn for it are always the same.
+    /// Unites components whose centres are assigned to another component with it, and then clusters while the probability
+    /// that a row of one is assigned to another exceeds `overlap`. The result depends on the mixture alone: the rows that
+    /// are drawn for it are always the same.
     pub fn clusters(&self, overlap: f64) -> Clusters {
         let light = light_below(self.k());
         let is_apart = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
-        let mut confusion = Confusion::new(self.k(), self.contested_rows(draws));
-        let labels = unite(self.weights(), &mut confusion, &is_apart, overlap * draws as f64);
+        let mut united = United::new(self.weights(), self.contested_rows(draws));
+        for (component, home) in self.predict(self.means().view()).into_iter().enumerate() {
+            if !is_apart[component] && !is_apart[home] {
+                united.unite(component, home);
+            }
+        }
+        while let Some((one, other)) = united.most_confused(&is_apart, overlap * draws as f64) {
+            united.unite(one, other);
+        }
+        let labels = united.labels;
         let mut weights = vec![0.0; self.k()];
         labels.iter().zip(self.weights()).for_each(|(&label, weight)| weights[label] += weight);
         let is_cluster = |label: usize| weights[label] >= light && !is_apart[label];
@@ -93,6 +104,11 @@ impl GaussianMixture {
             of: labels.iter().map(|label| order.iter().position(|other| other == label)).collect(),
             weights: order.iter().map(|&label| weights[label]).collect(),
         }
+    }
+
+    /// The mean of each component.
+    fn means(&self) -> Array2<f64> {
+        Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components()[j].mean()[column])
     }
 
     /// Light components that are wider than all heavier ones together, by the volume of their covariances.
@@ -202,8 +218,11 @@ impl ContestedRow {
     }
 }
 
-/// How often rows of each component are assigned to each cluster.
-struct Confusion {
+/// Components while they are united into clusters.
+struct United {
+    weights: Vec<f64>,
+    /// Of each component, the first component of its cluster.
+    labels: Vec<usize>,
     rows: Vec<ContestedRow>,
     /// For each label, the rows that might be of its cluster.
     rows_of: Vec<Vec<usize>>,
@@ -211,19 +230,27 @@ struct Confusion {
     counts: Array2<u32>,
 }
 
-impl Confusion {
-    fn new(k: usize, rows: Vec<ContestedRow>) -> Self {
+impl United {
+    fn new(weights: &[f64], rows: Vec<ContestedRow>) -> Self {
+        let k = weights.len();
         let mut rows_of = vec![Vec::new(); k];
         let mut counts = Array2::zeros((k, k));
         for (i, row) in rows.iter().enumerate() {
             row.shares.iter().for_each(|&(label, _)| rows_of[label].push(i));
             counts[(row.component, row.assigned())] += 1;
         }
-        Confusion { rows, rows_of, counts }
+        let weights = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
+        United { weights, labels: (0..k).collect(), rows, rows_of, counts }
     }
 
-    /// The cluster labelled `from` becomes a part of that labelled `into`.
-    fn relabel(&mut self, from: usize, into: usize) {
+    /// Unites the clusters of two components.
+    fn unite(&mut self, one: usize, other: usize) {
+        let [one, other] = [self.labels[one], self.labels[other]];
+        let (into, from) = (one.min(other), one.max(other));
+        if into == from {
+            return;
+        }
+        self.labels.iter_mut().filter(|label| **label == from).for_each(|label| *label = into);
         for i in std::mem::take(&mut self.rows_of[from]) {
             let row = &mut self.rows[i];
             self.counts[(row.component, row.assigned())] -= 1;
@@ -233,31 +260,23 @@ impl Confusion {
             self.counts[(row.component, row.assigned())] += 1;
         }
     }
-}
 
-/// Unites clusters, those that are confused most first, until of the rows drawn from each no more than `most` are assigned
-/// to any other. Components that are apart stay alone. Returns a label for each component: the first component of its cluster.
-fn unite(weights: &[f64], confusion: &mut Confusion, is_apart: &[bool], most: f64) -> Vec<usize> {
-    let k = weights.len();
-    let mut labels: Vec<usize> = (0..k).collect();
-    let weights: Vec<f64> = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
-    let mut sizes = weights.clone();
-    loop {
-        let mut confused = Array2::<f64>::zeros((k, k));
-        for ((component, to), &count) in confusion.counts.indexed_iter() {
-            confused[(labels[component], to)] += weights[component] * f64::from(count);
+    /// The labels of the two clusters of which one is confused with the other most: of the rows drawn from it, more than
+    /// `least` are assigned to the other. Components that are apart do not count.
+    fn most_confused(&self, is_apart: &[bool], least: f64) -> Option<(usize, usize)> {
+        let k = self.labels.len();
+        let (mut sizes, mut confused) = (vec![0.0; k], Array2::<f64>::zeros((k, k)));
+        self.labels.iter().zip(&self.weights).for_each(|(&label, weight)| sizes[label] += weight);
+        for ((component, to), &count) in self.counts.indexed_iter() {
+            confused[(self.labels[component], to)] += self.weights[component] * f64::from(count);
         }
-        let mut worst = (most, None);
+        let mut most = (least, None);
         for ((of, to), rows) in confused.indexed_iter().filter(|((of, to), _)| of != to) {
-            let rows = rows / sizes[of];
-            if rows > worst.0 && !is_apart[of] && !is_apart[to] {
-                worst = (rows, Some((of.min(to), of.max(to))));
+            if rows / sizes[of] > most.0 && !is_apart[of] && !is_apart[to] {
+                most = (rows / sizes[of], Some((of, to)));
             }
         }
-        let (_, Some((into, from))) = worst else { return labels };
-        sizes[into] += sizes[from];
-        labels.iter_mut().filter(|label| **label == from).for_each(|label| *label = into);
-        confusion.relabel(from, into);
+        most.1
     }
 }
 
@@ -328,10 +347,18 @@ mod tests {
 
     #[test]
     fn a_core_and_its_heavy_tail_are_one_cluster() {
-        for dim in [1, 2, 5] {
+        for dim in [1, 2, 5, 40] {
             let pair = mixture(&[(80.0, normal(&vec![1.0; dim], 1.0)), (20.0, normal(&vec![1.1; dim], 3.0))]);
             assert_eq!(found(&pair, Clusters::OVERLAP), [Some(0), Some(0)], "{dim}");
         }
+    }
+
+    #[test]
+    fn a_narrow_cluster_inside_a_wide_one_is_a_cluster_unless_it_is_at_its_centre() {
+        let wide = normal(&[0.0; 6], 5.0);
+        let with = |place: f64| mixture(&[(90.0, wide.clone()), (10.0, normal(&[place; 6], 0.2))]);
+        assert_eq!(found(&with(4.0), Clusters::OVERLAP), [Some(0), Some(1)]);
+        assert_eq!(found(&with(0.1), Clusters::OVERLAP), [Some(0), Some(0)]);
     }
 
     #[test]
