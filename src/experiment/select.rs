@@ -43,13 +43,12 @@ pub const SIGNIFICANCE: f64 = 0.05;
 /// fold are test rows of other folds, so a choice over several folds would look at test rows.
 pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usize> {
     let by_k = cells_by_k(cells);
-    // With a single K there is nothing to choose.
-    let common = match (by_k.first_key_value(), rule) {
-        (Some((k, _)), _) if by_k.len() == 1 => Some(*k),
-        (_, SelectRule::Paper) => first_without_improvement(&by_k),
-        _ => None,
-    };
-    if let Some(k) = common {
+    let of_folds: BTreeMap<usize, usize> = cells.iter().map(|cell| (cell.fold, cell.k)).collect();
+    if of_folds.len() == cells.len() {
+        // With a single K in each fold there is nothing to choose.
+        return of_folds;
+    }
+    if let (SelectRule::Paper, Some(k)) = (rule, first_without_improvement(&by_k)) {
         return by_k[&k].iter().map(|cell| (cell.fold, k)).collect();
     }
     let folds: BTreeSet<usize> = cells.iter().map(|cell| cell.fold).collect();

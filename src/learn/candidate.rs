@@ -159,11 +159,22 @@ impl Candidate {
         }
         let before = state.health;
         let concluded = all.filter(|_| concludes).and_then(|all| {
-            let revised = all.conclude(&learned.estimate());
-            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health))
+            let (revised, origins) = all.conclude(&learned.estimate(), self.size);
+            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
         });
         let (estimate, health) = match concluded {
-            Some((learned, health)) => (Estimate::of(learned), health),
+            Some((learned, health, origins)) => {
+                let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
+                if let Some(record) = closing.as_mut().filter(|_| anew) {
+                    identifiers.seen(record.rows);
+                    identifiers.follow(&origins);
+                    if !record.kept {
+                        record.moves.clear();
+                    }
+                    (record.kept, record.anew) = (true, true);
+                }
+                (Estimate::of(learned), health)
+            }
             None => {
                 let mut copy = algorithm.learner(learned, floor.to_vec(), before + health)?;
                 copy.observe_block(kept.validation(), &mut Prequential::default());
@@ -200,18 +211,22 @@ fn close(
     identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
-    let closing = matches!(reason, Reason::End | Reason::Merge);
     // A given number of components has none to spare for a few spikes when rows of a new kind need one.
     let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
     let task = Task {
         size: candidate.size,
-        search: !(closing && schedule.is_steady()),
-        closing,
+        search: !(reviser.is_closing() && reviser.is_partial() && schedule.is_steady()),
         noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
     };
     let revision = reviser.revise(&current, &mut identifiers, task);
-    let mut record =
-        RevisionRecord { rows, reason, kept: false, validation_gain: None, moves: revision.moves };
+    let mut record = RevisionRecord {
+        rows,
+        reason,
+        kept: false,
+        validation_gain: None,
+        moves: revision.moves,
+        anew: false,
+    };
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();

@@ -56,7 +56,7 @@ impl EmFit {
 }
 
 /// `p ln n / 2n` for a mixture with `p` free numbers.
-fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
+pub(super) fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
     let (k, dim) = (mixture.k(), mixture.dim());
     let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
     free as f64 * (rows as f64).ln() / (2.0 * rows as f64)

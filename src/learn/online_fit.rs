@@ -260,7 +260,7 @@ impl OnlineFit {
                 let faults = find_column_faults(of_start);
                 let start_columns = tame_summaries(of_start);
                 let Some(learning) =
-                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), stop)?
+                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), false, stop)?
                 else {
                     return Ok(false);
                 };
@@ -300,7 +300,9 @@ impl OnlineFit {
         let learning = match &self.stage {
             Stage::Learning(learning) => learning,
             Stage::Buffering(buffer) => {
-                let mut state = self.state_of_buffer(buffer, self.settings.effort.limits(), stop)?;
+                let k = self.settings.components.expected_largest();
+                let limits = self.settings.effort.closing_limits(buffer.len() / self.dim, k, self.dim);
+                let mut state = self.state_of_buffer(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
                         candidate.prequential = scored.prequential;
@@ -324,9 +326,10 @@ impl OnlineFit {
         if self.rows == 0 {
             return Err(LearnError::TooFewRows { k: self.settings.components.largest_at_start(), rows: 0 });
         }
-        // Nothing is held back from a stream that ends here.
-        let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
-        let learning = begin(&settings, buffer, self.dim, limits, stop)?;
+        // Nothing is held back from a stream that ends here, and the start is made from all rows.
+        let init_rows = Some(buffer.len() / self.dim);
+        let settings = FitSettings { keep_rows: Some(0), init_rows, ..self.settings.clone() };
+        let learning = begin(&settings, buffer, self.dim, limits, true, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
         let mut state = self.state_of(&learning, Some(buffer.to_vec()));
         state.kept = None;
@@ -361,7 +364,8 @@ impl OnlineFit {
         let settings =
             FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
-        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort.limits(), &never)?
+        let Some(mut learning) =
+            begin(&settings, &rows(first), self.dim, settings.effort.limits(), false, &never)?
         else {
             return Ok(None);
         };
@@ -391,13 +395,14 @@ impl OnlineFit {
     }
 }
 
-/// The start of each K from the first rows. Rows that were buffered after them are learned too. `None` where `stop`
-/// was set meanwhile.
+/// The start of each K from the first rows. Rows that were buffered after them are learned too. `closing` says whether no
+/// more rows will come. `None` where `stop` was set meanwhile.
 fn begin(
     settings: &FitSettings,
     buffer: &[f64],
     dim: usize,
     limits: Limits,
+    closing: bool,
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
     let (first, rest) = settings.split(buffer, dim);
@@ -412,7 +417,7 @@ fn begin(
         learned = Vec::new();
     }
     let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
-    let reviser = Reviser::on_all(rows_of(learned, dim), limits, settings.seed, stop)?;
+    let reviser = Reviser::on_all(rows_of(learned, dim), limits, closing, settings.seed, stop)?;
     let rows = (learned.len() / dim) as u64;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
@@ -489,7 +494,7 @@ impl Learning {
         // A few times the rows of a search are enough, unless the stream ends.
         let searched = candidates.iter().map(|c| search_rows(c.size(), c.k(), floor.len())).max();
         let most = searched.map(|rows| ROWS_PER_SEARCHED * limits.row_factor * rows);
-        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, (limits, most), seed, stop));
+        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, limits, most, seed, stop));
         let mut reviser = reviser.transpose()?;
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
@@ -516,8 +521,14 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let limits = (settings.effort.limits(), None);
-        let reviser = (wanted && kept.may_revise()).then(|| Reviser::new(kept, floor, limits, seed, stop));
+        let limits = match candidates.iter().map(Candidate::k).max() {
+            Some(k) if kept.is_complete() => {
+                settings.effort.closing_limits(kept.learned() as usize, k, floor.len())
+            }
+            _ => settings.effort.limits(),
+        };
+        let revises = wanted && kept.may_revise();
+        let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
         let mut reviser = reviser.transpose()?;
         let close =
             |candidate: &Candidate| candidate.close(&settings.algorithm, kept, reviser.as_mut()?, rows);

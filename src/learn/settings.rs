@@ -51,6 +51,14 @@ impl Components {
     pub fn expected_total(&self) -> usize {
         match self {
             Components::Given(ks) => ks.iter().sum(),
+            Components::Learned { .. } => self.expected_largest(),
+        }
+    }
+
+    /// About how many components the largest mixture has.
+    pub(super) fn expected_largest(&self) -> usize {
+        match self {
+            Components::Given(_) => self.largest_at_start(),
             Components::Learned { least, most } => (*most).min(10).max(*least),
         }
     }

@@ -49,7 +49,8 @@ fn losses(contender: Contender, data: &DataRecord, cells: &Cells) -> Result<Vec<
         return Ok(Vec::new());
     };
     let mut losses = Vec::new();
-    for (&k, folds) in ours {
+    // Folds in which a learner found different K say nothing together.
+    for (&k, folds) in ours.iter().filter(|_| !contender.learns_k()) {
         let Some(start) = starts.get(&k) else { continue };
         let differences = differences(folds, start, Pairs::Rows, &data.data)?;
         if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))

@@ -86,7 +86,8 @@ pub(super) fn scores(summary: &Summary) -> Grid {
                 Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
                 cell.best = is_best(set, entry, decimals);
-                let ks = names::range_of_k(&entry.chosen).filter(|_| entry.by_k.len() > 1);
+                let several = entry.by_k.len() > 1 || entry.contender.learns_k();
+                let ks = names::range_of_k(&entry.chosen).filter(|_| several);
                 cell.aside = ks.map(|ks| format!("K={ks}"));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
@@ -153,8 +154,13 @@ pub(super) fn times(summary: &Summary) -> Grid {
     });
     Grid {
         caption: format!(
-            "Learning time in seconds, start included{}, at the same K for all{which_k}{}",
+            "Learning time in seconds, start included{}, at the same K for all{which_k}{}{}",
             if has_folds { ", median over folds" } else { "" },
+            if summary.contenders.iter().any(|contender| contender.learns_k()) {
+                " but those that learn K"
+            } else {
+                ""
+            },
             reference.map_or(String::new(), |name| format!(", and as a multiple of {name}'s"))
         ),
         head,

@@ -150,8 +150,11 @@ impl SetSummary {
 }
 
 impl Entry {
-    /// The figures at some K.
+    /// The figures at some K; of a learner that learns K, those at the K it found.
     pub fn at(&self, k: usize) -> Option<&Score> {
+        if self.contender.learns_k() {
+            return self.score.as_ref();
+        }
         self.by_k.iter().find(|at_k| at_k.k == k).map(|at_k| &at_k.score)
     }
 
@@ -346,7 +349,8 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], cells: &Cells, notes: &mut Ve
             Some(_) => {}
         }
         let has_gap = |fold: &&usize| cells[&entry.contender].values().any(|folds| !folds.contains_key(fold));
-        let gaps = entry.chosen.keys().filter(has_gap).count();
+        let given_k = !entry.contender.learns_k();
+        let gaps = entry.chosen.keys().filter(has_gap).filter(|_| given_k).count();
         if gaps > 0 {
             let place = if most > 1 { format!(" in {}", count(gaps as u64, "fold")) } else { String::new() };
             notes.push(format!(

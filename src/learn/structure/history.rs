@@ -62,6 +62,13 @@ impl Identifiers {
         JoinMove { components, into }
     }
 
+    /// Of a mixture that was found anew: where a component has a counterpart in the one before, it has its identifier.
+    pub(in crate::learn) fn follow(&mut self, counterparts: &[Option<usize>]) {
+        let before = std::mem::take(&mut self.of);
+        self.of =
+            counterparts.iter().map(|old| old.map_or_else(|| self.new_one(), |old| before[old])).collect();
+    }
+
     /// A component is added, the last one.
     pub(super) fn add(&mut self) -> u64 {
         let new = self.new_one();
@@ -138,4 +145,7 @@ pub struct RevisionRecord {
     pub validation_gain: Option<f64>,
     /// What changed.
     pub moves: Vec<Move>,
+    /// Whether the mixture was then found anew from all rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
 }

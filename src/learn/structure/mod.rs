@@ -61,6 +61,7 @@ impl Effort {
     pub(in crate::learn) fn limits(self) -> Limits {
         match self {
             Effort::Fast => Limits {
+                restarts: 1,
                 seeds: 1,
                 rounds: 4,
                 splits: 1,
@@ -70,6 +71,7 @@ impl Effort {
                 row_factor: 1,
             },
             Effort::Default => Limits {
+                restarts: 1,
                 seeds: 4,
                 rounds: 15,
                 splits: 3,
@@ -79,6 +81,7 @@ impl Effort {
                 row_factor: 1,
             },
             Effort::Thorough => Limits {
+                restarts: 2,
                 seeds: 10,
                 rounds: 40,
                 splits: 5,
@@ -88,6 +91,15 @@ impl Effort {
                 row_factor: 4,
             },
         }
+    }
+}
+
+impl Effort {
+    /// The limits of the last search of a stream whose `rows` rows are all at hand: where that is cheap, it is thorough.
+    pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize) -> Limits {
+        const CHEAP: f64 = 4e7;
+        let cheap = rows as f64 * work_per_row(k, dim) <= CHEAP;
+        if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
     }
 }
 
@@ -115,7 +127,9 @@ impl Size {
 /// How much work a search does.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Limits {
-    /// Seeds that a start is chosen from.
+    /// Starts that are searched from.
+    pub restarts: u64,
+    /// Seeds that each start is chosen from.
     pub seeds: usize,
     /// Rounds at most.
     pub rounds: usize,
@@ -134,6 +148,7 @@ pub(in crate::learn) struct Limits {
 impl Limits {
     /// Hardly any work, for a mixture that is not shown.
     pub const PROVISIONAL: Limits = Limits {
+        restarts: 1,
         seeds: 1,
         rounds: 0,
         splits: 0,

@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
-use super::em::Em;
+use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
 use super::scaled::ScaledRows;
-use super::search::{Found, Search};
+use super::search::{Found, LEAST_RISE, Search};
 use super::sweep::{Assigned, Others, label, sweep};
 use super::{Limits, RIDGE, Size, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::em::bic_price;
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
@@ -70,8 +71,6 @@ pub(in crate::learn) struct Task {
     pub size: Size,
     /// Whether better structures are looked for; otherwise components are only adjusted.
     pub search: bool,
-    /// Whether it is the last one, which looks closely at all rows.
-    pub closing: bool,
     /// Log-density of noise in the data's own units, where there is some: rows below it belong to no component.
     pub noise: Option<f64>,
 }
@@ -93,16 +92,19 @@ pub(in crate::learn) struct Reviser<'a> {
     /// Whether they are all.
     complete: bool,
     limits: Limits,
+    /// Whether no more rows will come.
+    closing: bool,
     seed: u64,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Reviser<'a> {
-    /// On the kept rows of a pass, about `most` of them where that is given.
+    /// On the kept rows of a pass: about `most` of them, or all where the stream has ended.
     pub fn new(
         kept: &KeptRows,
         floor: &[f64],
-        (limits, most): (Limits, Option<usize>),
+        limits: Limits,
+        most: Option<usize>,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
@@ -110,25 +112,37 @@ impl<'a> Reviser<'a> {
         let step = most.map_or(1, |most| (rows.nrows() / most.max(1)).max(1));
         let rows = ScaledRows::new(rows.slice(ndarray::s![..;step, ..]), 1)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
+        let closing = most.is_none();
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
-    /// On all rows there are.
+    /// On all rows there are; `closing` says whether no more will come.
     pub fn on_all(
         rows: ArrayView2<f64>,
         limits: Limits,
+        closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
         let rows = ScaledRows::new(rows, 1)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
+        Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more rows will come.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether the rows are a sample of those learned.
+    pub fn is_partial(&self) -> bool {
+        !self.complete
     }
 
     /// The summaries that the columns are scaled by.
@@ -138,12 +152,29 @@ impl<'a> Reviser<'a> {
 
     /// A mixture where nothing is known yet, in the data's own units.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let found = find_structure(&self.rows, size, self.seed, self.limits, RIDGE, self.stop);
-        let polished = self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None);
+        let polished = self.find_anew(size).mixture;
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
+    }
+
+    /// The best mixture of several starts, where nothing is known yet.
+    fn find_anew(&self, size: Size) -> Improved {
+        let from = |restart: u64| {
+            let seed = self.seed.wrapping_add(restart);
+            let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
+            let found = find_structure(&self.rows, size, seed, self.limits, ridge, self.stop);
+            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
+        };
+        // Of equals the earlier start is kept.
+        let better = |a, b| if self.level(&b) > self.level(&a) { b } else { a };
+        (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
+    }
+
+    /// What mixtures with different K can be compared by.
+    fn level(&self, fit: &Improved) -> f64 {
+        fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows())
     }
 
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
@@ -168,13 +199,13 @@ impl<'a> Reviser<'a> {
         } else {
             (Vec::new(), (0..current.k()).map(Some).collect(), current.clone())
         };
-        if moves.is_empty() && !task.closing {
+        if moves.is_empty() && !self.closing {
             // What was learned from all rows is worth more than an adjustment to some of them.
             return Revision { revised: None, moves };
         }
-        let closely = task.closing && !self.complete && !moves.is_empty();
+        let closely = self.closing && !self.complete && !moves.is_empty();
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
-        let mixture = self.polish(&mixture, iterations, noise);
+        let mixture = self.polish(&mixture, iterations, noise).mixture;
         let kept = if self.complete {
             vec![None; mixture.k()]
         } else {
@@ -190,21 +221,45 @@ impl<'a> Reviser<'a> {
         self.learned += rows.nrows() as u64;
     }
 
-    /// The mixture that EM on all rows leads to, where these are all rows of the stream.
-    pub fn conclude(&self, current: &GaussianMixture) -> Revised {
+    /// The mixture that EM on all rows leads to, where these are all rows of the stream. Where a search is cheap, a mixture
+    /// that is found anew competes with it. Returns also which component each was before; none where it is another.
+    pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
-        let mixture = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
-        self.revised(&mixture, vec![None; mixture.k()], None)
+        let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
+        let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
+        let better = anew.filter(|anew| self.level(anew) > self.level(&own) + LEAST_RISE);
+        let (mixture, origins) = match better {
+            Some(anew) => {
+                let origins = self.counterparts(&own.mixture, &anew.mixture);
+                (anew.mixture, origins)
+            }
+            None => (own.mixture, (0..current.k()).map(Some).collect()),
+        };
+        (self.revised(&mixture, vec![None; mixture.k()], None), origins)
+    }
+
+    /// For each component of `after` the one of `before` that it shares most of its rows with, both ways.
+    fn counterparts(&self, before: &GaussianMixture, after: &GaussianMixture) -> Vec<Option<usize>> {
+        let (old, new) = (label(&self.rows.blocks, before).0, label(&self.rows.blocks, after).0);
+        let mut shared = vec![vec![0_usize; before.k()]; after.k()];
+        old.iter().zip(&new).for_each(|(&old, &new)| shared[new][old] += 1);
+        let of_old = |i: usize| shared.iter().map(|row| row[i]).sum::<usize>();
+        let counterpart = |row: &Vec<usize>| {
+            let of_new: usize = row.iter().sum();
+            (0..row.len()).find(|&i| 2 * row[i] > of_new && 2 * row[i] > of_old(i))
+        };
+        shared.iter().map(counterpart).collect()
     }
 
     /// EM on all rows, closer to the maximum of the likelihood than the search needs.
-    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> GaussianMixture {
+    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
         // A prior on shapes helps where rows are few; where there are enough, it widens components that are narrow in
-        // some direction.
-        let enough = self.rows.rows() >= 20 * mixture.k() * mixture.dim();
+        // some direction. At the end of the stream no more rows will come.
+        let wanted = if self.closing { 10 } else { 20 };
+        let enough = self.rows.rows() >= wanted * mixture.k() * mixture.dim();
         let shape = if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) };
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
-        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop).mixture
+        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
 
     /// Iterations that polish a mixture of `k` components on all rows: many where that is cheap.
