@@ -33,9 +33,10 @@ fn scores_have_a_mean_and_a_standard_error() {
     let expected = standard_error_by_runs(&scores[..40], 1.0);
     assert_close(number(&result["standard_error"]) / expected, 1.0, 1e-9, "standard error of 40 rows");
     assert!(place.json("eval --model model.json --data test.csv --limit 1")["standard_error"].is_null());
-    let components: Vec<usize> =
-        text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
-    assert!(components.iter().all(|component| (1..=3).contains(component)));
+    let shown = place.json("show model.json");
+    let identifiers: Vec<f64> =
+        shown["components"].as_array().unwrap().iter().map(|c| number(&c["identifier"])).collect();
+    assert!(column(&text, 2).iter().all(|component| identifiers.contains(component)));
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn column(text: &str, index: usize) -> Vec<f64> {
 }
 
 #[test]
-fn components_have_the_numbers_that_show_gives_them() {
+fn components_have_the_identifiers_that_show_gives_them() {
     let place = Workplace::new();
     // The lightest cluster comes first, so that a start is likely to have it elsewhere than last.
     let text: String = (0..2000)
@@ -69,9 +70,11 @@ fn components_have_the_numbers_that_show_gives_them() {
     let shown = place.json("show model.json");
     place.run("eval --model model.json --data rows.csv --scores scores.csv").success();
     let labels = column(&place.read("scores.csv"), 2);
-    for (number, start) in [(1, 100.0), (2, 50.0), (3, 0.0)] {
-        assert_close(common::number(&shown["components"][number - 1]["mean"][0]), start + 3.0, 0.2, "mean");
-        let mine = labels.iter().zip(text.lines()).filter(|(label, _)| **label == number as f64);
+    for (place, start) in [100.0, 50.0, 0.0].into_iter().enumerate() {
+        let component = &shown["components"][place];
+        assert_close(number(&component["mean"][0]), start + 3.0, 0.2, "mean");
+        let mine = labels.iter().zip(text.lines());
+        let mine = mine.filter(|(label, _)| **label == number(&component["identifier"]));
         assert!(mine.clone().count() > 300);
         assert!(mine.map(|(_, x)| x.parse::<f64>().unwrap()).all(|x| (start..start + 10.0).contains(&x)));
     }

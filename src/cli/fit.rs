@@ -26,6 +26,7 @@ use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::usage;
 use crate::data::Reservoir;
+use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit, RowSample};
 use crate::model::{ColumnNames, Model};
 use crate::words::count;
@@ -168,7 +169,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     advice::warn_of_health(&result.health, console);
     advice::warn_of_few_rows(model.k(), model.rows, console);
     if let Some(plot) = out.plot {
-        args.plot.write(plot, &model, sample.as_ref())?;
+        args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
     }
     if let (Some(to), Some(points)) = (out.plot_curve, curve) {
         let drawn = to.write_curve(&points.curve(&model))?;

@@ -3,6 +3,7 @@
 mod advice;
 mod ahead;
 mod choice;
+mod clusters;
 mod compare;
 mod console;
 mod data_args;

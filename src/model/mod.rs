@@ -3,6 +3,7 @@
 mod curve;
 mod file;
 mod format;
+mod labels;
 mod merge;
 mod output;
 mod seal;
@@ -12,6 +13,7 @@ pub(crate) use file::FORMAT;
 #[cfg(feature = "cli")]
 pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
+pub use labels::Labels;
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
 pub use seal::Seal;
