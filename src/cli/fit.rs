@@ -69,7 +69,7 @@ impl FitResult {
             rows: model.rows,
             rows_skipped,
             columns: model.column_names().names,
-            k: model.k(),
+            k: model.estimate().k(),
             seed: model.seed,
             read_seconds,
             learn_seconds,

@@ -117,7 +117,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         shards: shards.len(),
         rows: model.rows,
         prior_rows: prior.rows,
-        k: model.k(),
+        k: model.estimate().k(),
         damping: report.damping,
         weight_damping: report.weight_damping,
         disagreement: report.disagreement,

@@ -151,5 +151,5 @@ pub(super) fn heading(model: &Model) -> String {
         Recipe::Truth => "the true mixture".into(),
         by => by.describe(),
     };
-    format!("{by}, K = {}", model.k())
+    format!("{by}, K = {}", model.estimate().k())
 }
