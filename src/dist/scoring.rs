@@ -54,7 +54,7 @@ impl<C: Density> Mixture<C> {
         // The rows are laid out a few blocks at a time, so that a large matrix is not copied whole.
         for (i, some) in rows.axis_chunks_iter(ndarray::Axis(0), 32 * BLOCK).enumerate() {
             for (l, (block, filled)) in RowBlocks::new(some).iter().enumerate() {
-                scorer.look_at(self, block, filled);
+                scorer.look_at(self, &block, filled);
                 take((32 * i + l) * BLOCK, &scorer);
             }
         }

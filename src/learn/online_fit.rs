@@ -1,6 +1,7 @@
 //! One pass over a stream: buffer the first rows, start from them, learn every row once and revise the structure, for
 //! one K or for several in parallel.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
@@ -401,15 +402,9 @@ fn begin(
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
-    let mut learned = Vec::new();
-    route(&mut kept, first, dim, &mut learned);
-    if kept.is_complete() {
-        // The reservoir has the same rows; one copy will do.
-        learned = Vec::new();
-    }
-    let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
-    let reviser = Reviser::on_all(rows_of(learned, dim), limits, settings.seed, stop)?;
+    let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
+    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, settings.seed, stop)?;
     let begin = |&k: &usize| {
         let (revised, start) = reviser.start(k);
         let (state, again) = match settings.algorithm.revise(None, &revised) {
@@ -420,7 +415,7 @@ fn begin(
         let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
         if again {
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
-            learner.observe_block(learned, &mut Prequential::default());
+            learner.observe_block(&learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(k, most, shards, rows);
         Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
@@ -433,8 +428,23 @@ fn begin(
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
     let scores = BatchSums::new(vec![0.0; settings.ks.len()]);
     let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
+    // The reservoir must not be held by others when it changes.
+    drop((reviser, learned));
     learning.take(rest, (first.len() / dim) as u64);
     Ok(Some(learning))
+}
+
+/// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
+fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
+    let has_room = first.len() / dim <= kept.most();
+    let mut learned = Vec::new();
+    for rows in first.chunks(dim * BATCH as usize) {
+        if has_room {
+            learned.clear();
+        }
+        route(kept, rows, dim, &mut learned);
+    }
+    if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
 }
 
 impl Learning {

@@ -123,6 +123,11 @@ impl KeptRows {
         &self.reservoir
     }
 
+    /// The reservoir for others to hold. While they do, a row that changes it copies all of it.
+    pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Vec<f64>> {
+        Arc::clone(&self.reservoir)
+    }
+
     /// The validation rows, row after row.
     pub fn validation(&self) -> &[f64] {
         &self.validation

@@ -9,22 +9,32 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
 pub(super) fn serialize<S: Serializer>(values: &Arc<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
-    // Whole groups of three doubles, so that the parts can be joined.
-    const PART: usize = 3 * 1024;
-    let mut text = String::with_capacity(values.len() * 8 / 3 * 4 + 8);
-    let mut bytes = Vec::with_capacity(PART * 8);
-    for part in values.chunks(PART) {
-        bytes.clear();
-        part.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
-        STANDARD.encode_string(&bytes, &mut text);
+    serializer.collect_str(&Packed(values))
+}
+
+/// The text of doubles. It is made part by part, so that it is never in memory as a whole.
+struct Packed<'a>(&'a [f64]);
+
+impl fmt::Display for Packed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        // Whole groups of three doubles, so that the parts can be joined.
+        const PART: usize = 3 * 1024;
+        let (mut bytes, mut text) = (Vec::new(), String::new());
+        for part in self.0.chunks(PART) {
+            bytes.clear();
+            text.clear();
+            part.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+            STANDARD.encode_string(&bytes, &mut text);
+            f.write_str(&text)?;
+        }
+        Ok(())
     }
-    serializer.serialize_str(&text)
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<f64>>, D::Error> {
-    struct Packed;
+    struct Unpacked;
 
-    impl Visitor<'_> for Packed {
+    impl Visitor<'_> for Unpacked {
         type Value = Arc<Vec<f64>>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -49,5 +59,5 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         }
     }
 
-    deserializer.deserialize_str(Packed)
+    deserializer.deserialize_str(Unpacked)
 }

@@ -1,5 +1,6 @@
 //! One revision of a mixture, and the posterior that follows from it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
@@ -88,19 +89,20 @@ impl<'a> Reviser<'a> {
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::new(rows_of(kept.reservoir(), floor.len()), 1)?;
+        let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len())?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
         Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
     }
 
-    /// On all rows there are.
+    /// On all rows there are, of `dim` numbers each.
     pub fn on_all(
-        rows: ArrayView2<f64>,
+        rows: Arc<Vec<f64>>,
+        dim: usize,
         limits: Limits,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::new(rows, 1)?;
+        let rows = ScaledRows::shared(rows, dim)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
         Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
@@ -172,7 +174,7 @@ impl<'a> Reviser<'a> {
         let by_component = assigned.order(self.rows.rows());
         let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
         drop(assigned);
-        self.rows.blocks.reorder(&by_component);
+        self.rows.blocks = self.rows.blocks.reordered(&by_component);
         let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
             return None;

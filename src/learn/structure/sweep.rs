@@ -59,7 +59,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for i in group {
             let (block, filled) = rows.block(i);
-            scorer.look_at(mixture, block, filled);
+            scorer.look_at(mixture, &block, filled);
             let log_densities = &mut log_densities[..filled];
             log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
             weights.copy_from_slice(rows.weights(i));
@@ -75,7 +75,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
                     continue;
                 }
-                subtract_mean(block, component.mean(), &mut deviations);
+                subtract_mean(&block, component.mean(), &mut deviations);
                 moments.add(&deviations, &weighted);
             }
         }
@@ -126,7 +126,7 @@ impl Assigned {
                 let places = log_densities.chunks_mut(BLOCK).zip(responsibilities.chunks_mut(BLOCK * k));
                 for (i, (log_densities, responsibilities)) in places.enumerate() {
                     let (block, filled) = rows.block(group * size + i);
-                    scorer.look_at(mixture, block, filled);
+                    scorer.look_at(mixture, &block, filled);
                     log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
                     for (j, to) in responsibilities.chunks_mut(BLOCK).enumerate() {
                         to.copy_from_slice(scorer.shares(j));
