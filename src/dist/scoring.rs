@@ -1,5 +1,7 @@
 //! Scoring many rows under a mixture, a block at a time.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::{Density, Mixture};
@@ -72,7 +74,7 @@ pub fn most_probable(shares: impl Iterator<Item = f64>) -> (usize, f64) {
 #[derive(Clone)]
 pub(crate) struct BlockScorer {
     /// `L⁻¹` of each component, row after row.
-    inverses: Vec<Array2<f64>>,
+    inverses: Arc<[Array2<f64>]>,
     log_weights: Vec<f64>,
     /// Component after component, [`BLOCK`] places each.
     shares: Vec<Quad>,

@@ -117,7 +117,6 @@ impl Candidate {
         reviser: Option<&mut Reviser>,
         rows: u64,
     ) -> Result<CandidateState, LearnError> {
-        let mut state = self.state();
         let mut closing = None;
         let mut identifiers = self.structure.identifiers.clone();
         let mut end = (*algorithm, None);
@@ -131,6 +130,8 @@ impl Candidate {
                 end = (closed.algorithm, Some(learned));
             }
         }
+        // After the revision, which needs the memory.
+        let mut state = self.state();
         if kept.validation().is_empty() && closing.is_none() {
             return Ok(state);
         }
@@ -176,7 +177,7 @@ fn close(
         let health = Health::default();
         return Closed { algorithm, learned: None, identifiers, record, health };
     };
-    let before = candidate.learner.state();
+    let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
     let after = learned.as_ref().map(LearnerState::estimate);
     if let Some(after) = after {

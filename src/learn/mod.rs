@@ -154,6 +154,11 @@ pub trait OnlineLearner: Send {
     /// All there is to know to go on later.
     fn state(&self) -> LearnerState;
 
+    /// The state that a revision starts from: without what only resuming needs, where that is much.
+    fn state_to_revise(&self) -> LearnerState {
+        self.state()
+    }
+
     /// What had to be guarded so far.
     fn health(&self) -> Health;
 }

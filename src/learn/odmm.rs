@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -139,13 +139,14 @@ impl Method for OdmmSettings {
                 self.shards
             )));
         }
+        let common = Arc::new(state.common.clone());
         let restore = |shard: &ShardState| {
-            let common = state.common.clone();
+            let common = Arc::clone(&common);
             self.obmm.restore(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
         };
         let shards = state.shards.iter().map(restore).collect();
         let warming = self.obmm.restore(
-            state.prior.clone(),
+            Arc::new(state.prior.clone()),
             &state.common,
             &state.common_working,
             floor.clone(),
@@ -200,10 +201,10 @@ struct Turn<'a> {
 impl Odmm {
     /// The common prior is settled: every shard begins from it.
     fn part(&mut self) {
-        let common = posterior_of(self.warming.as_ref());
+        let common = Arc::new(posterior_of(self.warming.as_ref()));
         let shard = |_| {
             let floor = self.floor.clone();
-            self.settings.obmm.restore(common.clone(), &common, &[], floor, Health::default())
+            self.settings.obmm.restore(Arc::clone(&common), &common, &[], floor, Health::default())
         };
         self.shards = (0..self.settings.shards).map(shard).collect();
     }
@@ -347,6 +348,12 @@ impl OnlineLearner for Odmm {
             posterior,
             merged,
         }))
+    }
+
+    /// The merged posterior. The state of each shard takes as much memory again.
+    fn state_to_revise(&self) -> LearnerState {
+        let prior = posterior_of(self.warming.as_ref());
+        LearnerState::Bayes { prior, posterior: self.merged().0.clone(), working: Vec::new() }
     }
 
     fn health(&self) -> Health {

@@ -283,7 +283,7 @@ impl OnlineFit {
     /// All that is needed to resume later, as it is now.
     pub fn state(&self) -> Result<FitState, LearnError> {
         match &self.stage {
-            Stage::Learning(learning) => Ok(self.state_of(learning, None)),
+            Stage::Learning(learning) => Ok(self.state_of(learning, learning.states(), None)),
             // Rows that are still buffered are all that matters; the mixture is provisional.
             Stage::Buffering(buffer) => {
                 self.state_of_buffer(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))
@@ -307,9 +307,8 @@ impl OnlineFit {
                 return Ok(state);
             }
         };
-        let mut state = self.state_of(learning, None);
-        state.candidates = learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?;
-        Ok(state)
+        let candidates = learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?;
+        Ok(self.state_of(learning, candidates, None))
     }
 
     fn state_of_buffer(
@@ -325,18 +324,23 @@ impl OnlineFit {
         let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
         let learning = begin(&settings, buffer, self.dim, limits, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
-        let mut state = self.state_of(&learning, Some(buffer.to_vec()));
+        let mut state = self.state_of(&learning, learning.states(), Some(buffer.to_vec()));
         state.kept = None;
         Ok(state)
     }
 
-    fn state_of(&self, learning: &Learning, pending: Option<Vec<f64>>) -> FitState {
+    fn state_of(
+        &self,
+        learning: &Learning,
+        candidates: Vec<CandidateState>,
+        pending: Option<Vec<f64>>,
+    ) -> FitState {
         FitState {
             rows: self.rows,
             columns: self.columns.clone(),
             floor: learning.floor.clone(),
             pending,
-            candidates: learning.candidates.iter().map(Candidate::state).collect(),
+            candidates,
             fingerprint: self.fingerprint,
             scores: learning.scores.clone(),
             kept: Some(learning.kept.clone()),
@@ -502,6 +506,11 @@ impl Learning {
             }
         }
         Ok(true)
+    }
+
+    /// Each candidate as it is now.
+    fn states(&self) -> Vec<CandidateState> {
+        self.candidates.iter().map(Candidate::state).collect()
     }
 
     /// Each candidate at the end of the stream.
