@@ -46,6 +46,7 @@ pub use structure::{
     Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
     default_kept_rows,
 };
+pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::words::count;

@@ -139,27 +139,24 @@ impl Method for OdmmSettings {
                 self.shards
             )));
         }
-        let common = Arc::new(state.common.clone());
-        let restore = |shard: &ShardState| {
-            let common = Arc::clone(&common);
-            self.obmm.restore(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
+        let ShardedState { prior, common, common_working, common_health, warmup, rows, shards, .. } = *state;
+        let warming =
+            self.obmm.restore(Arc::new(prior), &common, &common_working, floor.clone(), common_health);
+        drop(common_working);
+        let common = Arc::new(common);
+        // Each state is freed before the next shard is made, so that the memory of one is enough.
+        let restore = |ShardState { posterior, health, working }| {
+            self.obmm.restore(Arc::clone(&common), &posterior, &working, floor.clone(), health)
         };
-        let shards = state.shards.iter().map(restore).collect();
-        let warming = self.obmm.restore(
-            Arc::new(state.prior.clone()),
-            &state.common,
-            &state.common_working,
-            floor.clone(),
-            state.common_health,
-        );
+        let shards = shards.into_iter().map(restore).collect();
         let dim = floor.len();
         Ok(Box::new(Odmm {
             settings: *self,
             dim,
             floor,
             warming,
-            warmup: state.warmup,
-            rows: state.rows,
+            warmup,
+            rows,
             shards,
             merged: OnceCell::new(),
         }))
