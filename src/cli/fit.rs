@@ -220,8 +220,11 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if let Some(before) = &resumed {
         advice::tell_of_repeated_rows(before, &state.columns, console);
     }
+    // Revisions allow for rows in the order of time or of classes.
+    let shifts =
+        if state.kept.as_ref().is_some_and(|kept| kept.most() > 0) { Vec::new() } else { fit.start_shifts() };
     advice::warn_of_order(
-        &fit.start_shifts(),
+        &shifts,
         &numbering,
         &provenance.columns.names,
         args.data.reading.shuffles(),

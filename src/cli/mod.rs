@@ -15,6 +15,7 @@ mod fit;
 mod ks;
 mod launch;
 mod manuals;
+mod memory;
 mod merge;
 mod pass;
 mod plot;
@@ -103,6 +104,7 @@ struct Interrupted(String);
 
 /// Runs the command that the process was called with.
 pub fn main() -> ExitCode {
+    memory::return_freed_blocks();
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         if error.use_stderr() && launch::is_another_first() {
             std::process::exit(2);

@@ -156,7 +156,7 @@ impl GaussianMixture {
             let mut scorer = scorer.clone();
             let mut contested = Vec::new();
             for (block, filled) in rows.iter() {
-                scorer.look_at(self, block, filled);
+                scorer.look_at(self, &block, filled);
                 for i in (0..filled).filter(|&i| scorer.shares(component)[i] < 1.0 - NEGLIGIBLE) {
                     let shares = (0..self.k()).map(|j| (j, scorer.shares(j)[i]));
                     let shares: Vec<(usize, f64)> = shares.filter(|share| share.1 > NEGLIGIBLE).collect();

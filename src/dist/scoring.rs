@@ -1,5 +1,7 @@
 //! Scoring many rows under a mixture, a block at a time.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::{Density, Mixture};
@@ -54,7 +56,7 @@ impl<C: Density> Mixture<C> {
         // The rows are laid out a few blocks at a time, so that a large matrix is not copied whole.
         for (i, some) in rows.axis_chunks_iter(ndarray::Axis(0), 32 * BLOCK).enumerate() {
             for (l, (block, filled)) in RowBlocks::new(some).iter().enumerate() {
-                scorer.look_at(self, block, filled);
+                scorer.look_at(self, &block, filled);
                 take((32 * i + l) * BLOCK, &scorer);
             }
         }
@@ -72,7 +74,7 @@ pub fn most_probable(shares: impl Iterator<Item = f64>) -> (usize, f64) {
 #[derive(Clone)]
 pub(crate) struct BlockScorer {
     /// `L⁻¹` of each component, row after row.
-    inverses: Vec<Array2<f64>>,
+    inverses: Arc<[Array2<f64>]>,
     log_weights: Vec<f64>,
     /// Component after component, [`BLOCK`] places each.
     shares: Vec<Quad>,

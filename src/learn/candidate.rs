@@ -228,7 +228,7 @@ fn close(
         let health = Health::default();
         return Closed { algorithm, learned: None, identifiers, record, health };
     };
-    let before = candidate.learner.state();
+    let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
     let after = learned.as_ref().map(LearnerState::estimate);
     if let Some(after) = after {

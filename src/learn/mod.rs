@@ -48,6 +48,7 @@ pub use structure::{
     Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
     default_kept_rows,
 };
+pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::words::count;
@@ -155,6 +156,11 @@ pub trait OnlineLearner: Send {
 
     /// All there is to know to go on later.
     fn state(&self) -> LearnerState;
+
+    /// The state that a revision starts from: without what only resuming needs, where that is much.
+    fn state_to_revise(&self) -> LearnerState {
+        self.state()
+    }
 
     /// What had to be guarded so far.
     fn health(&self) -> Health;

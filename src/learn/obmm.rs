@@ -4,6 +4,7 @@
 //! alone, so that nobody waits for the new one. Its quadratic forms are `νq`.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +46,7 @@ impl ObmmSettings {
     /// there are any.
     pub(super) fn restore(
         &self,
-        prior: Posterior,
+        prior: Arc<Posterior>,
         posterior: &Posterior,
         working: &[WorkingCopy],
         floor: Vec<f64>,
@@ -108,7 +109,7 @@ impl Method for ObmmSettings {
         health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
         let LearnerState::Bayes { prior, posterior, working } = state else { return Err(foreign_state()) };
-        Ok(self.restore(prior, &posterior, &working, floor, health))
+        Ok(self.restore(Arc::new(prior), &posterior, &working, floor, health))
     }
 
     fn describe(&self) -> String {
@@ -134,7 +135,7 @@ pub(super) fn mean_matrix(component: &NormalWishart) -> Factor {
 #[derive(Debug, Clone)]
 struct ObmmRule {
     settings: ObmmSettings,
-    prior: Posterior,
+    prior: Arc<Posterior>,
     dim: usize,
     gamma_tail: GammaTail,
     a: Vec<Quad>,
@@ -421,7 +422,7 @@ impl Rule for ObmmRule {
 
     fn state(&self, cells: &Cells) -> LearnerState {
         LearnerState::Bayes {
-            prior: self.prior.clone(),
+            prior: Posterior::clone(&self.prior),
             posterior: self.posterior(cells),
             working: cells.working_copies(),
         }

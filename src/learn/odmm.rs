@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -139,26 +139,24 @@ impl Method for OdmmSettings {
                 self.shards
             )));
         }
-        let restore = |shard: &ShardState| {
-            let common = state.common.clone();
-            self.obmm.restore(common, &shard.posterior, &shard.working, floor.clone(), shard.health)
+        let ShardedState { prior, common, common_working, common_health, warmup, rows, shards, .. } = *state;
+        let warming =
+            self.obmm.restore(Arc::new(prior), &common, &common_working, floor.clone(), common_health);
+        drop(common_working);
+        let common = Arc::new(common);
+        // Each state is freed before the next shard is made, so that the memory of one is enough.
+        let restore = |ShardState { posterior, health, working }| {
+            self.obmm.restore(Arc::clone(&common), &posterior, &working, floor.clone(), health)
         };
-        let shards = state.shards.iter().map(restore).collect();
-        let warming = self.obmm.restore(
-            state.prior.clone(),
-            &state.common,
-            &state.common_working,
-            floor.clone(),
-            state.common_health,
-        );
+        let shards = shards.into_iter().map(restore).collect();
         let dim = floor.len();
         Ok(Box::new(Odmm {
             settings: *self,
             dim,
             floor,
             warming,
-            warmup: state.warmup,
-            rows: state.rows,
+            warmup,
+            rows,
             shards,
             merged: OnceCell::new(),
         }))
@@ -200,10 +198,10 @@ struct Turn<'a> {
 impl Odmm {
     /// The common prior is settled: every shard begins from it.
     fn part(&mut self) {
-        let common = posterior_of(self.warming.as_ref());
+        let common = Arc::new(posterior_of(self.warming.as_ref()));
         let shard = |_| {
             let floor = self.floor.clone();
-            self.settings.obmm.restore(common.clone(), &common, &[], floor, Health::default())
+            self.settings.obmm.restore(Arc::clone(&common), &common, &[], floor, Health::default())
         };
         self.shards = (0..self.settings.shards).map(shard).collect();
     }
@@ -347,6 +345,12 @@ impl OnlineLearner for Odmm {
             posterior,
             merged,
         }))
+    }
+
+    /// The merged posterior. The state of each shard takes as much memory again.
+    fn state_to_revise(&self) -> LearnerState {
+        let prior = posterior_of(self.warming.as_ref());
+        LearnerState::Bayes { prior, posterior: self.merged().0.clone(), working: Vec::new() }
     }
 
     fn health(&self) -> Health {

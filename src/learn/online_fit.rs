@@ -1,6 +1,7 @@
 //! One pass over a stream: buffer the first rows, start from them, learn every row once and revise the structure, for
 //! one K or for several in parallel.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
@@ -286,7 +287,7 @@ impl OnlineFit {
     /// All that is needed to resume later, as it is now.
     pub fn state(&self) -> Result<FitState, LearnError> {
         match &self.stage {
-            Stage::Learning(learning) => Ok(self.state_of(learning, None)),
+            Stage::Learning(learning) => Ok(self.state_of(learning, learning.states(), None)),
             // Rows that are still buffered are all that matters; the mixture is provisional.
             Stage::Buffering(buffer) => {
                 self.state_of_buffer(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))
@@ -312,9 +313,8 @@ impl OnlineFit {
                 return Ok(state);
             }
         };
-        let mut state = self.state_of(learning, None);
-        state.candidates = learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?;
-        Ok(state)
+        let candidates = learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?;
+        Ok(self.state_of(learning, candidates, None))
     }
 
     fn state_of_buffer(
@@ -331,18 +331,23 @@ impl OnlineFit {
         let settings = FitSettings { keep_rows: Some(0), init_rows, ..self.settings.clone() };
         let learning = begin(&settings, buffer, self.dim, limits, true, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
-        let mut state = self.state_of(&learning, Some(buffer.to_vec()));
+        let mut state = self.state_of(&learning, learning.states(), Some(buffer.to_vec()));
         state.kept = None;
         Ok(state)
     }
 
-    fn state_of(&self, learning: &Learning, pending: Option<Vec<f64>>) -> FitState {
+    fn state_of(
+        &self,
+        learning: &Learning,
+        candidates: Vec<CandidateState>,
+        pending: Option<Vec<f64>>,
+    ) -> FitState {
         FitState {
             rows: self.rows,
             columns: self.columns.clone(),
             floor: learning.floor.clone(),
             pending,
-            candidates: learning.candidates.iter().map(Candidate::state).collect(),
+            candidates,
             fingerprint: self.fingerprint,
             scores: learning.scores.clone(),
             kept: Some(learning.kept.clone()),
@@ -410,15 +415,9 @@ fn begin(
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
-    let mut learned = Vec::new();
-    route(&mut kept, first, dim, &mut learned);
-    if kept.is_complete() {
-        // The reservoir has the same rows; one copy will do.
-        learned = Vec::new();
-    }
-    let learned = if learned.is_empty() { kept.reservoir() } else { &learned };
-    let reviser = Reviser::on_all(rows_of(learned, dim), limits, closing, settings.seed, stop)?;
+    let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
+    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, closing, settings.seed, stop)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
         let k = start.mixture.k();
@@ -430,7 +429,7 @@ fn begin(
         let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
         if again {
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
-            learner.observe_block(learned, &mut Prequential::default());
+            learner.observe_block(&learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(size, most, shards, rows);
         Ok((start.floor, Candidate::new(learner, size, Structure::new(k, schedule), &kept)))
@@ -444,12 +443,26 @@ fn begin(
     let scores = BatchSums::new(vec![0.0; started.len()]);
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
     let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
+    // The reservoir must not be held by others when it changes.
+    drop((reviser, learned));
     learning.take(rest, (first.len() / dim) as u64);
     Ok(Some(learning))
 }
 
 /// Rows that a revision has, for each row of its search.
 const ROWS_PER_SEARCHED: usize = 4;
+/// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
+fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
+    let has_room = first.len() / dim <= kept.most();
+    let mut learned = Vec::new();
+    for rows in first.chunks(dim * BATCH as usize) {
+        if has_room {
+            learned.clear();
+        }
+        route(kept, rows, dim, &mut learned);
+    }
+    if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
+}
 
 impl Learning {
     /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
@@ -510,6 +523,11 @@ impl Learning {
         Ok(true)
     }
 
+    /// Each candidate as it is now.
+    fn states(&self) -> Vec<CandidateState> {
+        self.candidates.iter().map(Candidate::state).collect()
+    }
+
     /// Each candidate at the end of the stream.
     fn finish(
         &self,
@@ -525,13 +543,14 @@ impl Learning {
             } else {
                 settings.effort.limits()
             };
-            let revises = candidate.schedule().wants_closing(rows) && kept.may_revise();
+            let cheap = kept.is_complete() && limits.restarts > 1;
+            let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
             let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
             let mut reviser = reviser.transpose()?;
             let closed =
                 reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
             if let Some(reviser) = &mut reviser {
-                reviser.add_rows(rows_of(kept.validation(), floor.len()));
+                reviser.add_rows(kept.validation());
             }
             let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
             candidate.finish(&settings.algorithm, floor, kept, closed, all)

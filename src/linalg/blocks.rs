@@ -2,179 +2,19 @@
 //! column is contiguous. With the cargo feature `openblas` they go through BLAS, without it through the kernels
 //! here, which know that a factor is triangular and a moment symmetric.
 
+#[cfg(feature = "openblas")]
 use ndarray::ArrayView2;
 
 use super::lanes::{Four, Lanes, Quad};
 use super::simd::{Arithmetic, at_run_time};
+
+pub use super::row_blocks::{RowBlocks, Table, in_units};
 
 /// Rows in one block: enough for fast products, few enough to stay in cache.
 pub const BLOCK: usize = 128;
 
 /// Rows whose sums a kernel holds in registers.
 const TILE: usize = 16;
-
-/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros. Each row has
-/// a weight, 1 unless others are given.
-#[derive(Debug, Clone)]
-pub struct RowBlocks {
-    dim: usize,
-    rows: usize,
-    values: Vec<f64>,
-    weights: Vec<f64>,
-}
-
-impl RowBlocks {
-    /// Lays `rows` out anew.
-    pub fn new(rows: ArrayView2<f64>) -> Self {
-        RowBlocks::from_fn(rows.nrows(), rows.ncols(), |i, j| rows[(i, j)])
-    }
-
-    /// Rows whose column `j` in row `i` is `value(i, j)`.
-    pub fn from_fn(rows: usize, dim: usize, value: impl Fn(usize, usize) -> f64) -> Self {
-        let mut values = vec![0.0; rows.div_ceil(BLOCK) * dim * BLOCK];
-        for (b, block) in values.chunks_exact_mut(dim * BLOCK).enumerate() {
-            for (j, column) in block.chunks_exact_mut(BLOCK).enumerate() {
-                let here = column.iter_mut().take(rows - b * BLOCK);
-                here.enumerate().for_each(|(r, place)| *place = value(b * BLOCK + r, j));
-            }
-        }
-        let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
-        weights[..rows].fill(1.0);
-        RowBlocks { dim, rows, values, weights }
-    }
-
-    /// The same rows, of which the `i`-th counts `weight(i)` times.
-    pub fn with_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
-        self.weights[..self.rows].iter_mut().enumerate().for_each(|(i, to)| *to = weight(i));
-        self
-    }
-
-    /// The weights of the rows of block `i`, 0 where it is not filled.
-    pub fn weights(&self, i: usize) -> &[f64] {
-        &self.weights[i * BLOCK..(i + 1) * BLOCK]
-    }
-
-    /// The weight of row `i`.
-    pub fn weight(&self, i: usize) -> f64 {
-        self.weights[i]
-    }
-
-    /// The sum of all weights.
-    pub fn total_weight(&self) -> f64 {
-        self.weights.iter().sum()
-    }
-
-    /// Replaces each row `v` by `Av`, `A` lower triangular.
-    pub fn multiply_lower(&mut self, lower: &ndarray::Array2<f64>) {
-        let mut out = vec![0.0; self.dim * BLOCK];
-        for block in self.values.chunks_exact_mut(self.dim * BLOCK) {
-            out.fill(0.0);
-            for (i, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                for (l, column) in block.chunks_exact(BLOCK).enumerate().take(i + 1) {
-                    let coefficient = lower[(i, l)];
-                    out.iter_mut().zip(column).for_each(|(sum, value)| *sum += coefficient * value);
-                }
-            }
-            block.copy_from_slice(&out);
-        }
-    }
-
-    /// Puts the rows in another order, in place.
-    ///
-    /// # Panics
-    /// If `order` is not a permutation of the rows.
-    pub fn reorder(&mut self, order: &[usize]) {
-        assert_eq!(order.len(), self.rows, "one place for each row");
-        let mut done = vec![false; self.rows];
-        let mut held = vec![0.0; self.dim];
-        for start in 0..self.rows {
-            if done[start] {
-                continue;
-            }
-            // The rows of one cycle move one place each.
-            let weight = self.weights[start];
-            (0..self.dim).for_each(|j| held[j] = self.value(start, j));
-            let mut place = start;
-            loop {
-                done[place] = true;
-                let from = order[place];
-                if from == start {
-                    break;
-                }
-                assert!(!done[from], "each row has one place");
-                for j in 0..self.dim {
-                    let value = self.value(from, j);
-                    self.set(place, j, value);
-                }
-                self.weights[place] = self.weights[from];
-                place = from;
-            }
-            (0..self.dim).for_each(|j| self.set(place, j, held[j]));
-            self.weights[place] = weight;
-        }
-    }
-
-    /// Adds rows at the end.
-    pub fn extend(&mut self, more: &RowBlocks) {
-        let before = self.rows;
-        self.rows += more.rows;
-        let blocks = self.rows.div_ceil(BLOCK);
-        self.values.resize(blocks * self.dim * BLOCK, 0.0);
-        self.weights.resize(blocks * BLOCK, 0.0);
-        for i in 0..more.rows {
-            (0..self.dim).for_each(|j| self.set(before + i, j, more.value(i, j)));
-            self.weights[before + i] = more.weight(i);
-        }
-    }
-
-    fn set(&mut self, i: usize, j: usize, value: f64) {
-        self.values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK] = value;
-    }
-
-    /// Some of the rows, in any order.
-    pub fn reordered(&self, order: &[usize]) -> Self {
-        RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j))
-            .with_weights(|i| self.weight(order[i]))
-    }
-
-    /// Every `step`-th row.
-    pub fn thinned(&self, step: usize) -> Self {
-        RowBlocks::from_fn(self.rows.div_ceil(step), self.dim, |i, j| self.value(i * step, j))
-            .with_weights(|i| self.weight(i * step))
-    }
-
-    /// Column `j` of row `i`.
-    pub fn value(&self, i: usize, j: usize) -> f64 {
-        self.values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK]
-    }
-
-    /// Numbers in a row.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// How many rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// How many blocks.
-    pub fn blocks(&self) -> usize {
-        self.rows.div_ceil(BLOCK)
-    }
-
-    /// Block `i`, with the number of rows in it.
-    pub fn block(&self, i: usize) -> (&[f64], usize) {
-        let size = self.dim * BLOCK;
-        (&self.values[i * size..(i + 1) * size], BLOCK.min(self.rows - i * BLOCK))
-    }
-
-    /// Each block, with the number of rows in it.
-    pub fn iter(&self) -> impl Iterator<Item = (&[f64], usize)> {
-        let filled = |i: usize| BLOCK.min(self.rows - i * BLOCK);
-        self.values.chunks_exact(self.dim * BLOCK).enumerate().map(move |(i, block)| (block, filled(i)))
-    }
-}
 
 /// Sums of weighted rows, about some origin: `Σ w`, `Σ w v`, `Σ w v vᵀ`.
 #[derive(Debug, Clone)]
@@ -464,7 +304,8 @@ mod tests {
         for dim in 1..=if cfg!(miri) { 9 } else { 100 } {
             let rows = numbers(BLOCK, dim);
             let blocks = RowBlocks::new(rows.view());
-            let (block, filled) = blocks.iter().next().unwrap();
+            let (block, filled) = blocks.block(0);
+            let block = block.as_ref();
             assert_eq!(filled, BLOCK);
             let inverse =
                 Array2::from_shape_fn(
@@ -514,21 +355,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn rows_are_reordered_in_place() {
-        let blocks = RowBlocks::new(numbers(BLOCK + 3, 3).view()).with_weights(|i| i as f64);
-        let order: Vec<usize> = (0..BLOCK + 3).map(|i| (i * 7 + 3) % (BLOCK + 3)).collect();
-        let (mut moved, copied) = (blocks.clone(), blocks.reordered(&order));
-        moved.reorder(&order);
-        assert_eq!((moved.values, moved.weights), (copied.values, copied.weights));
-    }
-
-    #[test]
-    fn the_last_block_knows_how_many_rows_it_has() {
-        let blocks = RowBlocks::new(numbers(BLOCK + 3, 2).view());
-        let filled: Vec<usize> = blocks.iter().map(|(_, filled)| filled).collect();
-        assert_eq!((blocks.rows(), filled), (BLOCK + 3, vec![BLOCK, 3]));
     }
 }

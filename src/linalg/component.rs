@@ -25,7 +25,7 @@ pub(super) struct Component {
     pub mean: Vec<Quad>,
     /// `v = x − m` of the current row, padded with zeros.
     pub deviation: Vec<Quad>,
-    /// In the Cholesky form, the matrix. In the precision form it is out of date.
+    /// In the Cholesky form, the matrix. In the precision form it is empty.
     pub factor: Factor,
     whitened: Vec<f64>,
     work: Vec<f64>,
@@ -64,16 +64,27 @@ impl Component {
     /// Starts from this mean and matrix, and from its working copy if there is one.
     pub fn new(mean: &[f64], factor: &Factor, working: Option<&WorkingCopy>) -> Self {
         let dim = mean.len();
+        let precision = working.and_then(WorkingCopy::precision);
+        let factor = match (working, &precision) {
+            (_, Some(_)) => Factor::empty(),
+            (Some(working), None) => factor.with_scale(working.scale()),
+            (None, None) => factor.clone(),
+        };
         let start = Course { updates_left: 0, patience: PATIENCE, margin: 0.0 };
         Component {
             mean: Quad::pad(mean, 0.0),
             deviation: vec![Quad::default(); Quad::needed(dim)],
-            factor: working.map_or_else(|| factor.clone(), |working| factor.with_scale(working.scale())),
+            factor,
             whitened: vec![0.0; dim],
             work: vec![0.0; dim],
-            precision: working.and_then(WorkingCopy::precision),
+            precision,
             course: working.map_or(start, WorkingCopy::course),
         }
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.whitened.len()
     }
 
     /// What has to be saved beside [`Component::matrix`] to go on to the same bits.
@@ -180,6 +191,7 @@ impl Component {
                 Precision::new(floor.len(), self.factor.scale(), |i, j| sums[i * (i + 1) / 2 + j]);
             if let Some(margin) = fitness(&mut precision, floor) {
                 self.precision = Some(Box::new(precision));
+                self.factor = Factor::empty();
                 self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
                 return;
             }

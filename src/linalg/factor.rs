@@ -73,6 +73,11 @@ impl TryFrom<FactorRecord> for Factor {
 }
 
 impl Factor {
+    /// Of no dimension, where the matrix is kept in another form.
+    pub(super) fn empty() -> Self {
+        Factor { dim: 0, scale: 1.0, lower: Vec::new() }
+    }
+
     /// The identity matrix.
     pub fn identity(dim: usize) -> Self {
         Factor::from_standard_deviations(&vec![1.0; dim]).expect("ones are positive")

@@ -129,7 +129,7 @@ impl FourComponents {
     pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a WorkingCopy>)>) -> Self {
         let component = |(mean, factor, working): (&[f64], &Factor, _)| Component::new(mean, factor, working);
         let components: Vec<Component> = parts.map(component).collect();
-        let dim = components.first().map_or(0, |component| component.factor.dim());
+        let dim = components.first().map_or(0, |component| component.dim());
         let abreast = (dim <= MOST_COLUMNS).then(|| Box::new(Abreast::new(&components, dim)));
         let numbers = Numbers::new(&components);
         FourComponents { components, abreast, q: Quad::default(), form: Quad::default(), numbers }

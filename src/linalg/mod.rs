@@ -11,6 +11,7 @@ mod fours;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 mod precision;
+mod row_blocks;
 pub(crate) mod simd;
 mod working;
 

@@ -1,12 +1,15 @@
 //! Writing a model file, and reading one with all the checks that it needs.
 
 use std::cell::Cell;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use super::format::ModelFormatter;
-use super::seal::{Seal, Sum, Summing, expected_digits};
+use super::lift::Lifting;
+use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, Numbered, Recipe};
 use crate::learn::LearnerState;
 
@@ -66,7 +69,11 @@ pub enum ModelError {
 
 impl From<serde_json::Error> for ModelError {
     fn from(error: serde_json::Error) -> Self {
-        if error.is_eof() { ModelError::CutShort } else { ModelError::Damaged(error) }
+        match error.classify() {
+            Category::Eof => ModelError::CutShort,
+            Category::Io => ModelError::Read(error.into()),
+            Category::Syntax | Category::Data => ModelError::Damaged(error),
+        }
     }
 }
 
@@ -87,38 +94,25 @@ impl Model {
     }
 
     /// Reads a model and checks all of it; says too whether there was a checksum to check it by.
-    pub fn read_sealed(from: impl Read) -> Result<(Self, Seal), ModelError> {
-        let text = read_object(from)?;
-        #[derive(Deserialize)]
-        struct Heading {
-            format: String,
-            version: u32,
+    pub fn read_sealed(mut from: impl Read) -> Result<(Self, Seal), ModelError> {
+        let mut beginning = Vec::new();
+        from.by_ref().take(4096).read_to_end(&mut beginning)?;
+        if beginning.trim_ascii_start().first() != Some(&b'{') {
+            return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
-        // For the parser a number that is cut off is not an end of the text.
-        let damaged = |error: serde_json::Error| match ModelError::from(error) {
-            ModelError::Damaged(error) if is_at_end(&error, &text) => ModelError::CutShort,
-            other => other,
-        };
-        let heading: Heading = serde_json::from_slice(&text).map_err(damaged)?;
-        if heading.format != FORMAT {
-            return Err(ModelError::OtherFormat(heading.format));
+        let mut text = Checking::new(beginning.chain(from).take(MOST_BYTES));
+        let present = is_present_form(&beginning);
+        let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
+        if text.size() >= MOST_BYTES {
+            return Err(ModelError::TooLarge);
         }
-        if heading.version > VERSION {
-            return Err(ModelError::LaterVersion(heading.version));
-        }
-        // The checks with the more telling words come first.
-        let mut model: Model = if heading.version < VERSION {
-            let mut value = serde_json::from_slice(&text).map_err(damaged)?;
-            upgrade(&mut value, heading.version);
-            serde_json::from_value(value)?
-        } else {
-            serde_json::from_slice(&text).map_err(damaged)?
-        };
+        let mut model = parsed?;
         model.version = VERSION;
+        // The checks with the more telling words come first.
         model.check()?;
         match model.checksum.take() {
             None => Ok((model, Seal::Missing)),
-            Some(digits) if expected_digits(&text).as_ref() == Some(&digits) => Ok((model, Seal::Intact)),
+            Some(digits) if text.expected_digits().as_ref() == Some(&digits) => Ok((model, Seal::Intact)),
             Some(_) => Err(ModelError::Checksum),
         }
     }
@@ -249,13 +243,60 @@ impl Model {
     }
 }
 
-/// Whether the parser found the fault where the text ends.
-fn is_at_end(error: &serde_json::Error, text: &[u8]) -> bool {
-    let lines = text.iter().filter(|&&byte| byte == b'\n').count();
-    let last = text.rsplit(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len);
-    error.line() == lines + 1 && error.column() >= last
+/// Whether a file begins as the present version writes it, but for blanks.
+fn is_present_form(beginning: &[u8]) -> bool {
+    let written = format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION},");
+    let without_blanks = |bytes: &[u8]| -> Vec<u8> {
+        let counts = bytes.iter().filter(|byte| !byte.is_ascii_whitespace());
+        counts.take(written.len()).copied().collect()
+    };
+    without_blanks(beginning).starts_with(&without_blanks(written.as_bytes()))
 }
 
+/// Parses a text while it is read, so that it is never in memory as a whole.
+fn parse<T: DeserializeOwned>(text: impl Read) -> Result<T, ModelError> {
+    let mut text = BufReader::with_capacity(1 << 16, text);
+    let mut parser = serde_json::Deserializer::from_reader(&mut text);
+    let parsed = T::deserialize(&mut parser).and_then(|found| parser.end().map(|()| found));
+    parsed.map_err(|error| match ModelError::from(error) {
+        // For the parser a number that is cut off is not an end of the text.
+        ModelError::Damaged(_) if text.fill_buf().is_ok_and(<[u8]>::is_empty) => ModelError::CutShort,
+        other => other,
+    })
+}
+
+fn parse_present_form(text: impl Read) -> Result<Model, ModelError> {
+    let mut text = Lifting::new(text);
+    let mut model: Model = parse(&mut text)?;
+    if let Some(kept) = &mut model.kept {
+        kept.set_rows(text.into_rows());
+    }
+    Ok(model)
+}
+
+/// Parses what may be a file of an earlier version, one with members in another order, or no model at all.
+fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
+    #[derive(Deserialize)]
+    struct Heading {
+        format: String,
+        version: u32,
+    }
+    let mut text = Vec::new();
+    from.read_to_end(&mut text)?;
+    let heading: Heading = parse(text.as_slice())?;
+    if heading.format != FORMAT {
+        return Err(ModelError::OtherFormat(heading.format));
+    }
+    if heading.version > VERSION {
+        return Err(ModelError::LaterVersion(heading.version));
+    }
+    if heading.version == VERSION {
+        return parse(text.as_slice());
+    }
+    let mut value = parse(text.as_slice())?;
+    upgrade(&mut value, heading.version);
+    Ok(serde_json::from_value(value)?)
+}
 /// Brings a file of an earlier version to the present form.
 fn upgrade(value: &mut serde_json::Value, version: u32) {
     if version < 3 {
@@ -280,17 +321,6 @@ fn remove_working_copies(value: &mut serde_json::Value) {
     if let Some(elements) = value.as_array_mut() {
         elements.iter_mut().for_each(remove_working_copies);
     }
-}
-
-/// All of a text that begins like a JSON object, and no more than a model can have.
-fn read_object(mut from: impl Read) -> Result<Vec<u8>, ModelError> {
-    let mut text = Vec::new();
-    from.by_ref().take(4096).read_to_end(&mut text)?;
-    if text.trim_ascii_start().first() != Some(&b'{') {
-        return Err(ModelError::NotAModel { looks: looks_like(&text) });
-    }
-    from.take(MOST_BYTES).read_to_end(&mut text)?;
-    if text.len() as u64 >= MOST_BYTES { Err(ModelError::TooLarge) } else { Ok(text) }
 }
 
 /// What the beginning of a file that is no model looks like.

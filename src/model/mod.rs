@@ -4,6 +4,7 @@ mod curve;
 mod file;
 mod format;
 mod labels;
+mod lift;
 mod merge;
 mod output;
 mod seal;
@@ -272,13 +273,18 @@ impl Model {
 
     /// The pass that this model came from, to go on with it. `None` if it did not come from an online learner.
     pub fn to_fit(&self) -> Option<(FitSettings, FitState)> {
+        self.clone().into_fit()
+    }
+
+    /// The same as [`Model::to_fit`] without a copy.
+    pub fn into_fit(self) -> Option<(FitSettings, FitState)> {
         let own = CandidateState {
-            learned: self.learned.clone(),
+            learned: self.learned,
             prequential: self.prequential,
             health: self.health,
-            structure: self.structure.clone(),
+            structure: self.structure,
         };
-        let mut candidates = self.rivals.clone();
+        let mut candidates = self.rivals;
         candidates.push(own);
         candidates.sort_by_key(|candidate| candidate.learned.k());
         let settings = FitSettings {
@@ -296,19 +302,19 @@ impl Model {
             rows: self.rows,
             columns: self.columns.iter().map(|column| column.summary).collect(),
             floor: self.columns.iter().map(|column| column.floor).collect(),
-            pending: self.pending.clone(),
+            pending: self.pending,
             candidates,
             fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
-            scores: self.scores.clone().unwrap_or_default(),
-            kept: self.kept.clone(),
+            scores: self.scores.unwrap_or_default(),
+            kept: self.kept,
         };
         Some((settings, state))
     }
 
     /// The pass that was under way when this model was saved as its checkpoint.
-    pub fn to_interrupted_fit(&self) -> Option<(FitSettings, FitState, Option<Lineage>)> {
-        let (settings, mut state) = self.to_fit()?;
+    pub fn into_interrupted_fit(self) -> Option<(FitSettings, FitState, Option<Lineage>)> {
         let mut lineage = self.lineage.clone();
+        let (settings, mut state) = self.into_fit()?;
         if let Some(lineage) = &mut lineage {
             state.fingerprint = lineage.shards.pop();
         }

@@ -6,10 +6,12 @@
 //! indented anew or has other line ends is still sound. Any other change of a single byte changes the sum.
 
 use std::cell::Cell;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-/// What the member is called.
-const NAME: &[u8] = b"\"checksum\"";
+/// How the member begins and ends without blanks, and how many digits are between.
+const BEGINNING: &[u8] = b"\"checksum\":\"";
+const END: &[u8] = b"\"}";
+const DIGITS: usize = 16;
 
 /// Whether a model file could be checked as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,23 +35,17 @@ impl Sum {
         Sum { value: 0xcbf2_9ce4_8422_2325, in_string: false, after_backslash: false }
     }
 
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if !self.in_string && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-                continue;
-            }
-            if byte == b'"' && !self.after_backslash {
-                self.in_string = !self.in_string;
-            }
-            self.after_backslash = byte == b'\\' && !self.after_backslash;
-            self.value = (self.value ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    /// Adds a byte. Returns whether it counts.
+    fn add(&mut self, byte: u8) -> bool {
+        if !self.in_string && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            return false;
         }
-    }
-
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut sum = Sum::new();
-        sum.add(bytes);
-        sum
+        if byte == b'"' && !self.after_backslash {
+            self.in_string = !self.in_string;
+        }
+        self.after_backslash = byte == b'\\' && !self.after_backslash;
+        self.value = (self.value ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        true
     }
 
     pub fn digits(self) -> String {
@@ -67,7 +63,9 @@ impl<W: Write> Write for Summing<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         let mut sum = self.sum.get();
-        sum.add(&bytes[..written]);
+        for &byte in &bytes[..written] {
+            sum.add(byte);
+        }
         self.sum.set(sum);
         Ok(written)
     }
@@ -77,31 +75,87 @@ impl<W: Write> Write for Summing<'_, W> {
     }
 }
 
-/// The digits that belong at the end of `text`, a whole model file with a checksum; `None` if what stands there is
-/// not the checksum, as where members were put in another order.
-pub(super) fn expected_digits(text: &[u8]) -> Option<String> {
-    let name = text.windows(NAME.len()).rposition(|window| window == NAME)?;
-    let before = text[..name].trim_ascii_end().strip_suffix(b",")?;
-    let after = text[name + NAME.len()..].trim_ascii().strip_prefix(b":")?;
-    let value = after.strip_suffix(b"}")?.trim_ascii();
-    let is_last = value.len() == 18 && value.starts_with(b"\"") && value.ends_with(b"\"");
-    is_last.then(|| Sum::of(before).digits())
+/// Passes on a model file that is read, and computes the digits that belong at its end.
+pub(super) struct Checking<R> {
+    from: R,
+    sum: Sum,
+    /// Lists and objects that are open.
+    depth: usize,
+    /// The sum before the last member of the outermost object, and the bytes of that member that count, no more than those
+    /// of a checksum and one.
+    before_last: Sum,
+    last: Vec<u8>,
+    bytes: u64,
+}
+
+impl<R: Read> Checking<R> {
+    pub fn new(from: R) -> Self {
+        Checking { from, sum: Sum::new(), depth: 0, before_last: Sum::new(), last: Vec::new(), bytes: 0 }
+    }
+
+    /// Bytes read so far.
+    pub fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Once all is read: the digits that the checksum should have; `None` if the last member is not the checksum, as where
+    /// members were put in another order.
+    pub fn expected_digits(&self) -> Option<String> {
+        let digits = self.last.strip_prefix(BEGINNING)?.strip_suffix(END)?;
+        (digits.len() == DIGITS).then(|| self.before_last.digits())
+    }
+
+    fn add(&mut self, byte: u8) {
+        if !self.sum.in_string && self.depth == 1 && byte == b',' {
+            self.before_last = self.sum;
+            self.last.clear();
+            self.sum.add(byte);
+            return;
+        }
+        if self.sum.add(byte) && self.last.len() <= BEGINNING.len() + DIGITS + END.len() {
+            self.last.push(byte);
+        }
+        if !self.sum.in_string {
+            match byte {
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Checking<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(to)?;
+        self.bytes += count as u64;
+        to[..count].iter().for_each(|&byte| self.add(byte));
+        Ok(count)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn sum(text: &str) -> String {
+        let mut sum = Sum::new();
+        for byte in text.bytes() {
+            sum.add(byte);
+        }
+        sum.digits()
+    }
+
     #[test]
     fn the_sum_is_fnv_1a() {
-        assert_eq!(Sum::of(b"").digits(), "cbf29ce484222325");
-        assert_eq!(Sum::of(b"a").digits(), "af63dc4c8601ec8c");
-        assert_eq!(Sum::of(b"foobar").digits(), "85944171f73967e8");
+        assert_eq!(sum(""), "cbf29ce484222325");
+        assert_eq!(sum("a"), "af63dc4c8601ec8c");
+        assert_eq!(sum("foobar"), "85944171f73967e8");
     }
 
     #[test]
     fn blanks_count_in_strings_only() {
-        let same = |a: &str, b: &str| Sum::of(a.as_bytes()).digits() == Sum::of(b.as_bytes()).digits();
+        let same = |a: &str, b: &str| sum(a) == sum(b);
         assert!(same("{\"a\": [1, 2]}", "{\r\n\"a\":\t[1,2]}"));
         assert!(!same("{\"a b\": 1}", "{\"ab\": 1}"));
         assert!(!same(r#"{"a\" b": 1}"#, r#"{"a\"b": 1}"#));
@@ -110,10 +164,17 @@ mod tests {
 
     #[test]
     fn only_the_last_member_is_the_checksum() {
-        let digits = |text: &str| expected_digits(text.as_bytes());
-        let sound = r#"{"names": ["checksum"], "checksum": "0123456789abcdef"}"#;
-        assert_eq!(digits(sound), Some(Sum::of(br#"{"names":["checksum"]"#).digits()));
+        let digits = |text: &str| {
+            let mut checking = Checking::new(text.as_bytes());
+            io::copy(&mut checking, &mut io::sink()).unwrap();
+            assert_eq!(checking.size(), text.len() as u64);
+            checking.expected_digits()
+        };
+        let sound = r#"{"names": ["checksum", ",{["], "checksum": "0123456789abcdef" }"#;
+        assert_eq!(digits(sound), Some(sum(r#"{"names":["checksum",",{["]"#)));
         assert_eq!(digits(r#"{"checksum": "0123456789abcdef", "a": 1}"#), None);
+        assert_eq!(digits(r#"{"a": 1, "checksum": "0123456789abcdef0"}"#), None);
+        assert_eq!(digits(r#"{"b": {"a": 1, "checksum": "0123456789abcdef"}}"#), None);
         assert_eq!(digits(r#"{"a": 1}"#), None);
     }
 }

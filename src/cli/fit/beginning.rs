@@ -131,20 +131,20 @@ fn read_resumable(
     path: &Path,
     k: OneK,
 ) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
-    let model = k.read(path)?;
-    let Some((settings, state)) = model.to_fit() else {
+    let mut model = k.read(path)?;
+    let (names, algorithm) = (model.column_names(), model.algorithm);
+    let (lineage, sample) = (model.lineage.clone(), std::mem::take(&mut model.sample));
+    let Some((settings, state)) = model.into_fit() else {
         return Err(usage(format!(
             "'{}' was made by '{}', which cannot go on row by row: resume a model of one of {}",
             path.display(),
-            model.algorithm.name(),
+            algorithm.name(),
             online_names()
         )));
     };
     let (columns, end) = (state.columns.clone(), CurveEnd::of(&state));
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    let names = model.column_names();
-    let begun = Provenance { settings, columns: names, lineage: model.lineage, sample: model.sample };
-    Ok((begun, fit, columns, end))
+    Ok((Provenance { settings, columns: names, lineage, sample }, fit, columns, end))
 }
 
 fn online_names() -> String {
@@ -154,14 +154,14 @@ fn online_names() -> String {
 
 /// A checkpoint goes on with the very shard that it is in the middle of.
 fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint, Vec<CurvePoint>)> {
-    let model = read_model(path).context("checkpoint")?;
-    let (Some((settings, state, lineage)), Some(seen)) = (model.to_interrupted_fit(), model.checkpoint)
-    else {
+    let mut model = read_model(path).context("checkpoint")?;
+    let (columns, sample) = (model.column_names(), std::mem::take(&mut model.sample));
+    let (curve, seen) = (std::mem::take(&mut model.curve), model.checkpoint);
+    let (Some((settings, state, lineage)), Some(seen)) = (model.into_interrupted_fit(), seen) else {
         return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
     };
     let fit = OnlineFit::restore(settings.clone(), state)?;
-    let begun = Provenance { settings, columns: model.column_names(), lineage, sample: model.sample };
-    Ok((begun, fit, seen, model.curve))
+    Ok((Provenance { settings, columns, lineage, sample }, fit, seen, curve))
 }
 
 fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provenance, OnlineFit)> {

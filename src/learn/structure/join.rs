@@ -101,7 +101,7 @@ fn exact_losses(rows: &RowBlocks, assigned: &Assigned, joins: &[Join]) -> Vec<f6
         for i in group {
             let (block, filled) = rows.block(i);
             for (n, (join, loss)) in joins.iter().zip(&mut losses).enumerate() {
-                let squares = scorer.square_norms(&joined, n, block);
+                let squares = scorer.square_norms(&joined, n, &block);
                 let [a, b] = join.components.map(|c| assigned.of_block(i, c));
                 for r in 0..filled {
                     let log_density = join.weight.ln() + join.joined.log_density_at(squares[r]);

@@ -47,6 +47,9 @@ pub struct KeptRows {
     validation: Arc<Vec<f64>>,
 }
 
+/// The fields of [`KeptRows`] that hold rows, by their names in a model file.
+pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
+
 /// What to learn when a row comes in.
 pub(in crate::learn) enum Arrival {
     /// The row itself.
@@ -70,6 +73,15 @@ impl KeptRows {
             holds_back,
             reservoir: Arc::default(),
             validation: Arc::default(),
+        }
+    }
+
+    /// Sets the rows of [`PACKED_FIELDS`], where they are given.
+    pub(crate) fn set_rows(&mut self, given: [Option<Vec<f64>>; PACKED_FIELDS.len()]) {
+        for (to, rows) in [&mut self.reservoir, &mut self.validation].into_iter().zip(given) {
+            if let Some(rows) = rows {
+                *to = Arc::new(rows);
+            }
         }
     }
 
@@ -121,6 +133,11 @@ impl KeptRows {
     /// The reservoir, row after row.
     pub fn reservoir(&self) -> &[f64] {
         &self.reservoir
+    }
+
+    /// The reservoir for others to hold. While they do, a row that changes it copies all of it.
+    pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Vec<f64>> {
+        Arc::clone(&self.reservoir)
     }
 
     /// The validation rows, row after row.

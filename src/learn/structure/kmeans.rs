@@ -44,7 +44,7 @@ fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
         let centre: Vec<f64> = (0..rows.dim()).map(|column| rows.value(chosen, column)).collect();
         centres.row_mut(j).assign(&ArrayView1::from(&centre));
         for ((block, _), distances) in rows.iter().zip(distances.chunks_mut(BLOCK)) {
-            square_distances(block, &centre, &mut to_chosen);
+            square_distances(&block, &centre, &mut to_chosen);
             distances.iter_mut().zip(&to_chosen).for_each(|(least, new)| *least = least.min(*new));
         }
         chosen = draw_proportionally(&distances, rng).unwrap_or_else(|| rng.random_range(0..n));
@@ -60,7 +60,7 @@ fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (boo
     for ((block, _), labels) in rows.iter().zip(labels.chunks_mut(BLOCK)) {
         let mut nearest = [(f64::INFINITY, 0); BLOCK];
         for (j, centre) in centres.outer_iter().enumerate() {
-            square_distances(block, centre.as_slice().expect("rows are contiguous"), &mut distances);
+            square_distances(&block, centre.as_slice().expect("rows are contiguous"), &mut distances);
             for (nearest, &distance) in nearest.iter_mut().zip(&distances) {
                 if distance < nearest.0 {
                     *nearest = (distance, j);
@@ -95,17 +95,16 @@ fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
 fn move_centres(rows: &RowBlocks, labels: &[usize], centres: &mut Array2<f64>) {
     let mut counts = vec![0.0; centres.nrows()];
     labels.iter().for_each(|&label| counts[label] += 1.0);
-    for (column, mut centres) in centres.columns_mut().into_iter().enumerate() {
-        let mut sums = vec![0.0; counts.len()];
-        for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
-            let values = &block[column * BLOCK..];
-            labels.iter().zip(values).for_each(|(&label, value)| sums[label] += value);
+    let mut sums: Array2<f64> = Array2::zeros(centres.dim());
+    for ((block, _), labels) in rows.iter().zip(labels.chunks(BLOCK)) {
+        for (column, values) in block.chunks_exact(BLOCK).enumerate() {
+            labels.iter().zip(values).for_each(|(&label, value)| sums[(label, column)] += value);
         }
-        for ((centre, sum), count) in centres.iter_mut().zip(sums).zip(&counts) {
-            // A centre that lost all its rows stays where it is.
-            if *count > 0.0 {
-                *centre = sum / count;
-            }
+    }
+    for ((j, column), centre) in centres.indexed_iter_mut() {
+        // A centre that lost all its rows stays where it is.
+        if counts[j] > 0.0 {
+            *centre = sums[(j, column)] / counts[j];
         }
     }
 }

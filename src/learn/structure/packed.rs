@@ -8,23 +8,17 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
+/// Characters that are unpacked together: whole groups of three doubles.
+pub(crate) const PART: usize = 4 * 8 * 1024;
+
 pub(super) fn serialize<S: Serializer>(values: &Arc<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
-    // Whole groups of three doubles, so that the parts can be joined.
-    const PART: usize = 3 * 1024;
-    let mut text = String::with_capacity(values.len() * 8 / 3 * 4 + 8);
-    let mut bytes = Vec::with_capacity(PART * 8);
-    for part in values.chunks(PART) {
-        bytes.clear();
-        part.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
-        STANDARD.encode_string(&bytes, &mut text);
-    }
-    serializer.serialize_str(&text)
+    serializer.collect_str(&Packed(values))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<f64>>, D::Error> {
-    struct Packed;
+    struct Unpacked;
 
-    impl Visitor<'_> for Packed {
+    impl Visitor<'_> for Unpacked {
         type Value = Arc<Vec<f64>>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -32,22 +26,40 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
         }
 
         fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-            // Whole groups of three doubles.
-            const PART: usize = 4 * 8 * 1024;
             let mut values = Vec::with_capacity(text.len() / 4 * 3 / 8);
-            let mut bytes = Vec::with_capacity(PART);
-            for part in text.as_bytes().chunks(PART) {
-                bytes.clear();
-                STANDARD.decode_vec(part, &mut bytes).map_err(E::custom)?;
-                if !bytes.len().is_multiple_of(8) {
-                    return Err(E::custom("the doubles are not whole"));
-                }
-                let whole = bytes.chunks_exact(8);
-                values.extend(whole.map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))));
-            }
+            let mut parts = text.as_bytes().chunks(PART);
+            parts.try_for_each(|part| unpack(part, &mut values)).map_err(E::custom)?;
             Ok(Arc::new(values))
         }
     }
 
-    deserializer.deserialize_str(Packed)
+    deserializer.deserialize_str(Unpacked)
+}
+
+/// The text of doubles. It is made part by part, so that it is never in memory as a whole.
+pub(crate) struct Packed<'a>(pub &'a [f64]);
+
+impl fmt::Display for Packed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (mut bytes, mut text) = (Vec::new(), String::new());
+        for part in self.0.chunks(PART / 4 * 3 / 8) {
+            bytes.clear();
+            text.clear();
+            part.iter().for_each(|value| bytes.extend_from_slice(&value.to_le_bytes()));
+            STANDARD.encode_string(&bytes, &mut text);
+            f.write_str(&text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the doubles of a part of a text. All parts but the last have [`PART`] characters.
+pub(crate) fn unpack(part: &[u8], values: &mut Vec<f64>) -> Result<(), String> {
+    let bytes = STANDARD.decode(part).map_err(|error| error.to_string())?;
+    if !bytes.len().is_multiple_of(8) {
+        return Err("the doubles are not whole".into());
+    }
+    let whole = bytes.chunks_exact(8);
+    values.extend(whole.map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))));
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! One revision of a mixture, and the posterior that follows from it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
@@ -108,23 +109,24 @@ impl<'a> Reviser<'a> {
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = rows_of(kept.reservoir(), floor.len());
-        let step = most.map_or(1, |most| (rows.nrows() / most.max(1)).max(1));
-        let rows = ScaledRows::new(rows.slice(ndarray::s![..;step, ..]), 1)?;
+        let rows = kept.reservoir().len() / floor.len();
+        let step = most.map_or(1, |most| (rows / most.max(1)).max(1));
+        let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
         let closing = most.is_none();
         Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
-    /// On all rows there are; `closing` says whether no more will come.
+    /// On all rows there are, of `dim` numbers each; `closing` says whether no more will come.
     pub fn on_all(
-        rows: ArrayView2<f64>,
+        rows: Arc<Vec<f64>>,
+        dim: usize,
         limits: Limits,
         closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::new(rows, 1)?;
+        let rows = ScaledRows::shared(rows, dim, 1)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
         Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
@@ -216,9 +218,10 @@ impl<'a> Reviser<'a> {
     }
 
     /// Adds rows that nothing has been revised by so far.
-    pub fn add_rows(&mut self, rows: ArrayView2<f64>) {
-        self.rows.add(rows);
-        self.learned += rows.nrows() as u64;
+    pub fn add_rows(&mut self, values: &[f64]) {
+        let before = self.rows.rows();
+        self.rows.add(values);
+        self.learned += (self.rows.rows() - before) as u64;
     }
 
     /// The mixture that EM on all rows leads to, where these are all rows of the stream. Where a search is cheap, a mixture
@@ -281,7 +284,7 @@ impl<'a> Reviser<'a> {
         by_component.sort_by_key(|&i| labels[i]);
         drop(labels);
         let log_densities: Vec<f64> = by_component.iter().map(|&i| log_densities[i]).collect();
-        self.rows.blocks.reorder(&by_component);
+        self.rows.blocks = self.rows.blocks.reordered(&by_component);
         let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
             return None;

@@ -1,15 +1,17 @@
 //! Rows in units of their columns.
 
+use std::sync::Arc;
+
 use ndarray::ArrayView2;
 
+use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::LearnError;
 use crate::learn::columns::tame_summaries;
-use crate::linalg::blocks::RowBlocks;
+use crate::linalg::blocks::{RowBlocks, Table, in_units};
 use crate::stats::ColumnSummary;
 
-/// Rows in units of their columns, so that units do not matter. Values are held within ±1e100 standard deviations, so
-/// that no square overflows.
+/// Rows in units of their columns, so that units do not matter.
 pub(in crate::learn) struct ScaledRows {
     columns: Vec<ColumnSummary>,
     pub blocks: RowBlocks,
@@ -21,26 +23,26 @@ impl ScaledRows {
         if k == 0 || rows.is_empty() {
             return Err(LearnError::TooFewRows { k, rows: rows.nrows() as u64 });
         }
-        Ok(ScaledRows::with_columns(rows, tame_summaries(rows)))
+        let columns = tame_summaries(rows);
+        let units = units(&columns);
+        let scaled = |i, j| in_units(rows[(i, j)], units[j]);
+        let blocks = RowBlocks::from_fn(rows.nrows(), rows.ncols(), scaled);
+        Ok(ScaledRows { columns, blocks })
     }
 
-    /// Scales rows by given summaries of their columns.
-    pub fn with_columns(rows: ArrayView2<f64>, columns: Vec<ColumnSummary>) -> Self {
-        let scales: Vec<(f64, f64)> = columns.iter().map(|column| (column.mean, column.unit())).collect();
-        let scaled = |i, j| {
-            let (centre, unit): (f64, f64) = scales[j];
-            ((rows[(i, j)] - centre) / unit).clamp(-1e100, 1e100)
-        };
-        let blocks = RowBlocks::from_fn(rows.nrows(), rows.ncols(), scaled);
-        ScaledRows { columns, blocks }
+    /// Scales every `step`-th of some rows of `dim` numbers that others hold as well. Many of them are not copied.
+    pub fn shared(rows: Arc<Vec<f64>>, dim: usize, step: usize) -> Result<Self, LearnError> {
+        if rows.is_empty() {
+            return Err(LearnError::TooFewRows { k: 1, rows: 0 });
+        }
+        let columns = tame_summaries(rows_of(&rows, dim).slice(ndarray::s![..;step, ..]));
+        let blocks = RowBlocks::of_table(Table::new(rows, units(&columns)), step);
+        Ok(ScaledRows { columns, blocks })
     }
 
     /// Adds rows, in the same units.
-    pub fn add(&mut self, rows: ArrayView2<f64>) {
-        let columns = std::mem::take(&mut self.columns);
-        let more = ScaledRows::with_columns(rows, columns);
-        self.columns = more.columns;
-        self.blocks.extend(&more.blocks);
+    pub fn add(&mut self, values: &[f64]) {
+        self.blocks.add(values, &units(&self.columns));
     }
 
     pub fn rows(&self) -> usize {
@@ -66,10 +68,14 @@ impl ScaledRows {
     /// A mixture in scaled units.
     pub fn scale(&self, mixture: &GaussianMixture) -> GaussianMixture {
         let units: Vec<f64> = self.columns.iter().map(|column| 1.0 / column.unit()).collect();
-        let scaled =
-            |mean: f64, column: &ColumnSummary| ((mean - column.mean) / column.unit()).clamp(-1e100, 1e100);
+        let scaled = |mean: f64, column: &ColumnSummary| in_units(mean, (column.mean, column.unit()));
         convert(mixture, &units, scaled, &self.columns)
     }
+}
+
+/// Centre and unit of each column.
+fn units(columns: &[ColumnSummary]) -> Vec<(f64, f64)> {
+    columns.iter().map(|column| (column.mean, column.unit())).collect()
 }
 
 fn convert(

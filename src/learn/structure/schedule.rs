@@ -155,9 +155,10 @@ impl Schedule {
         self.next = Some(rows.saturating_mul(2));
     }
 
-    /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new.
-    pub(in crate::learn) fn wants_closing(&self, rows: u64) -> bool {
-        self.closes && (rows - self.last.min(rows)).saturating_mul(10) >= rows
+    /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new, unless it is
+    /// cheap.
+    pub(in crate::learn) fn wants_closing(&self, rows: u64, cheap: bool) -> bool {
+        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= rows)
     }
 
     /// Whether rows of a new kind have appeared of late, after `rows` rows in all.
@@ -206,7 +207,7 @@ mod tests {
     #[test]
     fn a_short_continuation_needs_no_closing_revision() {
         let schedule = Schedule::after_start(5000);
-        assert!(!schedule.wants_closing(5500) && schedule.wants_closing(5600));
-        assert!(!Schedule::never().wants_closing(1000));
+        assert!(!schedule.wants_closing(5500, false) && schedule.wants_closing(5600, false));
+        assert!(schedule.wants_closing(5500, true) && !Schedule::never().wants_closing(1000, true));
     }
 }

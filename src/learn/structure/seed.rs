@@ -83,10 +83,10 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
                 for ((to, &label), weight) in weights.iter_mut().zip(labels).zip(rows.weights(i)) {
                     *to = if label == j { *weight } else { 0.0 };
                 }
-                moments.add(block, &weights);
+                moments.add(&block, &weights);
             }
         }
-        all.add(block, rows.weights(i));
+        all.add(&block, rows.weights(i));
     }
     for moments in moments.iter_mut().filter(|moments| moments.count == 0.0) {
         moments.join(&all);
@@ -100,7 +100,7 @@ fn project(rows: &RowBlocks, count: usize) -> RowBlocks {
     let dim = rows.dim();
     let mut moments = Moments::new(dim);
     for (i, (block, _)) in rows.iter().enumerate() {
-        moments.add(block, rows.weights(i));
+        moments.add(&block, rows.weights(i));
     }
     let covariance = super::maximise::mean_and_scatter(&moments, &vec![0.0; dim]).1 / moments.count;
     let directions = leading_directions(&covariance, count, 50);

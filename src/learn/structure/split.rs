@@ -94,9 +94,8 @@ impl Whitened {
         let lower = component.covariance().lower_matrix();
         let inverse = lower_inverse(lower.view());
         let mean = component.mean().to_vec();
-        let mut whitened = RowBlocks::from_fn(kept.len(), dim, |i, l| rows.value(kept[i].0, l) - mean[l]);
-        whitened.multiply_lower(&inverse);
-        let whitened = whitened.with_weights(|i| of_row(kept[i].0) * kept[i].1);
+        let centred = RowBlocks::from_fn(kept.len(), dim, |i, l| rows.value(kept[i].0, l) - mean[l]);
+        let whitened = centred.multiply_lower(&inverse).with_weights(|i| of_row(kept[i].0) * kept[i].1);
         Some(Whitened { rows: whitened, scale: weight(&chosen) / weight(&kept), lower, mean })
     }
 
@@ -162,7 +161,7 @@ impl Whitened {
         let (origin, mut squares) = (vec![0.0; dim], vec![Quad::default(); self.rows.blocks() * BLOCK / 4]);
         for (i, (block, _)) in self.rows.iter().enumerate() {
             let mut of_block = [0.0; BLOCK];
-            square_distances(block, &origin, &mut of_block);
+            square_distances(&block, &origin, &mut of_block);
             Quad::flat_mut(&mut squares)[i * BLOCK..][..BLOCK].copy_from_slice(&of_block);
         }
         let weights = || (0..self.rows.blocks()).flat_map(|i| self.rows.weights(i));
@@ -218,12 +217,12 @@ impl Whitened {
         let mut moments = Moments::new(dim);
         let (origin, mut weights) = (vec![0.0; dim], [0.0; BLOCK]);
         for (i, (block, _)) in self.rows.iter().enumerate() {
-            square_distances(block, &origin, &mut weights);
+            square_distances(&block, &origin, &mut weights);
             for (weight, of_row) in weights.iter_mut().zip(self.rows.weights(i)) {
                 // A few rows far out must not decide alone.
                 *weight = of_row * weight.min(4.0 * dim as f64 + 20.0);
             }
-            moments.add(block, &weights);
+            moments.add(&block, &weights);
         }
         let second = |i: usize, l: usize| moments.second[i.max(l) * dim + i.min(l)];
         let trace: f64 = (0..dim).map(|i| second(i, i)).sum();
@@ -246,7 +245,7 @@ impl Whitened {
         let dim = self.rows.dim() as f64;
         let (origin, mut squares, mut before) = (vec![0.0; self.rows.dim()], [0.0; BLOCK], 0.0);
         for (i, (block, _)) in self.rows.iter().enumerate() {
-            square_distances(block, &origin, &mut squares);
+            square_distances(&block, &origin, &mut squares);
             let terms = squares.iter().zip(self.rows.weights(i));
             before -= terms.map(|(square, weight)| weight * 0.5 * (square + dim * LN_2PI)).sum::<f64>();
         }

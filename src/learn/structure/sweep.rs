@@ -64,7 +64,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for i in group {
             let (block, filled) = rows.block(i);
-            scorer.look_at(mixture, block, filled);
+            scorer.look_at(mixture, &block, filled);
             let log_densities = &mut log_densities[..filled];
             log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
             weights.copy_from_slice(rows.weights(i));
@@ -80,7 +80,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
                     continue;
                 }
-                subtract_mean(block, component.mean(), &mut deviations);
+                subtract_mean(&block, component.mean(), &mut deviations);
                 moments.add(&deviations, &weighted);
             }
         }
@@ -134,7 +134,7 @@ impl Assigned {
                 let places = log_densities.chunks_mut(BLOCK).zip(responsibilities.chunks_mut(BLOCK * k));
                 for (i, (log_densities, responsibilities)) in places.enumerate() {
                     let (block, filled) = rows.block(group * size + i);
-                    scorer.look_at(mixture, block, filled);
+                    scorer.look_at(mixture, &block, filled);
                     log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
                     let mut own = [1.0; BLOCK];
                     if let Some(noise) = noise {
@@ -165,7 +165,7 @@ pub(super) fn label(rows: &RowBlocks, mixture: &GaussianMixture) -> (Vec<usize>,
         let mut found = Vec::with_capacity(group.len() * BLOCK);
         for i in group {
             let (block, filled) = rows.block(i);
-            scorer.look_at(mixture, block, filled);
+            scorer.look_at(mixture, &block, filled);
             for (r, log_density) in scorer.log_densities().iter().enumerate() {
                 let shares = (0..mixture.k()).map(|j| scorer.shares(j)[r]);
                 found.push((most_probable(shares).0, *log_density));

@@ -1,0 +1,300 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ndarray::ArrayView2;
+
+use super::blocks::BLOCK;
+
+/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros. Each row has
+/// a weight, 1 unless others are given.
+#[derive(Debug, Clone)]
+pub struct RowBlocks {
+    dim: usize,
+    rows: usize,
+    values: Values,
+    weights: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Values {
+    /// Block after block.
+    LaidOut(Vec<f64>),
+    /// These rows of a table. A block is laid out each time it is asked for, so that a large table is in memory once.
+    Gathered { table: Arc<Table>, rows: Vec<usize> },
+}
+
+/// Numbers of a table up to which its rows are laid out once and for all, which is faster: 6.4 MB.
+const MOST_LAID_OUT: usize = 800_000;
+
+impl RowBlocks {
+    /// Lays `rows` out anew.
+    pub fn new(rows: ArrayView2<f64>) -> Self {
+        RowBlocks::from_fn(rows.nrows(), rows.ncols(), |i, j| rows[(i, j)])
+    }
+
+    /// Rows whose column `j` in row `i` is `value(i, j)`.
+    pub fn from_fn(rows: usize, dim: usize, value: impl Fn(usize, usize) -> f64) -> Self {
+        let mut values = vec![0.0; rows.div_ceil(BLOCK) * dim * BLOCK];
+        for (b, block) in values.chunks_exact_mut(dim * BLOCK).enumerate() {
+            for (j, column) in block.chunks_exact_mut(BLOCK).enumerate() {
+                let here = column.iter_mut().take(rows - b * BLOCK);
+                here.enumerate().for_each(|(r, place)| *place = value(b * BLOCK + r, j));
+            }
+        }
+        RowBlocks::with_values(rows, dim, Values::LaidOut(values))
+    }
+
+    /// Every `step`-th row of a table, in units of its columns.
+    pub fn of_table(table: Table, step: usize) -> Self {
+        let rows = (0..table.rows()).step_by(step).collect();
+        RowBlocks::gathered(Arc::new(table), rows)
+    }
+
+    /// These rows of a table.
+    fn gathered(table: Arc<Table>, rows: Vec<usize>) -> Self {
+        let (count, dim) = (rows.len(), table.dim());
+        let gathered = RowBlocks::with_values(count, dim, Values::Gathered { table, rows });
+        if count * dim > MOST_LAID_OUT { gathered } else { gathered.laid_out() }
+    }
+
+    fn with_values(rows: usize, dim: usize, values: Values) -> Self {
+        let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
+        weights[..rows].fill(1.0);
+        RowBlocks { dim, rows, values, weights }
+    }
+
+    /// The same rows, all blocks in memory.
+    fn laid_out(self) -> Self {
+        let Values::Gathered { table, rows } = &self.values else { return self };
+        let mut values = vec![0.0; self.blocks() * self.dim * BLOCK];
+        let blocks = values.chunks_exact_mut(self.dim * BLOCK);
+        blocks.zip(rows.chunks(BLOCK)).for_each(|(block, rows)| table.lay_out(rows, block));
+        RowBlocks { values: Values::LaidOut(values), ..self }
+    }
+
+    /// The same rows, of which the `i`-th counts `weight(i)` times.
+    pub fn with_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
+        self.weights[..self.rows].iter_mut().enumerate().for_each(|(i, to)| *to = weight(i));
+        self
+    }
+
+    /// The weights of the rows of block `i`, 0 where it is not filled.
+    pub fn weights(&self, i: usize) -> &[f64] {
+        &self.weights[i * BLOCK..(i + 1) * BLOCK]
+    }
+
+    /// The weight of row `i`.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights[i]
+    }
+
+    /// The sum of all weights.
+    pub fn total_weight(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// Replaces each row `v` by `Av`, `A` lower triangular.
+    pub fn multiply_lower(self, lower: &ndarray::Array2<f64>) -> Self {
+        let mut all = self.laid_out();
+        let Values::LaidOut(values) = &mut all.values else { return all };
+        let mut out = vec![0.0; all.dim * BLOCK];
+        for block in values.chunks_exact_mut(all.dim * BLOCK) {
+            out.fill(0.0);
+            for (i, out) in out.chunks_exact_mut(BLOCK).enumerate() {
+                for (l, column) in block.chunks_exact(BLOCK).enumerate().take(i + 1) {
+                    let coefficient = lower[(i, l)];
+                    out.iter_mut().zip(column).for_each(|(sum, value)| *sum += coefficient * value);
+                }
+            }
+            block.copy_from_slice(&out);
+        }
+        all
+    }
+
+    /// Adds rows at the end; `values` has one after the other, and `units` centre and unit of each column.
+    pub fn add(&mut self, values: &[f64], units: &[(f64, f64)]) {
+        let (before, dim) = (self.rows, self.dim);
+        self.rows += values.len() / dim;
+        let blocks = self.blocks();
+        self.weights.resize(blocks * BLOCK, 0.0);
+        self.weights[before..self.rows].fill(1.0);
+        match &mut self.values {
+            Values::LaidOut(laid_out) => {
+                laid_out.resize(blocks * dim * BLOCK, 0.0);
+                for (i, row) in (before..).zip(values.chunks_exact(dim)) {
+                    for (j, (value, unit)) in row.iter().zip(units).enumerate() {
+                        laid_out[(i / BLOCK * dim + j) * BLOCK + i % BLOCK] = in_units(*value, *unit);
+                    }
+                }
+            }
+            Values::Gathered { table, rows } => {
+                let of_table = table.rows();
+                Arc::make_mut(table).more.extend_from_slice(values);
+                rows.extend(of_table..table.rows());
+            }
+        }
+    }
+
+    /// Some of the rows, in any order.
+    pub fn reordered(&self, order: &[usize]) -> Self {
+        let rows = match &self.values {
+            Values::LaidOut(_) => RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j)),
+            Values::Gathered { table, rows } => {
+                RowBlocks::gathered(table.clone(), order.iter().map(|&i| rows[i]).collect())
+            }
+        };
+        rows.with_weights(|i| self.weight(order[i]))
+    }
+
+    /// Every `step`-th row.
+    pub fn thinned(&self, step: usize) -> Self {
+        self.reordered(&(0..self.rows).step_by(step).collect::<Vec<usize>>())
+    }
+
+    /// Column `j` of row `i`.
+    pub fn value(&self, i: usize, j: usize) -> f64 {
+        match &self.values {
+            Values::LaidOut(values) => values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK],
+            Values::Gathered { table, rows } => table.value(rows[i], j),
+        }
+    }
+
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many blocks.
+    pub fn blocks(&self) -> usize {
+        self.rows.div_ceil(BLOCK)
+    }
+
+    /// Block `i`, with the number of rows in it.
+    pub fn block(&self, i: usize) -> (Cow<'_, [f64]>, usize) {
+        let (size, filled) = (self.dim * BLOCK, BLOCK.min(self.rows - i * BLOCK));
+        let block = match &self.values {
+            Values::LaidOut(values) => Cow::Borrowed(&values[i * size..(i + 1) * size]),
+            Values::Gathered { table, rows } => {
+                let mut block = vec![0.0; size];
+                table.lay_out(&rows[i * BLOCK..][..filled], &mut block);
+                Cow::Owned(block)
+            }
+        };
+        (block, filled)
+    }
+
+    /// Each block, with the number of rows in it.
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, [f64]>, usize)> {
+        (0..self.blocks()).map(|i| self.block(i))
+    }
+}
+
+/// Rows in memory, one after the other, seen in units of their columns. Values are held within ±1e100 units, so that no
+/// square overflows.
+#[derive(Debug, Clone)]
+pub struct Table {
+    values: Arc<Vec<f64>>,
+    /// Rows after these.
+    more: Vec<f64>,
+    /// Centre and unit of each column.
+    units: Vec<(f64, f64)>,
+}
+
+/// Rows that are laid out together: those that share a cache line in each column.
+const TOGETHER: usize = 8;
+
+impl Table {
+    /// `values` row after row; centre and unit of each column.
+    pub fn new(values: Arc<Vec<f64>>, units: Vec<(f64, f64)>) -> Self {
+        Table { values, more: Vec::new(), units }
+    }
+
+    fn dim(&self) -> usize {
+        self.units.len()
+    }
+
+    fn rows(&self) -> usize {
+        (self.values.len() + self.more.len()) / self.dim()
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        let (dim, from) = (self.dim(), i * self.dim());
+        match from.checked_sub(self.values.len()) {
+            None => &self.values[from..from + dim],
+            Some(from) => &self.more[from..from + dim],
+        }
+    }
+
+    fn value(&self, i: usize, j: usize) -> f64 {
+        in_units(self.row(i)[j], self.units[j])
+    }
+
+    /// Fills the first places of a block with some rows.
+    fn lay_out(&self, rows: &[usize], block: &mut [f64]) {
+        for (from, rows) in (0..).step_by(TOGETHER).zip(rows.chunks(TOGETHER)) {
+            let row = |r: usize| self.row(rows[r.min(rows.len() - 1)]);
+            let sources: [&[f64]; TOGETHER] = std::array::from_fn(row);
+            for (j, (unit, column)) in self.units.iter().zip(block.chunks_exact_mut(BLOCK)).enumerate() {
+                let scaled: [f64; TOGETHER] = std::array::from_fn(|r| in_units(sources[r][j], *unit));
+                column[from..from + rows.len()].copy_from_slice(&scaled[..rows.len()]);
+            }
+        }
+    }
+}
+
+/// A value in units of its column.
+pub fn in_units(value: f64, (centre, unit): (f64, f64)) -> f64 {
+    ((value - centre) / unit).clamp(-1e100, 1e100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    fn numbers(rows: usize, dim: usize) -> Array2<f64> {
+        Array2::from_shape_fn((rows, dim), |(i, j)| ((i * 37 + j * 11) % 101) as f64 / 25.0 - 2.0)
+    }
+
+    #[test]
+    fn the_last_block_knows_how_many_rows_it_has() {
+        let blocks = RowBlocks::new(numbers(BLOCK + 3, 2).view());
+        let filled: Vec<usize> = blocks.iter().map(|(_, filled)| filled).collect();
+        assert_eq!((blocks.rows(), filled), (BLOCK + 3, vec![BLOCK, 3]));
+    }
+
+    #[test]
+    fn gathered_rows_are_the_same_as_those_laid_out() {
+        let (rows, dim) = (2 * BLOCK + 13, 5);
+        let numbers = numbers(rows, dim);
+        let units = vec![(0.3, 1.7); dim];
+        let order: Vec<usize> = (0..rows).map(|i| (i * 7 + 3) % rows).collect();
+        let laid_out = RowBlocks::from_fn(rows, dim, |i, j| in_units(numbers[(i, j)], units[j]));
+        let table = Table::new(Arc::new(numbers.iter().copied().collect()), units);
+        let every = (0..rows).collect();
+        let gathered =
+            RowBlocks::with_values(rows, dim, Values::Gathered { table: Arc::new(table), rows: every });
+        assert!(matches!(gathered.values, Values::Gathered { .. }));
+        let weight = |i: usize| 1.0 + i as f64;
+        for change in [
+            (|rows, _| rows) as fn(RowBlocks, &[usize]) -> RowBlocks,
+            |rows, order| rows.reordered(order),
+            |rows, _| rows.thinned(3),
+            |mut rows, _| {
+                rows.add(&[0.5, -1.0, 2.0, 7.0, 1e9, 3.0, 1.0, 0.0, -4.0, 2.5], &[(0.3, 1.7); 5]);
+                rows
+            },
+        ] {
+            let of = |blocks: &RowBlocks| change(blocks.clone().with_weights(weight), &order);
+            let (one, other) = (of(&laid_out), of(&gathered));
+            assert_eq!((one.rows(), &one.weights), (other.rows(), &other.weights));
+            assert!(one.iter().zip(other.iter()).all(|(one, other)| one == other));
+            assert!((0..one.rows()).all(|i| (0..dim).all(|j| one.value(i, j) == other.value(i, j))));
+        }
+    }
+}
