@@ -234,14 +234,14 @@ fn close(
     if let Some(after) = after {
         let (gain, error) = judge(&current, &after, kept);
         record.validation_gain = Some(gain);
-        // A move has gained on the kept rows already: no loss on the validation rows is enough. Fewer components may lose
-        // what chance allows. Without a move, the rows of the whole stream are worth more than the kept ones, unless
-        // these say otherwise clearly.
-        let fewer = after.k() < current.k();
+        // A move has gained on the kept rows already: no loss on the validation rows is enough. Where all rows are kept, or
+        // components are fewer, they may lose what chance allows. Without a move, the rows of the whole stream are worth
+        // more than the kept ones, unless these say otherwise clearly.
+        let lenient = !reviser.is_partial() || after.k() < current.k();
         record.kept = gain
             > if record.moves.is_empty() {
                 error
-            } else if fewer {
+            } else if lenient {
                 -error
             } else {
                 0.0
