@@ -84,7 +84,7 @@ fn known_families<'a>(moves: impl Iterator<Item = &'a Move>) -> HashMap<u64, Fam
         for (parent, part) in split.iter().flat_map(|split| split.into.map(|part| (split.component, part))) {
             known.insert(part, family_of(&known, &[parent], part));
         }
-        for joined in joined {
+        if let Some(joined) = joined {
             known.insert(joined.into, family_of(&known, &joined.components, joined.into));
         }
     }

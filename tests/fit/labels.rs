@@ -104,7 +104,7 @@ fn clusters_keep_their_names_while_a_stationary_stream_is_resumed_every_day() {
     let clusters = || -> Vec<u64> {
         labels(&place, "model.json", "test.csv").into_iter().map(|[_, cluster, _]| cluster).collect()
     };
-    place.run("fit --data rows.csv --limit 4000 --init-rows 2000 --k 7 --out model.json").success();
+    place.run("fit --data rows.csv --limit 4000 --init-rows 2000 --k auto --out model.json").success();
     let first = clusters();
     let (mut moved, before) = (false, identifiers(&place.json("show model.json")));
     for day in 1..5 {
