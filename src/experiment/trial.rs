@@ -171,12 +171,11 @@ impl<'a> Trial<'a> {
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
             let settings = EmSettings { restarts, ..EmSettings::default() };
+            let seed = self.seed_of(structure);
             match structure {
-                Structure::Fixed => fit_em_from_kmeans(rows, self.k, self.seed, &settings),
-                Structure::Revised => fit_em(rows, self.k, self.seed, &settings),
-                Structure::LearnedK => {
-                    fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, self.seed, &settings)
-                }
+                Structure::Fixed => fit_em_from_kmeans(rows, self.k, seed, &settings),
+                Structure::Revised => fit_em(rows, self.k, seed, &settings),
+                Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
         };
         let first = learn(self.split.fitting(), starts.min(VALIDATION_RESTARTS))?;
@@ -296,7 +295,15 @@ impl<'a> Trial<'a> {
             Structure::LearnedK => Components::learned(Components::DEFAULT_BOUNDS),
             Structure::Fixed | Structure::Revised => Components::Given(vec![self.k]),
         };
-        Revising { components, seed: self.seed }
+        Revising { components, seed: self.seed_of(structure) }
+    }
+
+    /// What is learned with a learned K does not depend on the K that others are given.
+    fn seed_of(&self, structure: Structure) -> u64 {
+        match structure {
+            Structure::LearnedK => self.plan.seed_of(self.set, &format!("start {} auto", self.fold)),
+            Structure::Fixed | Structure::Revised => self.seed,
+        }
     }
 
     /// The mean density that rows of the second half got before they were learned. They are the same rows for all K

@@ -154,7 +154,7 @@ impl<'a> Reviser<'a> {
 
     /// A mixture where nothing is known yet, in the data's own units.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let polished = self.find_anew(size).mixture;
+        let polished = in_order_of_places(&self.find_anew(size).mixture);
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
@@ -398,6 +398,20 @@ fn unmoved(
     };
     let keep = |(j, &origin): (usize, &Option<usize>)| origin.filter(|&origin| is_unmoved(j, origin));
     origins.iter().enumerate().map(keep).collect()
+}
+
+/// The components in the order of their means, so that a start from more rows of the same kind numbers them alike.
+fn in_order_of_places(mixture: &GaussianMixture) -> GaussianMixture {
+    let mut order: Vec<usize> = (0..mixture.k()).collect();
+    let mean = |j: usize| mixture.components()[j].mean();
+    let by_place = |&a: &usize, &b: &usize| {
+        let columns = mean(a).iter().zip(mean(b)).map(|(a, b)| a.total_cmp(b));
+        columns.reduce(std::cmp::Ordering::then).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    order.sort_by(by_place);
+    let weights = order.iter().map(|&j| mixture.weights()[j]).collect();
+    let components = order.iter().map(|&j| mixture.components()[j].clone()).collect();
+    GaussianMixture::new(weights, components).expect("the same components in another order")
 }
 
 /// The Kullback-Leibler divergence of `b` from `a`.
