@@ -37,7 +37,7 @@ pub(super) struct ClustersResult {
 
 #[derive(Debug, Serialize)]
 struct ShownCluster {
-    /// The smallest identifier of its components.
+    /// Its name.
     cluster: u64,
     weight: f64,
     /// Their identifiers.

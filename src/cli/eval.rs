@@ -38,7 +38,7 @@ pub(super) struct Args {
 
     /// Write the score of each row and its labels to this CSV file ('-' is standard output, which then has nothing else)
     ///
-    /// The columns are 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', of that component given the row; 'cluster', the cluster of that component, called by the smallest identifier of its components; and 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. 'show' explains components, clusters and identifiers, and uses the same.
+    /// The columns are 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', of that component given the row; 'cluster', the name of that component's cluster; and 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. 'show' explains components, clusters and identifiers, and uses the same.
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
 

@@ -106,8 +106,8 @@ impl GaussianMixture {
         }
     }
 
-    /// The mean of each component.
-    fn means(&self) -> Array2<f64> {
+    /// The mean of each component, in their order.
+    pub(crate) fn means(&self) -> Array2<f64> {
         Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components()[j].mean()[column])
     }
 

@@ -96,6 +96,27 @@ fn show_and_predict_tell_of_the_same_clusters_and_spikes_are_no_mode() {
     place.refuses("predict --model model.json --data rows.csv --overlap x", 2, &["--overlap"]);
 }
 
+#[test]
+fn clusters_keep_their_names_while_a_stationary_stream_is_resumed_every_day() {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&chain_and_two(12_000, 5), &["a", "b"]));
+    place.write("test.csv", &as_csv(&chain_and_two(800, 6), &["a", "b"]));
+    let clusters = || -> Vec<u64> {
+        labels(&place, "model.json", "test.csv").into_iter().map(|[_, cluster, _]| cluster).collect()
+    };
+    place.run("fit --data rows.csv --limit 4000 --init-rows 2000 --k auto --out model.json").success();
+    let first = clusters();
+    let (mut moved, before) = (false, identifiers(&place.json("show model.json")));
+    for day in 1..5 {
+        let skip = 4000 + (day - 1) * 2000;
+        let line = format!("fit --data rows.csv --skip {skip} --limit 2000");
+        place.run(&format!("{line} --resume model.json --out model.json")).success();
+        assert_eq!(clusters(), first, "day {day}");
+        moved |= identifiers(&place.json("show model.json")) != before;
+    }
+    assert!(moved, "components come and go");
+}
+
 /// Three clusters in the first part; a fourth appears in the second, third and last.
 fn with_new_cluster() -> Workplace {
     let place = Workplace::new();
