@@ -7,6 +7,7 @@
     scripts/structure_trials.py hard              heavy tails, and clusters whose scales span three decades
     scripts/structure_trials.py order             bundled data sets in file order and shuffled
     scripts/structure_trials.py watch FILE        a real stream in file order and shuffled, every tenth row held out
+    scripts/structure_trials.py clusters          components united into clusters: skewed data, and a stream with spikes
     scripts/structure_trials.py parts             Magic04 sorted by class, learned in 2, 4 and 10 parts and merged
     scripts/structure_trials.py memory            the largest resident set of fit in 10 to 100 dimensions
 
@@ -15,6 +16,7 @@ where it is installed. Files are written to target/trials.
 """
 
 import argparse
+import collections
 import csv
 import json
 import os
@@ -29,7 +31,6 @@ FOLDER = ROOT / "target/trials"
 
 try:
     import numpy
-    from sklearn.metrics import adjusted_rand_score
     from sklearn.mixture import GaussianMixture
 except ImportError:
     numpy = None
@@ -112,6 +113,15 @@ def from_labels(rows, labels, count):
                            reg_covar=1e-10).fit(rows)
 
 
+def adjusted_rand_index(one, other):
+    def pairs(labels):
+        return sum(count * (count - 1) / 2 for count in collections.Counter(labels).values())
+
+    both, alone = pairs(zip(one, other)), (pairs(one), pairs(other))
+    expected = alone[0] * alone[1] / pairs([0] * len(one))
+    return (both - expected) / ((alone[0] + alone[1]) / 2 - expected)
+
+
 def predicted(model, data, column):
     scores = FOLDER / "scores.csv"
     run("eval", "--model", model, "--data", data, "--scores", scores)
@@ -133,7 +143,7 @@ def sensors(args):
         model, _ = fit(train, 6, *args.more)
         level = held_out(model, test)
         labels = test.with_suffix(".labels").read_text().split()
-        ari = adjusted_rand_score(labels, predicted(model, test, "component")) if numpy else float("nan")
+        ari = adjusted_rand_index(labels, predicted(model, test, "component"))
         reference = "–"
         if numpy:
             known = numpy.loadtxt(train.with_suffix(".labels"), dtype=int)
@@ -196,6 +206,22 @@ def em_from_truth(truth, train, test):
     em = GaussianMixture(len(means), weights_init=mixture["weights"], means_init=means, precisions_init=precisions,
                          max_iter=200, tol=1e-6, reg_covar=1e-10)
     return em.fit(numbers(train)).score(numbers(test))
+
+
+def clusters(args):
+    overlaps = (0.01, 0.03, 0.05)
+    rows = []
+    for kind, modes, k, count in (("skewed", 4, 15, 20_000), ("sensors", 6, 8, 300_000)):
+        for seed in range(1, args.seeds + 1):
+            train, test = make_stream(kind, kind, seed, count, 20_000)
+            model, result = fit(train, args.k or k, *args.more)
+            found = [run("show", model, "--overlap", overlap) for overlap in overlaps]
+            counts = [len(shown["clusters"]) for shown in found]
+            labels = test.with_suffix(".labels").read_text().split()
+            ari = adjusted_rand_index(labels, predicted(model, test, "cluster"))
+            rows.append([kind, seed, modes, result["k"], *counts, len(found[1]["outliers"]), f"{ari:.4f}"])
+    table(["data", "seed", "true clusters", "components", *(f"clusters, overlap {overlap}" for overlap in overlaps),
+           "outlier components", "ARI by cluster"], rows)
 
 
 def split_file(path):
@@ -297,6 +323,7 @@ def memory(args):
             (12, "oBMM", []),
             (20, "oBMM", []),
             ("5,10,20", "oBMM", []),
+            ("auto", "oBMM", []),
             (20, "oDMM, 5 shards", ["--algo", "odmm", "--shards", 5]),
         ):
             fit = ["fit", "--data", train, "--k", k, *options, *args.more]
@@ -312,12 +339,13 @@ def memory(args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    trials = {f.__name__: f for f in (mixtures, many, sensors, hard, order, watch, parts, memory)}
+    trials = {f.__name__: f for f in (mixtures, many, sensors, hard, clusters, order, watch, parts, memory)}
     parser.add_argument("trial", choices=trials)
     parser.add_argument("file", nargs="?", help="the data of watch")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], help="columns, of mixtures and memory")
     parser.add_argument("--effort", help="passed to fit")
+    parser.add_argument("--k", help="of clusters, passed to fit; 15 for skewed and 8 for sensors unless it is given")
     args = parser.parse_args()
     if args.trial == "watch" and not args.file:
         parser.error("watch needs a file")

@@ -104,6 +104,6 @@ mod words;
 struct Readme;
 
 pub use dist::GaussianMixture;
-pub use learn::{Algorithm, FitSettings, LearnError, OnlineFit, fit};
+pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;
 pub use ndarray;

@@ -8,6 +8,17 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Ascending K, with runs of them as ranges: `2–4, 7`.
+#[cfg(feature = "cli")]
+pub(crate) fn runs_of_k(ks: &[usize]) -> String {
+    let run = |run: &[usize]| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}–{last}"),
+        [] => String::new(),
+    };
+    ks.chunk_by(|a, b| a + 1 == *b).map(run).collect::<Vec<_>>().join(", ")
+}
+
 /// Text that is safe to show: control characters, with which a name in a file could move the cursor or change what is
 /// on the screen, and characters that change the direction of writing are spelt out, as `\u{1b}`. Line ends and tabs stay.
 #[cfg(feature = "cli")]
@@ -29,6 +40,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 #[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_k_are_written_as_ranges() {
+        let runs = [runs_of_k(&[7]), runs_of_k(&[2, 3, 4, 7]), runs_of_k(&[2, 4, 5]), runs_of_k(&[])];
+        assert_eq!(runs, ["7", "2–4, 7", "2, 4–5", ""]);
+    }
 
     #[test]
     fn control_characters_are_spelt_out() {

@@ -33,9 +33,10 @@ fn scores_have_a_mean_and_a_standard_error() {
     let expected = standard_error_by_runs(&scores[..40], 1.0);
     assert_close(number(&result["standard_error"]) / expected, 1.0, 1e-9, "standard error of 40 rows");
     assert!(place.json("eval --model model.json --data test.csv --limit 1")["standard_error"].is_null());
-    let components: Vec<usize> =
-        text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
-    assert!(components.iter().all(|component| (1..=3).contains(component)));
+    let shown = place.json("show model.json");
+    let identifiers: Vec<f64> =
+        shown["components"].as_array().unwrap().iter().map(|c| number(&c["identifier"])).collect();
+    assert!(column(&text, 2).iter().all(|component| identifiers.contains(component)));
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn column(text: &str, index: usize) -> Vec<f64> {
 }
 
 #[test]
-fn components_have_the_numbers_that_show_gives_them() {
+fn components_have_the_identifiers_that_show_gives_them() {
     let place = Workplace::new();
     // The lightest cluster comes first, so that a start is likely to have it elsewhere than last.
     let text: String = (0..2000)
@@ -69,9 +70,11 @@ fn components_have_the_numbers_that_show_gives_them() {
     let shown = place.json("show model.json");
     place.run("eval --model model.json --data rows.csv --scores scores.csv").success();
     let labels = column(&place.read("scores.csv"), 2);
-    for (number, start) in [(1, 100.0), (2, 50.0), (3, 0.0)] {
-        assert_close(common::number(&shown["components"][number - 1]["mean"][0]), start + 3.0, 0.2, "mean");
-        let mine = labels.iter().zip(text.lines()).filter(|(label, _)| **label == number as f64);
+    for (place, start) in [100.0, 50.0, 0.0].into_iter().enumerate() {
+        let component = &shown["components"][place];
+        assert_close(number(&component["mean"][0]), start + 3.0, 0.2, "mean");
+        let mine = labels.iter().zip(text.lines());
+        let mine = mine.filter(|(label, _)| **label == number(&component["identifier"]));
         assert!(mine.clone().count() > 300);
         assert!(mine.map(|(_, x)| x.parse::<f64>().unwrap()).all(|x| (start..start + 10.0).contains(&x)));
     }
@@ -104,6 +107,49 @@ fn scores_have_the_row_numbers_of_the_file() {
         1,
         &["'no'", "does not exist"],
     );
+}
+
+/// Every K of a range can be used as if it had been learned alone.
+#[test]
+fn any_k_of_a_range_can_be_scored_and_shown() {
+    let place = with_model();
+    place.write("more.csv", &as_csv(&clusters(6000, 3, 1), &["a", "b", "c"]));
+    for learner in ["obmm --init-rows 2000", "em"] {
+        let line = format!("fit --data more.csv --algo {learner}");
+        place.run(&format!("{line} --k 2..4 --out several.json")).success();
+        for k in 2..=4 {
+            place.run(&format!("{line} --k {k} --out alone.json")).success();
+            let scored = |name: &str, options: &str| {
+                let line = format!("predict --model {name} --data test.csv --scores scores.csv {options}");
+                (place.json(&line), place.read("scores.csv"))
+            };
+            assert_eq!(
+                scored("several.json", &format!("--k {k}")),
+                scored("alone.json", ""),
+                "{learner}, K = {k}"
+            );
+            let shown = |line: &str| {
+                let shown = place.json(&format!("show {line} --plot picture.svg"));
+                let fields = ["k", "components", "prequential_log_likelihood", "revisions", "health"];
+                (fields.map(|field| shown[field].clone()), place.read("picture.svg"))
+            };
+            assert_eq!(shown(&format!("several.json --k {k}")), shown("alone.json"), "{learner}, K = {k}");
+        }
+        let best = place.json("show several.json")["best_k"].clone();
+        assert_eq!(place.json("eval --model several.json --data test.csv")["k"], best);
+        assert_eq!(place.json("show several.json --k 2")["best_k"], best);
+        let words = ["'several.json' does not have K = 7", "it has K = 2–4"];
+        place.refuses("eval --model several.json --data test.csv --k 7", 2, &words);
+        place.refuses("show several.json --k 7 --plot other.svg", 2, &words);
+        place.refuses("predict --model several.json --data test.csv --k 0 --scores s.csv", 2, &["K = 2–4"]);
+    }
+    // A file says which K it has, and how another is used.
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
+    let text = said("show several.json --k 3");
+    assert!(text.starts_with("3 components over") && text.contains("\nthe file has K = 2–4: "), "{text}");
+    assert!(text.contains("or another with --k\n"), "{text}");
+    place.run("eval --model model.json --data test.csv --k 3").success();
+    assert!(!said("show model.json").contains("the file has K"));
 }
 
 #[test]

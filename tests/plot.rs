@@ -12,10 +12,15 @@ fn with_clusters() -> Workplace {
     place
 }
 
-/// Lines in the colour of the first component: two ellipses in each panel of a pair, a curve in each of one axis, and
-/// one line in the legend.
+/// Lines in the colour of the first cluster, without the one in the legend: for each of its components two ellipses in each
+/// panel of a pair, and a curve in each of one axis.
 fn lines(svg: &str) -> usize {
-    svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("#0072B2")).count()
+    svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("#0072B2")).count() - 1
+}
+
+/// Components of the first cluster.
+fn components(place: &Workplace) -> usize {
+    place.json("show model.json")["clusters"][0]["components"].as_array().unwrap().len()
 }
 
 #[test]
@@ -30,7 +35,7 @@ fn a_fit_draws_the_k_that_it_keeps_and_the_same_seed_gives_the_same_picture() {
         &picture[..600]
     );
     assert!(picture.contains("1,000 of 1,500 rows"));
-    assert_eq!(lines(&picture), 2 * 3 + 3 + 1);
+    assert_eq!(lines(&picture), components(&place) * (2 * 3 + 3));
     place.run("fit --data rows.csv --k 1..4 --out again.json --plot two.svg --threads 1").success();
     assert_eq!(picture, place.read("two.svg"));
     assert_eq!(place.read("model.json"), place.read("again.json"), "looking does not change what is seen");
@@ -59,10 +64,13 @@ fn show_draws_a_model_with_rows_and_without() {
     place.run("fit --data rows.csv --k 3 --out model.json").success();
     assert_eq!(place.json("show model.json --plot bare.svg")["plot"], "bare.svg");
     let bare = place.read("bare.svg");
-    assert!(lines(&bare) == 10 && !bare.contains("rows"));
+    let components = components(&place);
+    assert!(lines(&bare) == 9 * components && !bare.contains("rows"));
     place.run("show model.json --plot pair.svg --plot-axes c,1 --data rows.csv --limit 50").success();
     let pair = place.read("pair.svg");
-    assert!(pair.contains("all 50 rows") && lines(&pair) == 2 + 2 + 1);
+    assert!(pair.contains("all 50 rows") && lines(&pair) == 4 * components);
+    place.run("show model.json --plot apart.svg --overlap 1").success();
+    assert_eq!(lines(&place.read("apart.svg")), 9, "each component has a colour of its own");
     place.run("show model.json --plot pc.svg --plot-axes principal --data rows.csv").success();
     assert!(place.read("pc.svg").contains("PC 3 ("));
     assert!(place.json("show model.json").get("plot").is_none());

@@ -74,7 +74,7 @@ pub(super) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
           help = format!("Learners, a list of {}", words()),
           long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' stand for all their forms. Those called 'revised' revise their structure as 'fit' does; the other online learners learn each row once from the start. 'em' is batch EM with moves (splits and joins of components), 'em_plain' without them.", words()),
-          default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,odmm,em")]
+          default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,obmm_auto,odmm,em")]
     algos: Vec<Algos>,
 
     /// Folds of the cross-validation

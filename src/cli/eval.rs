@@ -6,32 +6,39 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::choice::OneK;
+use super::clusters::ClusterArgs;
 use super::console::{Console, decimal};
 use super::data_args::DataArgs;
-use super::files::{Output, is_dash, read_model, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
-use crate::model::Model;
+use crate::model::{Labels, Model};
 use crate::stats::{BatchSums, ColumnSummary};
 use crate::words::count;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike; in a file that is sorted by class it is large, unless --shuffle-buffer mixes the rows. For the label of each row, the number of its most probable component, give --scores: the column 'component' has it, numbered as 'show' numbers components. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
+/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike; in a file that is sorted by class it is large, unless --shuffle-buffer mixes the rows. For labels of the rows give --scores. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
+  gmm-bmm eval --model model.json --data test.csv --k 6
   gmm-bmm predict --model model.json --data test.csv --scores labels.csv
-  gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f3
+  gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f5
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)
     #[arg(long, short, value_name = "FILE")]
     model: PathBuf,
 
-    /// Write the score of each row, its most probable component and that probability to this CSV file ('-' is standard
-    /// output, which then has nothing else)
+    #[command(flatten)]
+    one_k: OneK,
+
+    /// Write the score of each row and its labels to this CSV file ('-' is standard output, which then has nothing else)
+    ///
+    /// The columns are 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', of that component given the row; 'cluster', the cluster of that component, called by the smallest identifier of its components; and 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. 'show' explains components, clusters and identifiers, and uses the same.
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
 
@@ -42,6 +49,9 @@ pub(super) struct Args {
     /// Units of the score: the data's own, or the training data's standard deviations
     #[arg(long, value_enum, default_value_t = Units::Raw)]
     units: Units,
+
+    #[command(flatten)]
+    clusters: ClusterArgs,
 
     #[command(flatten)]
     data: DataArgs,
@@ -75,7 +85,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         ));
     }
     refuse_overwriting(args.scores.iter(), args.data.files()?.iter().chain([&args.model]))?;
-    let model = read_model(&args.model)?;
+    let model = args.one_k.read(&args.model)?;
     let result = if args.predictive {
         let predictive = model.predictive().ok_or_else(|| {
             let algorithm = model.algorithm.name();
@@ -104,12 +114,11 @@ fn score<C: Density>(
     let names = model.column_names();
     let mut rows = args.data.open(model.seed, Some(names.clone().into()), console)?;
     let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
+    let mut labels = Vec::new();
     if let Some(file) = &mut scores {
-        writeln!(file, "row,log_likelihood,component,probability")?;
+        writeln!(file, "row,log_likelihood,component,probability,cluster,outlier")?;
+        labels = cells(&model.labels(args.clusters.overlap));
     }
-    // Components have the numbers that `show` gives them, and rows those of the file.
-    let mut number = vec![0; mixture.k()];
-    mixture.heaviest_first().into_iter().enumerate().for_each(|(place, j)| number[j] = place + 1);
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
     let mut summary = ColumnSummary::default();
     let (mut batches, mut total) = (BatchSums::new(vec![0.0]), 0.0);
@@ -134,7 +143,8 @@ fn score<C: Density>(
             if let Some(file) = &mut scores {
                 let (best, share) = most_probable(shares.iter().copied());
                 let row = before + block.place(i);
-                writeln!(file, "{row},{},{},{share}", log_density + shift, number[best])?;
+                let (component, cluster) = &labels[best];
+                writeln!(file, "{row},{},{component},{share},{cluster}", log_density + shift)?;
             }
         }
         bar.set_position(rows.bytes_read());
@@ -156,6 +166,15 @@ fn score<C: Density>(
         predictive: args.predictive,
         units: args.units,
     })
+}
+
+/// For rows of each component: the cell of the component, and those of cluster and outlier.
+fn cells(labels: &Labels) -> Vec<(u64, String)> {
+    let of_component = |(component, &identifier): (usize, &u64)| {
+        let cluster = labels.clusters().of(component).map(|cluster| labels.cluster_name(cluster));
+        (identifier, cluster.map_or("0,1".into(), |cluster| format!("{cluster},0")))
+    };
+    labels.identifiers().iter().enumerate().map(of_component).collect()
 }
 
 fn describe(result: &EvalResult) -> String {

@@ -3,7 +3,6 @@
 mod args;
 mod batch;
 mod beginning;
-mod choice;
 mod parts;
 #[cfg(feature = "mpi")]
 mod ranks;
@@ -15,9 +14,9 @@ use serde::Serialize;
 use args::{Algo, TraceArgs};
 pub(super) use args::{Args, MOST_SHARDS};
 use beginning::{Beginning, beginning};
-use choice::{CandidateResult, describe_choice};
 
 use super::advice;
+use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
@@ -27,7 +26,8 @@ use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::usage;
 use crate::data::Reservoir;
-use crate::learn::{Health, OnlineFit, RowSample};
+use crate::dist::Clusters;
+use crate::learn::{Choice, Health, OnlineFit, RowSample};
 use crate::model::{ColumnNames, Model};
 use crate::words::count;
 
@@ -45,7 +45,8 @@ struct FitResult {
     prequential_log_likelihood: Option<f64>,
     prequential_rows: u64,
     /// Each K learned, with its score.
-    candidates: Vec<CandidateResult>,
+    #[serde(flatten)]
+    choice: Choice,
     health: Health,
     /// Where shards read their own parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,25 +63,19 @@ struct FitResult {
 }
 
 impl FitResult {
-    fn new(
-        model: &Model,
-        rows_skipped: u64,
-        candidates: Vec<CandidateResult>,
-        read_seconds: f64,
-        learn_seconds: f64,
-    ) -> Self {
+    fn new(model: &Model, rows_skipped: u64, choice: Choice, read_seconds: f64, learn_seconds: f64) -> Self {
         FitResult {
             algorithm: model.algorithm.name(),
             rows: model.rows,
             rows_skipped,
             columns: model.column_names().names,
-            k: model.k(),
+            k: model.estimate().k(),
             seed: model.seed,
             read_seconds,
             learn_seconds,
             prequential_log_likelihood: model.prequential.mean(),
             prequential_rows: model.prequential.rows,
-            candidates,
+            choice,
             health: model.total_health(),
             parts: None,
             structure: StructureResult::of(model),
@@ -174,7 +169,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     advice::warn_of_health(&result.health, console);
     advice::warn_of_few_rows(model.k(), model.rows, console);
     if let Some(plot) = out.plot {
-        args.plot.write(plot, &model, sample.as_ref())?;
+        args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
     }
     if let (Some(to), Some(points)) = (out.plot_curve, curve) {
         let drawn = to.write_curve(&points.curve(&model))?;
@@ -225,19 +220,23 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if let Some(before) = &resumed {
         advice::tell_of_repeated_rows(before, &state.columns, console);
     }
+    // Revisions allow for rows in the order of time or of classes, not for columns that number the rows.
+    let revises = state.kept.as_ref().is_some_and(|kept| kept.most() > 0);
+    let mut shifts = fit.start_shifts();
+    shifts.retain(|shift| !revises || numbering.contains(&shift.column));
     advice::warn_of_order(
-        &fit.start_shifts(),
+        &shifts,
         &numbering,
         &provenance.columns.names,
         args.data.reading.shuffles(),
         console,
     );
-    let candidates = CandidateResult::of_pass(&state);
+    let choice = state.choice();
     advice::warn_of_choice(&state, console);
     let model = provenance.model(state, &known);
     advice::warn_of_repeats(&model, console);
     advice::tell_of_floor(&model, &faults, console);
-    let result = FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, learn_seconds);
+    let result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample, curve })
 }
 
@@ -247,8 +246,8 @@ fn describe(result: &FitResult) -> String {
         _ => ("prequential", "beside"),
     };
     let mut text = String::new();
-    if result.candidates.len() > 1 {
-        text += &describe_choice(&result.candidates, result.k, scores);
+    if result.choice.candidates.len() > 1 {
+        text += &describe_choice(&result.choice, result.k, scores);
     }
     text += &format!(
         "{}: {} learned from {} of {}; learning took {:.2} s, reading {} it {:.2} s\n",
@@ -271,6 +270,7 @@ fn describe(result: &FitResult) -> String {
         text += &format!("{revisions}\n");
     }
     text += &format!("model written to {}; it {}\n", result.out.display(), result.structure.describe_rows());
+    text += &describe_ks(&result.choice, result.k, result.algorithm != "em");
     if let Some(plot) = &result.plot {
         text += &format!("picture written to {}\n", plot.display());
     }

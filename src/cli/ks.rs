@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::learn::Components;
+
 /// The numbers of components to learn, ascending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ks(pub Vec<usize>);
@@ -17,12 +19,24 @@ pub(super) fn parse_k(text: &str) -> Result<Ks, String> {
     Ok(Ks(ks))
 }
 
+/// Parses what [`parse_k`] does, or `auto`, where K is learned, or `auto:2..50` with bounds.
+pub(super) fn parse_components(text: &str) -> Result<Components, String> {
+    let Some(bounds) = text.strip_prefix("auto") else {
+        return parse_k(text).map(|ks| Components::Given(ks.0));
+    };
+    if bounds.is_empty() {
+        return Ok(Components::learned(Components::DEFAULT_BOUNDS));
+    }
+    let bounds = bounds.strip_prefix(':').ok_or("write auto, or auto:2..50 with bounds")?;
+    parse_k_range(bounds).map(Components::learned)
+}
+
 fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| match text.trim().parse::<usize>() {
         Ok(0) => Err("K must be at least 1".to_string()),
         Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
         Ok(k) => Ok(k),
-        Err(_) => Err("give a number, a range such as 2..10, or a list such as 2,3,5".to_string()),
+        Err(_) => Err("give a number, a range such as 2..10, a list such as 2,3,5, or auto".to_string()),
     };
     let Some((low, high)) = text.split_once("..") else { return number(text).map(|k| k..=k) };
     let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);

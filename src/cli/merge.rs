@@ -98,12 +98,13 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
     advice::warn_of_repeats(&model, console);
+    let identifiers = prior.identifiers();
     for (what, damping) in [("", &report.damping), ("the weight of ", &report.weight_damping)] {
         for (j, lambda) in damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
             console.warn(&format!(
                 "the shards disagree so much on {what}component {} that their product was improper; it was damped \
                  to the power {lambda:.3}",
-                j + 1
+                identifiers[j]
             ));
         }
     }
@@ -116,7 +117,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         shards: shards.len(),
         rows: model.rows,
         prior_rows: prior.rows,
-        k: model.k(),
+        k: model.estimate().k(),
         damping: report.damping,
         weight_damping: report.weight_damping,
         disagreement: report.disagreement,

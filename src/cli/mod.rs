@@ -2,6 +2,8 @@
 
 mod advice;
 mod ahead;
+mod choice;
+mod clusters;
 mod compare;
 mod console;
 mod data_args;

@@ -167,7 +167,7 @@ impl Pass<'_> {
         );
         if self.provenance.lineage.is_none() {
             // Before the start is made of what there is, which in many dimensions takes long.
-            check_enough_rows(&self.provenance.settings.ks, self.fit.rows())?;
+            check_enough_rows(self.provenance.settings.components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
         bar.set_message(if self.fit.has_started() { "revising at the end" } else { "fitting the start" });

@@ -7,15 +7,15 @@ use super::files::create_output;
 use super::usage;
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
-use crate::model::{Model, OutputFile, Recipe};
-use crate::report::{LearningCurve, PairPlot, PictureFormat};
+use crate::model::{Labels, Model, OutputFile, Recipe};
+use crate::report::{LearningCurve, PairPlot, PictureFormat, PlotGroup};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Picture")]
 pub(super) struct PlotArgs {
     /// Draw the mixture to this file, .svg or .png
     ///
-    /// A pair plot: up to 1000 rows, taken at random, with each component's 1σ and 2σ ellipses for every pair of axes, and a histogram with the densities for each axis.
+    /// A pair plot: up to 1000 rows, taken at random, with each component's 1σ and 2σ ellipses for every pair of axes, and a histogram with the densities for each axis. Components of one cluster have one colour, and the legend names clusters as 'show' does; outlier components are grey.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 
@@ -106,13 +106,20 @@ impl PlotArgs {
     }
 
     /// Draws a model, with some rows if there are any.
-    pub fn write(&self, to: PlotOutput, model: &Model, sample: Option<&Reservoir>) -> anyhow::Result<()> {
+    pub fn write(
+        &self,
+        to: PlotOutput,
+        model: &Model,
+        labels: &Labels,
+        sample: Option<&Reservoir>,
+    ) -> anyhow::Result<()> {
         let mixture = model.estimate();
         let axes = self.axes(&model.column_names().names, &mixture)?;
         let plot = PairPlot {
             heading: heading(model),
             axes: axes.names().to_vec(),
             components: axes.of_mixture(&mixture),
+            groups: groups(labels),
             rows: sample.map_or(Vec::new(), |sample| sample.rows().map(|row| axes.of_row(row)).collect()),
             rows_in_all: sample.map_or(0, Reservoir::seen),
         };
@@ -122,11 +129,27 @@ impl PlotArgs {
     }
 }
 
+/// Clusters have a colour each.
+fn groups(labels: &Labels) -> Vec<PlotGroup> {
+    let clusters = labels.clusters();
+    let of_cluster = |cluster: usize| PlotGroup {
+        name: format!("#{}", labels.cluster_name(cluster)),
+        components: clusters.members(cluster).collect(),
+        is_apart: false,
+    };
+    let outliers: Vec<usize> = clusters.outliers().collect();
+    let mut groups: Vec<PlotGroup> = (0..clusters.count()).map(of_cluster).collect();
+    if !outliers.is_empty() {
+        groups.push(PlotGroup { name: "outliers".into(), components: outliers, is_apart: true });
+    }
+    groups
+}
+
 /// What stands above a picture: who learned the model.
 pub(super) fn heading(model: &Model) -> String {
     let by = match model.algorithm {
         Recipe::Truth => "the true mixture".into(),
         by => by.describe(),
     };
-    format!("{by}, K = {}", model.k())
+    format!("{by}, K = {}", model.estimate().k())
 }

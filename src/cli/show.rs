@@ -4,22 +4,29 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::choice::{OneK, describe_elbow, describe_ks};
+use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::{Console, decimal};
 use super::data_args::ReadingArgs;
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Health, LearnerState, MergeReport};
-use crate::model::{Lineage, Model, Recipe, Seal};
+use crate::learn::{Choice, Health, LearnerState, MergeReport};
+use crate::model::{Labels, Lineage, Model, Recipe, Seal};
 use crate::words::count;
 
-/// Print a model file for a person: weights, means, spreads, how it was learned, its health
+/// Print a model file for a person: clusters, weights, means, spreads, how it was learned, its health
 ///
-/// Components are numbered from the heaviest. Of each the table has: 'identifier', which it keeps while it is learned, and which '--history' calls it by; 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
+/// A component is one Gaussian; a cluster is a group of rows. A cluster that is skewed, curved or heavy-tailed takes several components, so there are often more components than clusters. 'show' unites components that rows cannot tell apart (--overlap), and names the clusters with their weights.
+///
+/// A component keeps its identifier while it is learned: through --resume, through 'merge', and through revisions that leave it alone. Parts of a split and the outcome of a join get new ones ('--history'). A cluster is called by the smallest identifier of its components, so that its name stays while components come and go elsewhere. An outlier component holds less than 0.1 % of the rows, far from all others or scattered over more room than all others together; it belongs to no cluster and is no mode.
+///
+/// Of each component, from the heaviest, the table has: its identifier; 'cluster'; 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
+  gmm-bmm show model.json --k 6
   gmm-bmm show model.json --history
   gmm-bmm show model.json --json
   gmm-bmm show model.json --plot model.svg
@@ -29,11 +36,17 @@ pub(super) struct Args {
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
+    #[command(flatten)]
+    one_k: OneK,
+
     /// List the revisions of the structure instead of the components
     ///
-    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K kept. With --json it is always there.
+    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K shown. With --json it is always there.
     #[arg(long)]
     history: bool,
+
+    #[command(flatten)]
+    clusters: ClusterArgs,
 
     #[command(flatten)]
     plot: PlotArgs,
@@ -56,8 +69,11 @@ struct Shown {
     k: usize,
     prequential_log_likelihood: Option<f64>,
     prequential_rows: u64,
-    /// Other K learned in the same pass: K and prequential score.
-    rivals: Vec<(usize, Option<f64>)>,
+    /// The K that is used unless another is asked for.
+    best_k: usize,
+    /// Each K in the file, with its score.
+    #[serde(flatten)]
+    choice: Choice,
     #[serde(flatten)]
     structure: StructureResult,
     /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
@@ -66,6 +82,8 @@ struct Shown {
     lineage: Option<Lineage>,
     /// How well the shards of oDMM fitted together.
     merged: Option<MergeReport>,
+    #[serde(flatten)]
+    clusters: ClustersResult,
     components: Vec<ShownComponent>,
     health: Health,
     /// Where the picture is, if one was asked for.
@@ -75,8 +93,11 @@ struct Shown {
 
 #[derive(Debug, Serialize)]
 struct ShownComponent {
-    /// Its lasting identifier; none in models of versions that had none.
-    identifier: Option<u32>,
+    /// Its lasting identifier.
+    identifier: u64,
+    /// The name of its cluster; none of an outlier component.
+    cluster: Option<u64>,
+    outlier: bool,
     weight: f64,
     /// Rows that the component is worth (`κ`), where the model is Bayesian.
     worth_rows: Option<f64>,
@@ -95,13 +116,17 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if seal == Seal::Missing {
         console.note("the file has no checksum, so a change of a digit would not be noticed");
     }
+    let (best_k, choice) = (model.k(), model.choice());
+    let model = args.one_k.of(model, &args.model)?;
+    let labels = model.labels(args.clusters.overlap);
     if let Some(plot) = plot {
-        args.plot.write(plot, &model, sample(args, &model, console)?.as_ref())?;
+        args.plot.write(plot, &model, &labels, sample(args, &model, console)?.as_ref())?;
     }
     if args.plot.plot.is_some() && !console.tells_of_files() {
         return Ok(());
     }
-    let shown = Shown { plot: args.plot.plot.clone(), ..shown(&model) };
+    let shown = shown(&model, &labels, args.clusters.overlap);
+    let shown = Shown { best_k, choice, plot: args.plot.plot.clone(), ..shown };
     console.result(&shown, if args.history { describe_history } else { describe })?;
     Ok(())
 }
@@ -121,18 +146,18 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
     Ok(Some(sample))
 }
 
-fn shown(model: &Model) -> Shown {
+fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
     let mixture = model.estimate();
     let kappas: Vec<Option<f64>> = match model.posterior() {
         Some(posterior) => posterior.components().iter().map(|component| Some(component.kappa())).collect(),
         None => vec![None; mixture.k()],
     };
-    let structure = model.structure.as_ref();
-    let identifiers = structure.map(|structure| structure.latest_identifiers().all());
     let describe = |j: usize| {
         let gaussian = &mixture.components()[j];
         ShownComponent {
-            identifier: identifiers.map(|identifiers| identifiers[j]),
+            identifier: labels.identifiers()[j],
+            cluster: labels.clusters().of(j).map(|cluster| labels.cluster_name(cluster)),
+            outlier: labels.clusters().of(j).is_none(),
             weight: mixture.weights()[j],
             worth_rows: kappas[j],
             mean: gaussian.mean().to_vec(),
@@ -147,10 +172,11 @@ fn shown(model: &Model) -> Shown {
         seed: model.seed,
         rows: model.rows,
         columns: model.column_names().names,
-        k: model.k(),
+        k: mixture.k(),
         prequential_log_likelihood: model.prequential.mean(),
         prequential_rows: model.prequential.rows,
-        rivals: model.rivals.iter().map(|r| (r.learned.k(), r.prequential.mean())).collect(),
+        best_k: model.k(),
+        choice: model.choice(),
         structure: StructureResult::of(model),
         waiting_for_rows: model.pending.is_some(),
         lineage: model.lineage.clone(),
@@ -158,6 +184,7 @@ fn shown(model: &Model) -> Shown {
             LearnerState::Sharded(state) => Some(state.merged.clone()),
             _ => model.lineage.as_ref().and_then(|lineage| lineage.merged.clone()),
         },
+        clusters: ClustersResult::of(model, labels, overlap),
         components,
         health: model.total_health(),
         plot: None,
@@ -203,14 +230,7 @@ fn describe(shown: &Shown) -> String {
             count(shown.prequential_rows, "row")
         );
     }
-    if !shown.rivals.is_empty() {
-        let scores: Vec<String> = shown
-            .rivals
-            .iter()
-            .map(|(k, score)| format!("K={k} {}", score.map_or("–".into(), |s| decimal(s, 4))))
-            .collect();
-        text += &format!("other K in the same pass: {}\n", scores.join(", "));
-    }
+    text += &describe_several(shown);
     if let Some(lineage) = &shown.lineage {
         let shards = match lineage.shards.len() {
             1 => "one shard".to_string(),
@@ -224,9 +244,24 @@ fn describe(shown: &Shown) -> String {
         text += &format!("shards differ from the whole by {most:.4} at most (Bhattacharyya distance)\n");
     }
     text += &describe_structure(shown);
+    text += &shown.clusters.describe();
     text += &component_table(shown);
     text += &describe_health(&shown.health);
     text + &describe_plot(shown)
+}
+
+/// The other K in the file. Nothing where there are none.
+fn describe_several(shown: &Shown) -> String {
+    let candidates = &shown.choice.candidates;
+    let others = candidates.iter().filter(|candidate| candidate.k != shown.k);
+    let scores: Vec<String> =
+        others.filter_map(|other| Some(format!("K={} {}", other.k, decimal(other.score?, 4)))).collect();
+    let mut text = describe_ks(&shown.choice, shown.best_k, shown.algorithm.online().is_some());
+    if !scores.is_empty() {
+        text += &format!("other K: {}\n", scores.join(", "));
+        text += &describe_elbow(&shown.choice, shown.best_k);
+    }
+    text
 }
 
 fn describe_structure(shown: &Shown) -> String {
@@ -248,26 +283,18 @@ fn describe_structure(shown: &Shown) -> String {
 /// the data: mean ± standard deviation.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
-    let width = shown
-        .columns
-        .iter()
-        .map(|name| name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .clamp("identifier".len(), 30);
+    let width =
+        shown.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0).clamp("component".len(), 30);
     let mut text = String::new();
-    for (part, group) in shown.components.chunks(PER_TABLE).enumerate() {
+    for group in shown.components.chunks(PER_TABLE) {
         let line = |head: &str, cells: Vec<String>| {
             let cells: String = cells.iter().map(|cell| format!("  {cell:>23}")).collect();
             format!("{head:<width$}{cells}\n")
         };
         text += "\n";
-        let number = |i: usize| format!("#{}", part * PER_TABLE + i + 1);
-        text += &line("", (0..group.len()).map(number).collect());
-        if group[0].identifier.is_some() {
-            let identifier = |c: &ShownComponent| c.identifier.map_or(String::new(), |i| i.to_string());
-            text += &line("identifier", group.iter().map(identifier).collect());
-        }
+        text += &line("component", group.iter().map(|c| c.identifier.to_string()).collect());
+        let cluster = |c: &ShownComponent| c.cluster.map_or("outliers".into(), |cluster| cluster.to_string());
+        text += &line("cluster", group.iter().map(cluster).collect());
         text += &line("weight", group.iter().map(|c| format!("{:.4}", c.weight)).collect());
         if group[0].worth_rows.is_some() {
             let worth = |c: &ShownComponent| format!("{:.1}", c.worth_rows.unwrap_or(0.0));

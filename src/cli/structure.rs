@@ -147,11 +147,16 @@ fn reason(reason: Reason) -> &'static str {
 
 /// Each move in words, at least one line. Identifiers of moves that were not kept are given again later.
 fn describe_moves(revision: &RevisionRecord) -> Vec<String> {
-    if revision.moves.is_empty() {
+    if revision.moves.is_empty() && !revision.anew {
         return vec![if revision.kept { "components adjusted" } else { "–" }.to_string()];
     }
     let tried = if revision.kept { "" } else { "tried: " };
-    revision.moves.iter().map(|made| format!("{tried}{}", describe_move(made))).collect()
+    let mut lines: Vec<String> =
+        revision.moves.iter().map(|made| format!("{tried}{}", describe_move(made))).collect();
+    if revision.anew {
+        lines.push("the mixture was found anew from all rows".to_string());
+    }
+    lines
 }
 
 fn describe_move(made: &Move) -> String {
@@ -163,8 +168,9 @@ fn describe_move(made: &Move) -> String {
         let [one, other] = joined.components;
         format!("joined {one} and {other} into {}", joined.into)
     });
+    let added = made.added.map(|added| format!("added {added} for rows of a new kind"));
     let gain = format!("gain {} per row", decimal(made.gain, 4));
-    let parts: Vec<String> = split.into_iter().chain(joined).chain([gain]).collect();
+    let parts: Vec<String> = split.into_iter().chain(added).chain(joined).chain([gain]).collect();
     parts.join("; ")
 }
 
@@ -190,13 +196,15 @@ mod tests {
     }
 
     fn record(rows: u64, reason: Reason, kept: bool, moves: Vec<Move>) -> RevisionRecord {
-        RevisionRecord { rows, reason, kept, validation_gain: Some(if kept { 0.25 } else { -0.001 }), moves }
+        let validation_gain = Some(if kept { 0.25 } else { -0.001 });
+        RevisionRecord { rows, reason, kept, validation_gain, moves, anew: false }
     }
 
-    fn swap(from: u32) -> Move {
+    fn swap(from: u64) -> Move {
         Move {
             split: Some(SplitMove { component: 3, into: [from, from + 1] }),
             joined: Some(JoinMove { components: [1, 4], into: from + 2 }),
+            added: None,
             gain: 0.012,
         }
     }

@@ -120,7 +120,7 @@ impl Axes {
 }
 
 /// Mean, standard deviations and correlation matrix of the whole mixture.
-fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f64>, Array2<f64>) {
+pub(super) fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f64>, Array2<f64>) {
     let parts = || mixture.components().iter().zip(mixture.weights());
     let mut mean = Array1::zeros(mixture.dim());
     for (component, &weight) in parts() {

@@ -78,8 +78,7 @@ impl<C: Density> Mixture<C> {
         log_sum_exp(&parts.map(|(c, weight)| weight.ln() + c.log_density(x)).collect::<Vec<_>>())
     }
 
-    /// The components by their weights, the heaviest first; equal ones in their own order. `show`, pictures and the scores
-    /// of `eval` number components so, from 1, while methods of this type count them in their own order, from 0.
+    /// The components by their weights, the heaviest first; equal ones in their own order.
     pub fn heaviest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.k()).collect();
         order.sort_by(|&i, &j| self.weights[j].total_cmp(&self.weights[i]));

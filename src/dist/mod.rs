@@ -1,6 +1,7 @@
 //! Distributions: parameters, densities, moments and sampling. Nothing here learns.
 
 mod axes;
+mod clusters;
 mod dirichlet;
 mod gaussian;
 mod mixture;
@@ -11,6 +12,7 @@ mod student;
 
 pub(crate) use axes::leading_directions;
 pub use axes::{Axes, Marginal};
+pub use clusters::Clusters;
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;
 pub use mixture::{GaussianMixture, Mixture, StudentMixture};

@@ -37,8 +37,8 @@ pub enum Way {
     Start,
     /// Batch EM over all training rows.
     Batch {
-        /// Whether it splits and joins components on the way, or is the best of [`PLAIN_STARTS`] k-means starts.
-        moves: bool,
+        /// What becomes of the structure. Where it is fixed, batch EM is the best of [`PLAIN_STARTS`] k-means starts.
+        structure: Structure,
     },
     /// One pass.
     Online {
@@ -46,10 +46,20 @@ pub enum Way {
         tuned: &'static [f64],
         /// The learner with such a value. Where it has no parameter, the value means nothing.
         algorithm: fn(f64, &CellSettings) -> Algorithm,
-        /// Whether its structure is revised while rows come in, as [`fit`](crate::learn::fit) does. Otherwise it learns
-        /// each row once from the start.
-        revises: bool,
+        /// What becomes of the structure. Where it is fixed, the learner learns each row once from the start.
+        structure: Structure,
     },
+}
+
+/// What becomes of the structure of a mixture while a contender learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Structure {
+    /// It stays as it is at the start.
+    Fixed,
+    /// Components are split and joined, as [`fit`](crate::learn::fit) does.
+    Revised,
+    /// The same, and K is learned: the contender has one cell in each fold, whatever K are compared.
+    LearnedK,
 }
 
 macro_rules! contenders {
@@ -105,6 +115,14 @@ impl Contender {
         matches!(self.profile().way, Way::Online { .. })
     }
 
+    /// Whether it learns K, instead of being given several.
+    pub fn learns_k(self) -> bool {
+        match self.profile().way {
+            Way::Start => false,
+            Way::Batch { structure } | Way::Online { structure, .. } => structure == Structure::LearnedK,
+        }
+    }
+
     /// Whether it may read the rows many times.
     pub fn is_batch(self) -> bool {
         matches!(self.profile().way, Way::Batch { .. })
@@ -129,7 +147,7 @@ contenders! {
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// Online EM whose step counts the rows of the start.
@@ -141,7 +159,7 @@ contenders! {
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// Online EM with revisions.
@@ -153,7 +171,7 @@ contenders! {
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
-            revises: true,
+            structure: Structure::Revised,
         },
     },
     /// oBMM, exact Bayes (β = 0).
@@ -165,7 +183,7 @@ contenders! {
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// oBMM with β chosen on the validation rows.
@@ -177,7 +195,7 @@ contenders! {
         way: Way::Online {
             tuned: &BETAS,
             algorithm: |discount, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// oBMM with revisions.
@@ -189,7 +207,19 @@ contenders! {
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            revises: true,
+            structure: Structure::Revised,
+        },
+    },
+    /// oBMM that learns K.
+    ObmmAuto: Profile {
+        name: "oBMM auto",
+        word: "obmm_auto",
+        family: "obmm",
+        description: "oBMM that also learns K, as 'fit --k auto' does it",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::LearnedK,
         },
     },
     /// oBMM by the paper's printed equations.
@@ -201,7 +231,7 @@ contenders! {
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Paper, discount: 0.0 }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// Shards learned apart and merged.
@@ -217,7 +247,7 @@ contenders! {
                 shards: settings.shards,
                 warmup: settings.warmup,
             }),
-            revises: false,
+            structure: Structure::Fixed,
         },
     },
     /// Batch EM from k-means alone.
@@ -226,7 +256,7 @@ contenders! {
         word: "em_plain",
         family: "em_plain",
         description: "batch EM without moves, the best of {plain_starts} k-means starts: what most programs do",
-        way: Way::Batch { moves: false },
+        way: Way::Batch { structure: Structure::Fixed },
     },
     /// Batch EM with moves.
     Em: Profile {
@@ -234,6 +264,14 @@ contenders! {
         word: "em",
         family: "em",
         description: "batch EM {moves}, {starts}, which may read the data many times: the level to reach, though not always the best on new rows",
-        way: Way::Batch { moves: true },
+        way: Way::Batch { structure: Structure::Revised },
+    },
+    /// Batch EM that learns K.
+    EmAuto: Profile {
+        name: "EM auto",
+        word: "em_auto",
+        family: "em_auto",
+        description: "batch EM {moves} that also learns K, by BIC",
+        way: Way::Batch { structure: Structure::LearnedK },
     },
 }

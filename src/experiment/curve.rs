@@ -33,7 +33,8 @@ pub(super) fn missing_curves(plan: &Plan, records: &[Record]) -> Vec<CurveJob> {
 fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<CurveJob> {
     let name = &plan.sets[set].record.data;
     let of_set: Vec<&CellRecord> = cells(records).filter(|cell| cell.data == *name).collect();
-    let online = || plan.contenders.iter().copied().filter(|contender| contender.is_online());
+    // A learner that learns K has none of its own to be drawn at.
+    let online = || plan.contenders.iter().copied().filter(|c| c.is_online() && !c.learns_k());
     let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
     let is_leaders =
         |cell: &&CellRecord| cell.contender == leader && cell.fold == FOLD && plan.ks.contains(&cell.k);

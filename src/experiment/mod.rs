@@ -24,6 +24,6 @@ pub use plan::{Cell, Plan, PlannedSet};
 pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
 pub use run::{Ending, Workers, run};
-pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_ks, commonest_k, paired_differences};
+pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 pub use store::{RECORDS_FILE, RecordFile, read_records, refuse_file_as_folder};
 pub use trial::VALIDATION_RESTARTS;

@@ -49,7 +49,7 @@ pub struct Cell {
     pub set: usize,
     /// The test fold, from 0.
     pub fold: usize,
-    /// Components.
+    /// Components; means nothing to a learner that learns K.
     pub k: usize,
     /// The learner.
     pub contender: Contender,
@@ -101,15 +101,22 @@ impl Plan {
     pub fn missing_cells(&self, earlier: &[Record]) -> Vec<Cell> {
         let done: HashSet<(&str, usize, usize, Contender)> =
             cells(earlier).map(|cell| (cell.data.as_str(), cell.fold, cell.k, cell.contender)).collect();
+        // One that learns K has one cell in each fold, which stands with the first K until it is known.
+        let learned: HashSet<(&str, usize, Contender)> = cells(earlier)
+            .filter(|cell| cell.contender.learns_k())
+            .map(|cell| (cell.data.as_str(), cell.fold, cell.contender))
+            .collect();
         let mut missing = Vec::new();
         for (index, set) in self.sets.iter().enumerate() {
+            let data = set.record.data.as_str();
             for fold in 0..self.folds {
-                for &k in &self.ks {
-                    for &contender in &self.contenders {
-                        if !done.contains(&(set.record.data.as_str(), fold, k, contender)) {
-                            missing.push(Cell { set: index, fold, k, contender });
-                        }
-                    }
+                for (place, &k) in self.ks.iter().enumerate() {
+                    let wanted = |contender: &Contender| match contender.learns_k() {
+                        true => place == 0 && !learned.contains(&(data, fold, *contender)),
+                        false => !done.contains(&(data, fold, k, *contender)),
+                    };
+                    let here = self.contenders.iter().copied().filter(wanted);
+                    missing.extend(here.map(|contender| Cell { set: index, fold, k, contender }));
                 }
             }
         }

@@ -8,13 +8,14 @@ use ndarray::{ArrayView2, s};
 use super::trial::observe;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, FitSettings, FitState, Health, LearnError, OnlineFit, Prequential, default_init_rows,
+    Algorithm, Components, FitSettings, FitState, Health, LearnError, OnlineFit, Prequential,
+    default_init_rows,
 };
 
-/// Passes with one K that differ by algorithm and rows.
-#[derive(Debug, Clone, Copy)]
+/// Passes with one K, given or learned, that differ by algorithm and rows.
+#[derive(Debug, Clone)]
 pub(super) struct Revising {
-    pub k: usize,
+    pub components: Components,
     pub seed: u64,
 }
 
@@ -36,7 +37,8 @@ pub(super) struct Course {
 
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
-        FitSettings { seed: self.seed, ..FitSettings::new(algorithm, [self.k]) }
+        let settings = FitSettings::new(algorithm, []).with_components(self.components.clone());
+        FitSettings { seed: self.seed, ..settings }
     }
 
     /// A pass that has seen the rows of its start.
@@ -47,7 +49,7 @@ impl Revising {
     }
 
     fn start_rows(&self, rows: ArrayView2<f64>) -> usize {
-        default_init_rows(self.k, rows.ncols()).min(rows.nrows())
+        default_init_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
     }
 
     /// Learns all rows.
@@ -155,7 +157,9 @@ mod tests {
     use crate::learn::{ObmmSettings, OemSettings, fit};
     use ndarray::Array2;
 
-    const REVISING: Revising = Revising { k: 4, seed: 3 };
+    fn revising(k: usize) -> Revising {
+        Revising { components: Components::Given(vec![k]), seed: 3 }
+    }
 
     fn oem(alpha: f64) -> Algorithm {
         Algorithm::Oem(OemSettings { alpha, count_start: true })
@@ -174,9 +178,9 @@ mod tests {
         for few in [8000, 300] {
             let rows = rows.slice(s![..few, ..]);
             for alpha in [0.6, 1.0] {
-                let straight = fit(rows, REVISING.settings(oem(alpha))).unwrap();
-                assert_eq!(REVISING.learn(oem(alpha), rows).unwrap().mixture, straight);
-                let shared = REVISING.learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
+                let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap();
+                assert_eq!(revising(4).learn(oem(alpha), rows).unwrap().mixture, straight);
+                let shared = revising(4).learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
                 assert_eq!(shared.len(), if few == 300 { 1 } else { 2 });
                 assert_eq!(*shared.last().unwrap(), straight, "{few} rows, α = {alpha}");
             }
@@ -186,22 +190,22 @@ mod tests {
     #[test]
     fn the_course_of_a_pass_ends_with_its_mixture_and_knows_its_revisions() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let course = REVISING.course(obmm, rows.view(), &[3000, 5000, 6000, 8000]).unwrap();
+        let course = revising(4).course(obmm, rows.view(), &[3000, 5000, 6000, 8000]).unwrap();
         let counts: Vec<usize> = course.estimates.iter().map(|(count, _)| *count).collect();
         assert_eq!(counts, [5000, 6000, 8000], "before the start there is nothing to show");
-        assert_eq!(course.estimates[2].1, REVISING.learn(obmm, rows.view()).unwrap().mixture);
+        assert_eq!(course.estimates[2].1, revising(4).learn(obmm, rows.view()).unwrap().mixture);
         assert!(course.revisions.iter().any(|&rows| (5500..=8000).contains(&rows)), "{:?}", course.revisions);
-        let course = REVISING.course(obmm, rows.slice(s![..300, ..]), &[300]).unwrap();
+        let course = revising(4).course(obmm, rows.slice(s![..300, ..]), &[300]).unwrap();
         assert_eq!((course.estimates.len(), course.revisions.len()), (1, 0));
     }
 
     #[test]
     fn every_row_of_the_second_half_is_scored_before_it_is_learned() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let score = REVISING.prequential(obmm, rows.view(), 4000).unwrap();
+        let score = revising(4).prequential(obmm, rows.view(), 4000).unwrap();
         assert_eq!(score.rows, 4000);
         // With one component nothing is held back or revised, so it is the score of the pass itself.
-        let single = Revising { k: 1, seed: 3 };
+        let single = revising(1);
         let settings = FitSettings { init_rows: Some(4000), ..single.settings(obmm) };
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::record::CellRecord;
-use crate::stats::signed_rank;
+use crate::stats::{Elbow, ScoredK, mean, signed_rank, standard_error};
 
 /// How the number of components is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,13 +43,12 @@ pub const SIGNIFICANCE: f64 = 0.05;
 /// fold are test rows of other folds, so a choice over several folds would look at test rows.
 pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usize> {
     let by_k = cells_by_k(cells);
-    // With a single K there is nothing to choose.
-    let common = match (by_k.first_key_value(), rule) {
-        (Some((k, _)), _) if by_k.len() == 1 => Some(*k),
-        (_, SelectRule::Paper) => first_without_improvement(&by_k),
-        _ => None,
-    };
-    if let Some(k) = common {
+    let of_folds: BTreeMap<usize, usize> = cells.iter().map(|cell| (cell.fold, cell.k)).collect();
+    if of_folds.len() == cells.len() {
+        // With a single K in each fold there is nothing to choose.
+        return of_folds;
+    }
+    if let (SelectRule::Paper, Some(k)) = (rule, first_without_improvement(&by_k)) {
         return by_k[&k].iter().map(|cell| (cell.fold, k)).collect();
     }
     let folds: BTreeSet<usize> = cells.iter().map(|cell| cell.fold).collect();
@@ -63,6 +62,38 @@ pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usi
         }
     };
     folds.into_iter().filter_map(|fold| Some((fold, choose(fold)?))).collect()
+}
+
+/// With fewer folds, the standard error of a difference would be chance itself.
+const FEWEST_FOLDS: usize = 5;
+
+/// The elbow of the score that K is chosen by, averaged over the folds that every K has, for one contender on one data
+/// set. Standard errors are over these folds, paired.
+pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule) -> Option<Elbow> {
+    let by_k = cells_by_k(cells);
+    let score = |cell: &CellRecord| match rule {
+        SelectRule::Validation => cell.validation,
+        SelectRule::Evidence => cell.prequential.or(cell.validation),
+        SelectRule::Paper => mean(&cell.test.iter().map(|&score| f64::from(score)).collect::<Vec<_>>()),
+    };
+    let by_fold = |cells: &Vec<&CellRecord>| -> BTreeMap<usize, f64> {
+        cells.iter().filter_map(|cell| Some((cell.fold, score(cell)?))).collect()
+    };
+    let scores: Vec<(usize, BTreeMap<usize, f64>)> =
+        by_k.iter().map(|(k, cells)| (*k, by_fold(cells))).collect();
+    let (_, first) = scores.first()?;
+    let common: Vec<usize> =
+        first.keys().copied().filter(|fold| scores.iter().all(|(_, of)| of.contains_key(fold))).collect();
+    let values = |of: &BTreeMap<usize, f64>| common.iter().map(|fold| of[fold]).collect::<Vec<f64>>();
+    let scores: Vec<(usize, Vec<f64>)> = scores.iter().map(|(k, of)| (*k, values(of))).collect();
+    let means = scores.iter().map(|(_, values)| mean(values)).collect::<Option<Vec<f64>>>()?;
+    let best = (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best });
+    let rate = |(i, (k, values)): (usize, &(usize, Vec<f64>))| {
+        let differences: Vec<f64> = values.iter().zip(&scores[best].1).map(|(own, top)| own - top).collect();
+        let standard_error = standard_error(&differences).filter(|_| common.len() >= FEWEST_FOLDS);
+        ScoredK { k: *k, score: means[i], standard_error }
+    };
+    Elbow::find(&scores.iter().enumerate().map(rate).collect::<Vec<_>>())
 }
 
 /// The K that most folds chose; of equals the smaller.
@@ -125,6 +156,7 @@ fn first_without_improvement(by_k: &ByK) -> Option<usize> {
 mod tests {
     use super::super::contender::Contender;
     use super::*;
+    use crate::stats::Beyond;
 
     fn cell(fold: usize, k: usize, validation: f64, prequential: Option<f64>, test: Vec<f32>) -> CellRecord {
         CellRecord {
@@ -194,6 +226,30 @@ mod tests {
         cells.iter_mut().for_each(|cell| cell.validation = None);
         assert_eq!(chosen(&cells, SelectRule::Validation), []);
         assert_eq!(chosen(&cells[..1], SelectRule::Validation), [(0, 2)]);
+    }
+
+    #[test]
+    fn the_elbow_is_that_of_the_score_that_k_is_chosen_by() {
+        // Validation scores level off at K = 3, prequential ones rise to the largest K.
+        let mut cells = Vec::new();
+        for fold in 0..2 {
+            for (k, validation, prequential) in
+                [(2, -9.0, -9.0), (3, -5.0, -6.0), (4, -4.99, -5.5), (5, -4.98, -5.0)]
+            {
+                let noise = 0.001 * fold as f64;
+                cells.push(cell(fold, k, validation + noise, Some(prequential + noise), rows(-1.0)));
+            }
+        }
+        let elbow = |cells: &[CellRecord], rule| {
+            elbow_over_k(&cells.iter().collect::<Vec<_>>(), rule).map(|elbow| (elbow.k, elbow.beyond))
+        };
+        assert_eq!(elbow(&cells, SelectRule::Validation), Some((3, Beyond::Little)));
+        assert_eq!(elbow(&cells, SelectRule::Evidence), Some((3, Beyond::Rises)));
+        assert_eq!(elbow(&cells, SelectRule::Paper), Some((2, Beyond::Nothing)));
+        // Folds that some K lacks do not count.
+        cells.push(cell(2, 2, 100.0, None, rows(0.0)));
+        assert_eq!(elbow(&cells, SelectRule::Validation), Some((3, Beyond::Little)));
+        assert_eq!((elbow(&cells[..1], SelectRule::Validation), elbow(&[], SelectRule::Paper)), (None, None));
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
-use super::contender::{Contender, PLAIN_STARTS, Way};
+use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
 use super::plan::{Plan, PlannedSet};
 use super::record::{CellRecord, CellSettings};
 use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start, default_init_rows, fit_em,
-    fit_em_from_kmeans, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start,
+    default_init_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
 use crate::stats::median;
 
@@ -78,16 +78,18 @@ impl<'a> Trial<'a> {
     /// Learns, scores, and writes down.
     pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
         let learned = match contender.profile().way {
-            Way::Batch { moves } => self.learn_em(moves)?,
+            Way::Batch { structure } => self.learn_em(structure)?,
             Way::Start => self.learn_start()?,
-            Way::Online { tuned, algorithm, revises: false } => self.learn_online(tuned, algorithm)?,
-            Way::Online { tuned, algorithm, revises: true } => self.learn_revised(tuned, algorithm)?,
+            Way::Online { tuned, algorithm, structure: Structure::Fixed } => {
+                self.learn_online(tuned, algorithm)?
+            }
+            Way::Online { tuned, algorithm, structure } => self.learn_revised(tuned, algorithm, structure)?,
         };
         Ok(CellRecord {
             data: self.set.record.data.clone(),
             fold: self.fold,
             contender,
-            k: self.k,
+            k: learned.mixture.k(),
             tuned: learned.tuned,
             train_rows: self.split.train.nrows(),
             validation: Some(learned.validation),
@@ -120,15 +122,15 @@ impl<'a> Trial<'a> {
         tuned: Option<f64>,
         row_counts: &[usize],
     ) -> Result<Curve, LearnError> {
-        let Way::Online { algorithm, revises, .. } = contender.profile().way else {
+        let Way::Online { algorithm, structure, .. } = contender.profile().way else {
             return Ok(Curve::default());
         };
         let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
-        let Course { estimates, revisions } = if revises {
-            self.revising().course(algorithm, self.split.train.view(), row_counts)?
-        } else {
+        let Course { estimates, revisions } = if structure == Structure::Fixed {
             self.make_starts()?;
             Course { estimates: self.estimates(&algorithm, row_counts)?, revisions: Vec::new() }
+        } else {
+            self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
         };
         let score = |(rows, mixture): &(usize, GaussianMixture)| {
             (*rows as u64, mean_score(mixture, self.split.test.view()))
@@ -162,12 +164,19 @@ impl<'a> Trial<'a> {
         default_init_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
-    fn learn_em(&self, moves: bool) -> Result<Learned, LearnError> {
-        let starts = if moves { self.plan.settings.em_restarts } else { PLAIN_STARTS };
+    fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
+        let starts = match structure {
+            Structure::Fixed => PLAIN_STARTS,
+            Structure::Revised | Structure::LearnedK => self.plan.settings.em_restarts,
+        };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
             let settings = EmSettings { restarts, ..EmSettings::default() };
-            let fit = if moves { fit_em } else { fit_em_from_kmeans };
-            fit(rows, self.k, self.seed, &settings)
+            let seed = self.seed_of(structure);
+            match structure {
+                Structure::Fixed => fit_em_from_kmeans(rows, self.k, seed, &settings),
+                Structure::Revised => fit_em(rows, self.k, seed, &settings),
+                Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
+            }
         };
         let first = learn(self.split.fitting(), starts.min(VALIDATION_RESTARTS))?;
         let (fit, learn_seconds) = timed(self.plan.repeat, || learn(self.split.train.view(), starts))?;
@@ -226,8 +235,13 @@ impl<'a> Trial<'a> {
     }
 
     /// The same with revisions. Each pass makes its own start.
-    fn learn_revised(&self, values: &[f64], algorithm: Tunable) -> Result<Learned, LearnError> {
-        let revising = self.revising();
+    fn learn_revised(
+        &self,
+        values: &[f64],
+        algorithm: Tunable,
+        structure: Structure,
+    ) -> Result<Learned, LearnError> {
+        let revising = self.revising(structure);
         let train = self.split.train.view();
         let candidates = self.candidates(values, algorithm);
         let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
@@ -276,8 +290,20 @@ impl<'a> Trial<'a> {
     }
 
     /// Passes with revisions.
-    fn revising(&self) -> Revising {
-        Revising { k: self.k, seed: self.seed }
+    fn revising(&self, structure: Structure) -> Revising {
+        let components = match structure {
+            Structure::LearnedK => Components::learned(Components::DEFAULT_BOUNDS),
+            Structure::Fixed | Structure::Revised => Components::Given(vec![self.k]),
+        };
+        Revising { components, seed: self.seed_of(structure) }
+    }
+
+    /// What is learned with a learned K does not depend on the K that others are given.
+    fn seed_of(&self, structure: Structure) -> u64 {
+        match structure {
+            Structure::LearnedK => self.plan.seed_of(self.set, &format!("start {} auto", self.fold)),
+            Structure::Fixed | Structure::Revised => self.seed,
+        }
     }
 
     /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
@@ -368,7 +394,12 @@ mod tests {
         let mut trial = Trial::new(&plan, &plan.sets[0], 1, 2);
         for &contender in Contender::ALL {
             let cell = trial.run(contender).unwrap();
-            assert_eq!((cell.contender, cell.k, cell.fold, cell.train_rows), (contender, 2, 1, 180));
+            assert_eq!((cell.contender, cell.fold, cell.train_rows), (contender, 1, 180));
+            assert!(
+                cell.k == 2 || contender.learns_k() && cell.k > 0,
+                "{contender:?} has {} components",
+                cell.k
+            );
             assert_eq!(cell.test.len(), 60);
             assert!(cell.test.iter().all(|score| score.is_finite()), "{contender:?}");
             assert!(cell.validation.is_some_and(f64::is_finite), "{contender:?}");

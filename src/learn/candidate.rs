@@ -1,6 +1,6 @@
 //! One K of a pass: its learner, its score, and the history of its structure.
 
-use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, rows_of};
+use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use super::{
     Algorithm, CandidateState, Estimate, Finished, Health, Identifiers, LearnError, LearnerState,
     OnlineLearner, Prequential, Structure,
@@ -10,6 +10,7 @@ use crate::dist::GaussianMixture;
 pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
     pub prequential: Prequential,
+    size: Size,
     structure: Structure,
     /// [`OnlineLearner::low_rows`] that the schedule has counted.
     low: u64,
@@ -17,8 +18,9 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// After the start, of which `kept` has rows.
-    pub fn new(learner: Box<dyn OnlineLearner>, structure: Structure, kept: &KeptRows) -> Self {
-        let mut candidate = Candidate { learner, prequential: Prequential::default(), structure, low: 0 };
+    pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
+        let prequential = Prequential::default();
+        let mut candidate = Candidate { learner, prequential, size, structure, low: 0 };
         candidate.set_level(kept);
         candidate
     }
@@ -35,6 +37,7 @@ impl Candidate {
     /// From a saved state. A file without a history is one of an earlier version, or of a pass that does not revise.
     pub fn restore(
         algorithm: &Algorithm,
+        size: Size,
         floor: Vec<f64>,
         saved: CandidateState,
     ) -> Result<Self, LearnError> {
@@ -46,20 +49,32 @@ impl Candidate {
         let mut learner = algorithm.learner(saved.learned, floor, saved.health)?;
         learner.count_below(structure.schedule.level());
         let structure = Structure { finished: None, ..structure };
-        Ok(Candidate { learner, prequential: saved.prequential, structure, low: 0 })
+        Ok(Candidate { learner, prequential: saved.prequential, size, structure, low: 0 })
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.structure.identifiers.all().len()
     }
 
     /// How many components, and the prequential score.
     pub fn score(&self) -> (usize, Prequential) {
-        (self.structure.identifiers.all().len(), self.prequential)
+        (self.k(), self.prequential)
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
     }
 
     pub fn schedule(&self) -> &Schedule {
         &self.structure.schedule
     }
 
-    /// Counts rows of low density since the last call; ends a batch of them where `ends`.
+    /// Counts rows of low density since the last call, where they matter; ends a batch of them where `ends`.
     pub fn watch(&mut self, rows: u64, ends: bool) {
+        if !self.schedule().watches() {
+            return;
+        }
         let low = self.learner.low_rows();
         self.structure.schedule.add_low(low - self.low);
         self.low = low;
@@ -91,14 +106,14 @@ impl Candidate {
         if reviser.is_stopped() {
             return Ok(());
         }
-        let changed = learned.is_some();
+        let moved = learned.is_some() && !record.moves.is_empty();
         if let Some(learned) = learned {
             self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health() + health)?;
             self.structure.identifiers = identifiers;
             self.set_level(kept);
         }
         self.structure.log(record);
-        self.structure.schedule.revised(rows, reason, changed);
+        self.structure.schedule.revised(rows, reason, moved);
         Ok(())
     }
 
@@ -107,49 +122,70 @@ impl Candidate {
         self.structure.schedule.postpone(rows);
     }
 
-    /// The state at the end of a stream of `rows` rows: with a last revision where it is due, and with the validation rows
-    /// learned, both on a copy.
+    /// The last revision, of a stream of `rows` rows, on a copy.
+    pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
+        close(algorithm, self, kept, reviser, (rows, Reason::End))
+    }
+
+    /// The state at the end of the stream, after the last revision if there was one, with the validation rows learned,
+    /// on a copy. `all` has all rows, where they are all kept.
     pub fn finish(
         &self,
         algorithm: &Algorithm,
         floor: &[f64],
         kept: &KeptRows,
-        reviser: Option<&mut Reviser>,
-        rows: u64,
+        closed: Option<Closed>,
+        all: Option<&Reviser>,
     ) -> Result<CandidateState, LearnError> {
-        let mut closing = None;
-        let mut identifiers = self.structure.identifiers.clone();
-        let mut end = (*algorithm, None);
-        let mut health = Health::default();
-        if let Some(reviser) = reviser.filter(|_| self.schedule().wants_closing(rows)) {
-            let closed = close(algorithm, self, kept, reviser, (rows, Reason::End));
-            closing = Some(closed.record);
-            if let Some(learned) = closed.learned {
-                identifiers = closed.identifiers;
-                health = closed.health;
-                end = (closed.algorithm, Some(learned));
-            }
-        }
-        // After the revision, which needs the memory.
         let mut state = self.state();
-        if kept.validation().is_empty() && closing.is_none() {
+        if kept.validation().is_empty() && closed.is_none() {
             return Ok(state);
         }
-        let learned = end.1.unwrap_or_else(|| state.learned.clone());
+        let (mut algorithm, mut learned) = (*algorithm, state.learned.clone());
+        let mut identifiers = self.structure.identifiers.clone();
+        let mut health = Health::default();
+        let mut closing = None;
+        let concludes = closed.is_some();
+        if let Some(closed) = closed {
+            closing = Some(closed.record);
+            if let Some(revised) = closed.learned {
+                (algorithm, learned) = (closed.algorithm, revised);
+                (identifiers, health) = (closed.identifiers, closed.health);
+            }
+        }
         let before = state.health;
-        let mut copy = end.0.learner(learned, floor.to_vec(), before + health)?;
-        copy.observe_block(kept.validation(), &mut Prequential::default());
-        let health = copy.health().since(before);
-        let finished = Finished { estimate: Estimate::of(copy.state()), identifiers, health, closing };
+        let concluded = all.filter(|_| concludes).and_then(|all| {
+            let (revised, origins) = all.conclude(&learned.estimate(), self.size);
+            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
+        });
+        let (estimate, health) = match concluded {
+            Some((learned, health, origins)) => {
+                let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
+                if let Some(record) = closing.as_mut().filter(|_| anew) {
+                    identifiers.seen(record.rows);
+                    identifiers.follow(&origins);
+                    if !record.kept {
+                        record.moves.clear();
+                    }
+                    (record.kept, record.anew) = (true, true);
+                }
+                (Estimate::of(learned), health)
+            }
+            None => {
+                let mut copy = algorithm.learner(learned, floor.to_vec(), before + health)?;
+                copy.observe_block(kept.validation(), &mut Prequential::default());
+                (Estimate::of(copy.state()), copy.health().since(before))
+            }
+        };
         if let Some(structure) = &mut state.structure {
-            structure.finished = Some(finished);
+            structure.finished = Some(Finished { estimate, identifiers, health, closing });
         }
         Ok(state)
     }
 }
 
 /// What a revision leads to.
-struct Closed {
+pub(super) struct Closed {
     /// The algorithm that can resume from it.
     algorithm: Algorithm,
     /// What was learned, revised; `None` where it stays as it is.
@@ -168,10 +204,25 @@ fn close(
     (rows, reason): (u64, Reason),
 ) -> Closed {
     let mut identifiers = candidate.structure.identifiers.clone();
+    identifiers.seen(rows);
     let current = candidate.learner.estimate();
-    let revision = reviser.revise(&current, &mut identifiers);
-    let mut record =
-        RevisionRecord { rows, reason, kept: false, validation_gain: None, moves: revision.moves };
+    let schedule = candidate.schedule();
+    // A given number of components has none to spare for a few spikes when rows of a new kind need one.
+    let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
+    let task = Task {
+        size: candidate.size,
+        search: !(reviser.is_closing() && reviser.is_partial() && schedule.is_steady()),
+        noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
+    };
+    let revision = reviser.revise(&current, &mut identifiers, task);
+    let mut record = RevisionRecord {
+        rows,
+        reason,
+        kept: false,
+        validation_gain: None,
+        moves: revision.moves,
+        anew: false,
+    };
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
@@ -183,9 +234,18 @@ fn close(
     if let Some(after) = after {
         let (gain, error) = judge(&current, &after, kept);
         record.validation_gain = Some(gain);
-        // A move has gained on the kept rows already: no loss on the validation rows is enough. Without one, the rows
-        // of the whole stream are worth more than the kept ones, unless these say otherwise clearly.
-        record.kept = gain > if record.moves.is_empty() { error } else { 0.0 };
+        // A move has gained on the kept rows already: no loss on the validation rows is enough. Fewer components may lose
+        // what chance allows. Without a move, the rows of the whole stream are worth more than the kept ones, unless
+        // these say otherwise clearly.
+        let fewer = after.k() < current.k();
+        record.kept = gain
+            > if record.moves.is_empty() {
+                error
+            } else if fewer {
+                -error
+            } else {
+                0.0
+            };
     }
     let learned = learned.filter(|_| record.kept);
     Closed { algorithm, learned, identifiers, record, health: revised.health }

@@ -12,9 +12,12 @@ pub(super) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
 }
 
 fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
-    let mut sorted = column.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let quantile = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+    let mut values = column.to_vec();
+    let last = (values.len() - 1) as f64;
+    let mut quantile = |share: f64| {
+        let place = (last * share).round() as usize;
+        *values.select_nth_unstable_by(place, f64::total_cmp).1
+    };
     let (low, middle, high) = (quantile(0.25), quantile(0.5), quantile(0.75));
     let reach = 1000.0 * (high - low);
     let tame = |value: &&f64| !(reach > 0.0) || (**value - middle).abs() <= reach;

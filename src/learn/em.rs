@@ -1,12 +1,13 @@
 //! Batch EM: the level that one pass has to reach.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::LearnError;
-use super::structure::{Effort, Em, ScaledRows, Shape, find_structure, kmeans_mixture};
+use super::structure::{Effort, Em, Improved, ScaledRows, Shape, Size, find_structure, kmeans_mixture};
+use super::{Components, LearnError};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::RowBlocks;
 
@@ -50,10 +51,15 @@ impl EmFit {
     /// The mean log-likelihood less the price per row that BIC puts on the mixture's free numbers, `p ln n / 2n`: by this
     /// fits with several K to the same `rows` can be compared.
     pub fn less_bic_price(&self, rows: usize) -> f64 {
-        let (k, dim) = (self.mixture.k(), self.mixture.dim());
-        let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
-        self.mean_log_likelihood - free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+        self.mean_log_likelihood - bic_price(&self.mixture, rows)
     }
+}
+
+/// `p ln n / 2n` for a mixture with `p` free numbers.
+pub(super) fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
+    let (k, dim) = (mixture.k(), mixture.dim());
+    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
 }
 
 /// Batch EM. The structure is found by splits and joins with a weak prior; EM without a prior follows. Columns are scaled
@@ -64,10 +70,35 @@ pub fn fit_em(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
+    fit_em_of_size(rows, Size::Given(k), seed, settings)
+}
+
+/// Batch EM that learns K within bounds: a component is added where it is worth the price that BIC puts on it.
+pub fn fit_em_learning_k(
+    rows: ArrayView2<f64>,
+    bounds: RangeInclusive<usize>,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    let components = Components::learned(bounds);
+    components.check()?;
+    fit_em_of_size(rows, components.sizes()[0], seed, settings)
+}
+
+fn fit_em_of_size(
+    rows: ArrayView2<f64>,
+    size: Size,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
     let never = AtomicBool::new(false);
     let limits = settings.effort.limits();
-    best_of_starts(rows, k, seed, settings, |rows, seed| {
-        find_structure(rows, k, seed, limits, settings.ridge, &never).mixture
+    let least = match size {
+        Size::Given(k) => k,
+        Size::Learned { least, .. } => least,
+    };
+    best_of_starts(rows, least, seed, settings, |rows, seed| {
+        find_structure(rows, size, seed, limits, settings.ridge, &never).mixture
     })
 }
 
@@ -84,7 +115,8 @@ pub fn fit_em_from_kmeans(
     })
 }
 
-/// EM from each start, which follows from the scaled rows and a seed. The best by likelihood is kept.
+/// EM from each start, which follows from the scaled rows and a seed. The best by BIC is kept, which of one K is the best by
+/// likelihood.
 fn best_of_starts(
     rows: ArrayView2<f64>,
     k: usize,
@@ -101,7 +133,8 @@ fn best_of_starts(
     };
     // Of equals the earlier start is kept.
     let fits = (0..settings.restarts.max(1)).map(from_start);
-    let best = fits.reduce(|a, b| if b.mean_log_likelihood > a.mean_log_likelihood { b } else { a });
+    let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, rows.nrows());
+    let best = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
     let best = best.expect("there is at least one start");
     Ok(EmFit {
         mixture: scaled.unscale(&best.mixture),
@@ -113,7 +146,8 @@ fn best_of_starts(
 
 impl EmSettings {
     fn em(&self) -> Em {
-        Em { iterations: self.iterations, tolerance: self.tolerance, shape: Shape::Free, ridge: self.ridge }
+        let EmSettings { iterations, tolerance, ridge, .. } = *self;
+        Em { iterations, tolerance, shape: Shape::Free, ridge, noise: None }
     }
 }
 

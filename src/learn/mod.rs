@@ -2,6 +2,7 @@
 
 mod assignment;
 mod candidate;
+mod choice;
 mod columns;
 mod em;
 mod fingerprint;
@@ -22,8 +23,9 @@ mod shares;
 mod state;
 mod structure;
 
+pub use choice::{Choice, RatedK};
 pub use columns::{ColumnFault, find_column_faults};
-pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans};
+pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub(crate) use init::variance_floor;
@@ -37,7 +39,7 @@ pub use online_fit::{OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
 pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
-pub use settings::FitSettings;
+pub use settings::{Components, FitSettings};
 pub(crate) use shares::close_merged;
 pub use shares::{CommonGround, ShardFindings, WarmUp};
 pub(crate) use state::mixture_of;

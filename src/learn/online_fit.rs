@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use super::candidate::{Candidate, route};
 use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::order::{ColumnShift, find_shifts};
-use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, rows_of};
+use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{
-    Algorithm, CandidateState, Fingerprint, FitSettings, FitState, Health, LearnError, Prequential, Reason,
-    Structure,
+    Algorithm, CandidateState, Components, Fingerprint, FitSettings, FitState, Health, LearnError,
+    Prequential, Reason, Structure,
 };
 use crate::dist::GaussianMixture;
 use crate::learn::fingerprint::mix_bits;
@@ -32,15 +32,14 @@ use crate::stats::{BatchSums, ColumnSummary};
 /// # Ok::<(), gmm_bmm::LearnError>(())
 /// ```
 pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
-    check_enough_rows(&settings.ks, rows.nrows() as u64)?;
+    check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
     pass.mixture()
 }
 
 /// Refuses more components than rows.
-pub fn check_enough_rows(ks: &[usize], rows: u64) -> Result<(), LearnError> {
-    let k = ks.iter().copied().max().unwrap_or(0);
+pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
     if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
 }
 
@@ -75,8 +74,10 @@ impl OnlineFit {
     /// A pass over rows of `dim` numbers.
     pub fn new(dim: usize, mut settings: FitSettings) -> Result<Self, LearnError> {
         settings.check()?;
-        settings.ks.sort_unstable();
-        settings.ks.dedup();
+        if let Components::Given(ks) = &mut settings.components {
+            ks.sort_unstable();
+            ks.dedup();
+        }
         if dim == 0 {
             return Err(LearnError::Setting {
                 name: "the number of columns",
@@ -105,11 +106,14 @@ impl OnlineFit {
             Some(values) if dim > 0 && values.len() % dim == 0 => Stage::Buffering(values),
             Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
             None => {
-                let restore = |saved: CandidateState| {
-                    Candidate::restore(&settings.algorithm, state.floor.clone(), saved)
-                };
-                let candidates: Vec<Candidate> =
-                    state.candidates.into_iter().map(restore).collect::<Result<_, LearnError>>()?;
+                let sizes = settings.components.sizes();
+                if sizes.len() != state.candidates.len() {
+                    return Err(LearnError::State("it has other numbers of components".into()));
+                }
+                let restore =
+                    |(saved, size)| Candidate::restore(&settings.algorithm, size, state.floor.clone(), saved);
+                let saved = state.candidates.into_iter().zip(sizes);
+                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
                 let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood);
                 let saved = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let scores = saved.unwrap_or_else(|| BatchSums::new(totals().collect()));
@@ -257,7 +261,7 @@ impl OnlineFit {
                 let faults = find_column_faults(of_start);
                 let start_columns = tame_summaries(of_start);
                 let Some(learning) =
-                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), stop)?
+                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), false, stop)?
                 else {
                     return Ok(false);
                 };
@@ -297,7 +301,9 @@ impl OnlineFit {
         let learning = match &self.stage {
             Stage::Learning(learning) => learning,
             Stage::Buffering(buffer) => {
-                let mut state = self.state_of_buffer(buffer, self.settings.effort.limits(), stop)?;
+                let k = self.settings.components.expected_largest();
+                let limits = self.settings.effort.closing_limits(buffer.len() / self.dim, k, self.dim);
+                let mut state = self.state_of_buffer(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
                         candidate.prequential = scored.prequential;
@@ -318,11 +324,12 @@ impl OnlineFit {
         stop: &AtomicBool,
     ) -> Result<FitState, LearnError> {
         if self.rows == 0 {
-            return Err(LearnError::TooFewRows { k: self.settings.ks[0], rows: 0 });
+            return Err(LearnError::TooFewRows { k: self.settings.components.largest_at_start(), rows: 0 });
         }
-        // Nothing is held back from a stream that ends here.
-        let settings = FitSettings { keep_rows: Some(0), ..self.settings.clone() };
-        let learning = begin(&settings, buffer, self.dim, limits, stop)?;
+        // Nothing is held back from a stream that ends here, and the start is made from all rows.
+        let init_rows = Some(buffer.len() / self.dim);
+        let settings = FitSettings { keep_rows: Some(0), init_rows, ..self.settings.clone() };
+        let learning = begin(&settings, buffer, self.dim, limits, true, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
         let mut state = self.state_of(&learning, learning.states(), Some(buffer.to_vec()));
         state.kept = None;
@@ -362,7 +369,8 @@ impl OnlineFit {
         let settings =
             FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
-        let Some(mut learning) = begin(&settings, &rows(first), self.dim, settings.effort.limits(), &never)?
+        let Some(mut learning) =
+            begin(&settings, &rows(first), self.dim, settings.effort.limits(), false, &never)?
         else {
             return Ok(None);
         };
@@ -392,13 +400,14 @@ impl OnlineFit {
     }
 }
 
-/// The start of each K from the first rows. Rows that were buffered after them are learned too. `None` where `stop`
-/// was set meanwhile.
+/// The start of each K from the first rows. Rows that were buffered after them are learned too. `closing` says whether no
+/// more rows will come. `None` where `stop` was set meanwhile.
 fn begin(
     settings: &FitSettings,
     buffer: &[f64],
     dim: usize,
     limits: Limits,
+    closing: bool,
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
     let (first, rest) = settings.split(buffer, dim);
@@ -408,9 +417,10 @@ fn begin(
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
-    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, settings.seed, stop)?;
-    let begin = |&k: &usize| {
-        let (revised, start) = reviser.start(k);
+    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, closing, settings.seed, stop)?;
+    let begin = |size: Size| {
+        let (revised, start) = reviser.start(size);
+        let k = start.mixture.k();
         let (state, again) = match settings.algorithm.revise(None, &revised) {
             Some(state) => (state, false),
             None => (settings.algorithm.begin(&start), true),
@@ -421,16 +431,17 @@ fn begin(
             // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
             learner.observe_block(&learned, &mut Prequential::default());
         }
-        let schedule = Schedule::of(k, most, shards, rows);
-        Ok((start.floor, Candidate::new(learner, Structure::new(k, schedule), &kept)))
+        let schedule = Schedule::of(size, most, shards, rows);
+        Ok((start.floor, Candidate::new(learner, size, Structure::new(k, schedule), &kept)))
     };
-    let started: Vec<_> = settings.ks.iter().map(begin).collect::<Result<_, LearnError>>()?;
+    let started: Vec<_> =
+        settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
     if reviser.is_stopped() {
         return Ok(None);
     }
     let floor = started[0].0.clone();
+    let scores = BatchSums::new(vec![0.0; started.len()]);
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-    let scores = BatchSums::new(vec![0.0; settings.ks.len()]);
     let mut learning = Learning { floor, candidates, scores, kept, staged: Vec::new() };
     // The reservoir must not be held by others when it changes.
     drop((reviser, learned));
@@ -438,6 +449,8 @@ fn begin(
     Ok(Some(learning))
 }
 
+/// Rows that a revision has, for each row of its search.
+const ROWS_PER_SEARCHED: usize = 4;
 /// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
 fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
     let has_room = first.len() / dim <= kept.most();
@@ -491,18 +504,20 @@ impl Learning {
     ) -> Result<bool, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let limits = settings.effort.limits();
-        let reviser = kept.may_revise().then(|| Reviser::new(kept, floor, limits, seed, stop));
-        let mut reviser = reviser.transpose()?;
         for candidate in candidates {
             let Some(reason) = candidate.schedule().due(rows) else { continue };
-            match &mut reviser {
-                Some(reviser) => {
-                    candidate.revise(&settings.algorithm, floor, kept, reviser, (rows, reason))?;
-                    if reviser.is_stopped() {
-                        return Ok(false);
-                    }
-                }
-                None => candidate.postpone(rows),
+            if !kept.may_revise() {
+                candidate.postpone(rows);
+                continue;
+            }
+            // A few times the rows of a search are enough, unless the stream ends.
+            let searched = search_rows(candidate.size(), candidate.k(), floor.len());
+            let most = Some(ROWS_PER_SEARCHED * limits.row_factor * searched);
+            // One for each K, so that none depends on what the others do.
+            let mut reviser = Reviser::new(kept, floor, limits, most, seed, stop)?;
+            candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
+            if reviser.is_stopped() {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -522,14 +537,25 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let wanted = candidates.iter().any(|candidate| candidate.schedule().wants_closing(rows));
-        let limits = settings.effort.limits();
-        let reviser = (wanted && kept.may_revise()).then(|| Reviser::new(kept, floor, limits, seed, stop));
-        let mut reviser = reviser.transpose()?;
-        candidates
-            .iter()
-            .map(|candidate| candidate.finish(&settings.algorithm, floor, kept, reviser.as_mut(), rows))
-            .collect()
+        let finish = |candidate: &Candidate| {
+            let limits = if kept.is_complete() {
+                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len())
+            } else {
+                settings.effort.limits()
+            };
+            let cheap = kept.is_complete() && limits.restarts > 1;
+            let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
+            let mut reviser = reviser.transpose()?;
+            let closed =
+                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            if let Some(reviser) = &mut reviser {
+                reviser.add_rows(kept.validation());
+            }
+            let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
+            candidate.finish(&settings.algorithm, floor, kept, closed, all)
+        };
+        candidates.iter().map(finish).collect()
     }
 
     fn learn(&mut self, values: &[f64]) {

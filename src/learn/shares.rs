@@ -43,6 +43,8 @@ struct CommonPrior {
     prior: Posterior,
     common: Posterior,
     health: Health,
+    /// The identifiers of its components, and how they came about.
+    structure: Option<Structure>,
 }
 
 /// What one shard has found in its share.
@@ -104,12 +106,18 @@ impl WarmUp {
             };
             let ShardedState { prior, common, common_health, warmup, rows, shards, .. } =
                 warmed.as_ref().clone();
-            candidate.structure = None;
+            let structure = candidate.structure.take().map(|structure| structure.inherited());
+            candidate.structure = structure.clone();
             let begun = shards.into_iter().next();
             let ShardState { posterior, health, working } =
                 begun.unwrap_or_else(|| shard_state(common.clone(), Health::default()));
             ground.warmup = warmup.min(rows);
-            ground.candidates.push(CommonPrior { prior, common: common.clone(), health: common_health });
+            ground.candidates.push(CommonPrior {
+                prior,
+                common: common.clone(),
+                health: common_health,
+                structure,
+            });
             candidate.learned = LearnerState::Bayes { prior: common, posterior, working };
             candidate.health = health;
         }
@@ -136,7 +144,7 @@ impl CommonGround {
     }
 
     fn new_shard(&self) -> FitState {
-        let common = self.candidates.iter().map(|candidate| candidate.common.clone());
+        let common = self.candidates.iter().map(|own| (own.common.clone(), own.structure.clone()));
         FitState::of_new_shard(&self.settings, self.floor.clone(), common)
     }
 
@@ -183,7 +191,7 @@ impl CommonGround {
     }
 
     fn gather_candidate(&self, nth: usize, findings: &[ShardFindings], rows: u64) -> CandidateState {
-        let CommonPrior { prior, common, health: common_health } = &self.candidates[nth];
+        let CommonPrior { prior, common, health: common_health, structure } = &self.candidates[nth];
         let found: Vec<&ShardCandidate> = findings.iter().map(|found| &found.candidates[nth]).collect();
         let posteriors: Vec<&Posterior> = found.iter().map(|own| &own.shard.posterior).collect();
         let (posterior, merged) = merge(common, &posteriors);
@@ -201,16 +209,19 @@ impl CommonGround {
             posterior,
             merged,
         }));
-        CandidateState { learned, prequential, health, structure: None }
+        CandidateState { learned, prequential, health, structure: structure.clone() }
     }
 }
 
-/// Revises the mixture of merged shards on the rows that they kept.
+/// Revises the mixture of merged shards on the rows that they kept. Its components are those of the common prior, whose
+/// structure the state has.
 pub(crate) fn close_merged(settings: FitSettings, mut state: FitState) -> Result<FitState, LearnError> {
     for candidate in &mut state.candidates {
         let k = candidate.learned.k();
         let schedule = if k > 1 { Schedule::at_end_only() } else { Schedule::never() };
-        candidate.structure = Some(Structure::new(k, schedule));
+        let inherited = candidate.structure.take();
+        let inherited = inherited.unwrap_or_else(|| Structure::new(k, Schedule::never()));
+        candidate.structure = Some(Structure { schedule, ..inherited });
     }
     let mut state = OnlineFit::restore(settings, state)?.finish(&AtomicBool::new(false))?;
     let structures = state.candidates.iter_mut().filter_map(|candidate| candidate.structure.as_mut());

@@ -264,6 +264,19 @@ impl Structure {
         Structure { identifiers: Identifiers::new(k), schedule, history: Vec::new(), finished: None }
     }
 
+    /// That of a pass which begins from the mixture at the end of this one: the same components, and how they came about.
+    /// It is not revised.
+    pub(crate) fn inherited(&self) -> Self {
+        let revisions: Vec<&RevisionRecord> = self.revisions().collect();
+        let latest = &revisions[revisions.len().saturating_sub(MOST_HISTORY)..];
+        Structure {
+            identifiers: self.latest_identifiers().clone(),
+            schedule: Schedule::never(),
+            history: latest.iter().map(|&record| record.clone()).collect(),
+            finished: None,
+        }
+    }
+
     pub(super) fn log(&mut self, record: RevisionRecord) {
         if self.history.len() == MOST_HISTORY {
             self.history.remove(0);
@@ -374,14 +387,14 @@ impl FitState {
     pub(crate) fn of_new_shard(
         settings: &FitSettings,
         floor: Vec<f64>,
-        common: impl IntoIterator<Item = Posterior>,
+        common: impl IntoIterator<Item = (Posterior, Option<Structure>)>,
     ) -> Self {
         let kept = KeptRows::new(settings.seed, settings.kept_rows(floor.len()), false);
-        let begin = |prior: Posterior| CandidateState {
+        let begin = |(prior, structure): (Posterior, Option<Structure>)| CandidateState {
             learned: LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() },
             prequential: Prequential::default(),
             health: Health::default(),
-            structure: None,
+            structure,
         };
         FitState {
             rows: 0,
@@ -406,10 +419,9 @@ impl FitState {
         let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
         let kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
         self.kept = Some(kept.after_unknown(self.rows));
-        for candidate in &mut self.candidates {
-            let k = candidate.learned.k();
-            let schedule = Schedule::of(k, most, shards, self.rows);
-            candidate.structure = Some(Structure::new(k, schedule));
+        for (candidate, size) in self.candidates.iter_mut().zip(settings.components.sizes()) {
+            let schedule = Schedule::of(size, most, shards, self.rows);
+            candidate.structure = Some(Structure::new(candidate.learned.k(), schedule));
         }
         self
     }

@@ -44,9 +44,9 @@ impl RowBlocks {
         RowBlocks::with_values(rows, dim, Values::LaidOut(values))
     }
 
-    /// The rows of a table, in units of its columns.
-    pub fn of_table(table: Table) -> Self {
-        let rows = (0..table.rows()).collect();
+    /// Every `step`-th row of a table, in units of its columns.
+    pub fn of_table(table: Table, step: usize) -> Self {
+        let rows = (0..table.rows()).step_by(step).collect();
         RowBlocks::gathered(Arc::new(table), rows)
     }
 
@@ -111,6 +111,30 @@ impl RowBlocks {
         all
     }
 
+    /// Adds rows at the end; `values` has one after the other, and `units` centre and unit of each column.
+    pub fn add(&mut self, values: &[f64], units: &[(f64, f64)]) {
+        let (before, dim) = (self.rows, self.dim);
+        self.rows += values.len() / dim;
+        let blocks = self.blocks();
+        self.weights.resize(blocks * BLOCK, 0.0);
+        self.weights[before..self.rows].fill(1.0);
+        match &mut self.values {
+            Values::LaidOut(laid_out) => {
+                laid_out.resize(blocks * dim * BLOCK, 0.0);
+                for (i, row) in (before..).zip(values.chunks_exact(dim)) {
+                    for (j, (value, unit)) in row.iter().zip(units).enumerate() {
+                        laid_out[(i / BLOCK * dim + j) * BLOCK + i % BLOCK] = in_units(*value, *unit);
+                    }
+                }
+            }
+            Values::Gathered { table, rows } => {
+                let of_table = table.rows();
+                Arc::make_mut(table).more.extend_from_slice(values);
+                rows.extend(of_table..table.rows());
+            }
+        }
+    }
+
     /// Some of the rows, in any order.
     pub fn reordered(&self, order: &[usize]) -> Self {
         let rows = match &self.values {
@@ -172,9 +196,11 @@ impl RowBlocks {
 
 /// Rows in memory, one after the other, seen in units of their columns. Values are held within ±1e100 units, so that no
 /// square overflows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Table {
     values: Arc<Vec<f64>>,
+    /// Rows after these.
+    more: Vec<f64>,
     /// Centre and unit of each column.
     units: Vec<(f64, f64)>,
 }
@@ -185,7 +211,7 @@ const TOGETHER: usize = 8;
 impl Table {
     /// `values` row after row; centre and unit of each column.
     pub fn new(values: Arc<Vec<f64>>, units: Vec<(f64, f64)>) -> Self {
-        Table { values, units }
+        Table { values, more: Vec::new(), units }
     }
 
     fn dim(&self) -> usize {
@@ -193,18 +219,25 @@ impl Table {
     }
 
     fn rows(&self) -> usize {
-        self.values.len() / self.dim()
+        (self.values.len() + self.more.len()) / self.dim()
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        let (dim, from) = (self.dim(), i * self.dim());
+        match from.checked_sub(self.values.len()) {
+            None => &self.values[from..from + dim],
+            Some(from) => &self.more[from..from + dim],
+        }
     }
 
     fn value(&self, i: usize, j: usize) -> f64 {
-        in_units(self.values[i * self.dim() + j], self.units[j])
+        in_units(self.row(i)[j], self.units[j])
     }
 
     /// Fills the first places of a block with some rows.
     fn lay_out(&self, rows: &[usize], block: &mut [f64]) {
-        let dim = self.dim();
         for (from, rows) in (0..).step_by(TOGETHER).zip(rows.chunks(TOGETHER)) {
-            let row = |r: usize| &self.values[rows[r.min(rows.len() - 1)] * dim..][..dim];
+            let row = |r: usize| self.row(rows[r.min(rows.len() - 1)]);
             let sources: [&[f64]; TOGETHER] = std::array::from_fn(row);
             for (j, (unit, column)) in self.units.iter().zip(block.chunks_exact_mut(BLOCK)).enumerate() {
                 let scaled: [f64; TOGETHER] = std::array::from_fn(|r| in_units(sources[r][j], *unit));
@@ -239,7 +272,7 @@ mod tests {
     fn gathered_rows_are_the_same_as_those_laid_out() {
         let (rows, dim) = (2 * BLOCK + 13, 5);
         let numbers = numbers(rows, dim);
-        let units: Vec<(f64, f64)> = (0..dim).map(|j| (0.3 * j as f64, 1.7 + j as f64)).collect();
+        let units = vec![(0.3, 1.7); dim];
         let order: Vec<usize> = (0..rows).map(|i| (i * 7 + 3) % rows).collect();
         let laid_out = RowBlocks::from_fn(rows, dim, |i, j| in_units(numbers[(i, j)], units[j]));
         let table = Table::new(Arc::new(numbers.iter().copied().collect()), units);
@@ -252,6 +285,10 @@ mod tests {
             (|rows, _| rows) as fn(RowBlocks, &[usize]) -> RowBlocks,
             |rows, order| rows.reordered(order),
             |rows, _| rows.thinned(3),
+            |mut rows, _| {
+                rows.add(&[0.5, -1.0, 2.0, 7.0, 1e9, 3.0, 1.0, 0.0, -4.0, 2.5], &[(0.3, 1.7); 5]);
+                rows
+            },
         ] {
             let of = |blocks: &RowBlocks| change(blocks.clone().with_weights(weight), &order);
             let (one, other) = (of(&laid_out), of(&gathered));

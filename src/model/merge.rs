@@ -9,8 +9,8 @@ use super::file::MOST_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport, Prequential,
-    align, are_repeated, close_merged, merge, permute,
+    Algorithm, Components, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport,
+    Prequential, Structure, align, are_repeated, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
 
@@ -195,6 +195,11 @@ impl Model {
         }
     }
 
+    /// What a shard has learned, without the closing revision of a merged one: its components are those of the prior.
+    fn shard_posterior(&self) -> Result<&Posterior, MergeError> {
+        self.learned.posterior().ok_or(MergeError::NotAPrior(self.algorithm.name()))
+    }
+
     /// A pass that learns one shard from this model as the common prior.
     pub fn begin_shard(&self) -> Result<(FitSettings, FitState, Lineage), MergeError> {
         let prior = self.common_prior()?.clone();
@@ -209,14 +214,17 @@ impl Model {
         };
         let settings = FitSettings {
             algorithm: self.algorithm.online().expect("a common prior is a model of obmm"),
-            ks: vec![prior.k()],
+            components: Components::Given(vec![prior.k()]),
             seed: self.seed,
             init_rows: self.init_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
         };
         let floor = self.columns.iter().map(|column| column.floor).collect();
-        let mut state = FitState::of_new_shard(&settings, floor, [prior]);
+        // The history of the prior is in its own file.
+        let inherited = self.structure.as_ref().map(Structure::inherited);
+        let structure = inherited.map(|inherited| Structure { history: Vec::new(), ..inherited });
+        let mut state = FitState::of_new_shard(&settings, floor, [(prior, structure)]);
         state.fingerprint = Some(Fingerprint::default());
         Ok((settings, state, lineage))
     }
@@ -236,7 +244,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     });
     let shards = shards.as_slice();
     let common = prior.common_prior()?;
-    let own = shards.iter().map(|(_, shard)| shard.common_prior()).collect::<Result<Vec<_>, _>>()?;
+    let own = shards.iter().map(|(_, shard)| shard.shard_posterior()).collect::<Result<Vec<_>, _>>()?;
     let orders: Vec<Vec<usize>> = own.par_iter().map(|own| align(common, own)).collect();
     let mut permuted = Vec::new();
     let mut posteriors = Vec::with_capacity(shards.len());
@@ -252,7 +260,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.rivals.clear();
     model.scores = None;
     model.pending = None;
-    model.structure = None;
+    model.structure = prior.structure.as_ref().map(Structure::inherited);
     model.kept = joined_rows(prior, shards);
     model.checkpoint = None;
     model.curve = Vec::new();
@@ -304,6 +312,7 @@ fn check_belonging(
     if shards.is_empty() {
         return Err(MergeError::Nothing);
     }
+    let k = prior.common_prior()?.k();
     let mut seen: Vec<(Fingerprint, &str)> = Vec::new();
     let mut known = HashSet::new();
     for (name, shard) in shards {
@@ -314,8 +323,8 @@ fn check_belonging(
         if shard.column_names().names != prior.column_names().names {
             return Err(MergeError::OtherColumns(name.clone()));
         }
-        if shard.k() != prior.k() {
-            return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: prior.k() });
+        if shard.k() != k {
+            return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: k });
         }
         for &fingerprint in &lineage.shards {
             if !known.insert(fingerprint) {

@@ -3,6 +3,7 @@
 mod curve;
 mod file;
 mod format;
+mod labels;
 mod lift;
 mod merge;
 mod output;
@@ -13,6 +14,7 @@ pub(crate) use file::FORMAT;
 #[cfg(feature = "cli")]
 pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
+pub use labels::Labels;
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use output::{OutputFile, is_output_failure};
 pub use seal::Seal;
@@ -21,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, Effort, EmSettings, Fingerprint, FitSettings, FitState, Health, KeptRows,
-    LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
+    Algorithm, CandidateState, Choice, Components, Effort, EmSettings, Fingerprint, FitSettings, FitState,
+    Health, KeptRows, LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -97,6 +99,9 @@ pub struct Model {
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     pub effort: Effort,
+    /// The bounds of K, where K is learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learns_k: Option<[usize; 2]>,
     /// Rows to keep for revisions, where that was set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
@@ -172,6 +177,10 @@ impl Model {
         Model {
             init_rows: settings.init_rows,
             effort: settings.effort,
+            learns_k: match settings.components {
+                Components::Given(_) => None,
+                Components::Learned { least, most } => Some([least, most]),
+            },
             keep_rows: settings.keep_rows,
             ..Model::new(recipe, settings.seed, state, columns)
         }
@@ -185,21 +194,38 @@ impl Model {
         columns: &ColumnNames,
         summaries: &[ColumnSummary],
     ) -> Self {
+        Model::from_mixtures(mixture, Vec::new(), recipe, seed, columns, summaries)
+    }
+
+    /// The same with mixtures of other K as its rivals.
+    pub fn from_mixtures(
+        best: GaussianMixture,
+        rivals: Vec<GaussianMixture>,
+        recipe: Recipe,
+        seed: u64,
+        columns: &ColumnNames,
+        summaries: &[ColumnSummary],
+    ) -> Self {
         let rows = summaries.iter().map(|summary| summary.count).max().unwrap_or(0);
-        let learned = LearnerState::Point {
-            start: mixture.clone(),
-            start_rows: rows,
-            mixture,
-            rows: 0,
-            working: Vec::new(),
+        // Without scores, the first candidate is the best.
+        let candidate = |mixture: GaussianMixture| CandidateState {
+            learned: LearnerState::Point {
+                start: mixture.clone(),
+                start_rows: rows,
+                mixture,
+                rows: 0,
+                working: Vec::new(),
+            },
+            prequential: Prequential::default(),
+            health: Health::default(),
+            structure: None,
         };
-        let (prequential, health) = (Prequential::default(), Health::default());
         let state = FitState {
             rows,
             columns: summaries.to_vec(),
             floor: summaries.iter().map(variance_floor).collect(),
             pending: None,
-            candidates: vec![CandidateState { learned, prequential, health, structure: None }],
+            candidates: std::iter::once(best).chain(rivals).map(candidate).collect(),
             fingerprint: None,
             scores: BatchSums::default(),
             kept: None,
@@ -222,6 +248,7 @@ impl Model {
             seed,
             init_rows: None,
             effort: Effort::default(),
+            learns_k: None,
             keep_rows: None,
             rows: state.rows,
             named: columns.named,
@@ -262,7 +289,10 @@ impl Model {
         candidates.sort_by_key(|candidate| candidate.learned.k());
         let settings = FitSettings {
             algorithm: self.algorithm.online()?,
-            ks: candidates.iter().map(|candidate| candidate.learned.k()).collect(),
+            components: match self.learns_k {
+                Some([least, most]) => Components::Learned { least, most },
+                None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
+            },
             seed: self.seed,
             init_rows: self.init_rows,
             effort: self.effort,
@@ -343,6 +373,51 @@ impl Model {
     /// How many components.
     pub fn k(&self) -> usize {
         self.learned.k()
+    }
+
+    /// Every K that the model has, its rivals included, in ascending order.
+    pub fn ks(&self) -> Vec<usize> {
+        self.choice().candidates.iter().map(|candidate| candidate.k).collect()
+    }
+
+    /// Every K that the model has with its score, in ascending order.
+    pub fn choice(&self) -> Choice {
+        let own = (self.k(), self.prequential);
+        let rivals = self.rivals.iter().map(|rival| (rival.learned.k(), rival.prequential));
+        let mut scores: Vec<_> = std::iter::once(own).chain(rivals).collect();
+        scores.sort_by_key(|(k, _)| *k);
+        let none = BatchSums::default();
+        Choice::of_pass(&scores, self.scores.as_ref().unwrap_or(&none))
+    }
+
+    /// The model of one K alone, without its rivals; `None` if the model does not have it. A pass that resumes from it
+    /// learns that K as one that resumes from all of them. Where the start waits for more rows, one K waits for fewer
+    /// than several do. Where K is learned, it stays as it is from then on.
+    ///
+    /// ```
+    /// use gmm_bmm::model::{ColumnNames, Model};
+    /// use gmm_bmm::{FitSettings, OnlineFit};
+    ///
+    /// let rows = ndarray::Array2::from_shape_fn((900, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64);
+    /// let settings = FitSettings::obmm(1..=4);
+    /// let mut pass = OnlineFit::new(1, settings.clone())?;
+    /// pass.observe(rows.view())?;
+    /// let columns = ColumnNames { names: vec!["x".into()], named: true };
+    /// let model = Model::from_fit(&settings, pass.state()?, &columns);
+    /// assert_eq!(model.ks(), [1, 2, 3, 4]);
+    /// assert_eq!(model.with_k(2).map(|model| (model.k(), model.ks())), Some((2, vec![2])));
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    pub fn with_k(mut self, k: usize) -> Option<Self> {
+        if k != self.k() {
+            let place = self.rivals.iter().position(|rival| rival.learned.k() == k)?;
+            let CandidateState { learned, prequential, health, structure } = self.rivals.swap_remove(place);
+            self = Model { learned, prequential, health, structure, ..self };
+        }
+        self.rivals.clear();
+        self.scores = None;
+        self.learns_k = None;
+        Some(self)
     }
 
     /// The columns' names.

@@ -1,11 +1,12 @@
 //! Which online learners end below the start.
 
 use super::ReportError;
-use super::names::{fixed, runs_of_k, title};
+use super::names::{fixed, title};
 use super::scores::mean;
 use super::summary::{Cells, differences};
 use crate::experiment::{Contender, DataRecord, Pairs};
 use crate::stats::standard_error;
+use crate::words::runs_of_k;
 
 /// How far a learner is below the start with the same K.
 struct Loss {
@@ -49,7 +50,8 @@ fn losses(contender: Contender, data: &DataRecord, cells: &Cells) -> Result<Vec<
         return Ok(Vec::new());
     };
     let mut losses = Vec::new();
-    for (&k, folds) in ours {
+    // Folds in which a learner found different K say nothing together.
+    for (&k, folds) in ours.iter().filter(|_| !contender.learns_k()) {
         let Some(start) = starts.get(&k) else { continue };
         let differences = differences(folds, start, Pairs::Rows, &data.data)?;
         if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))

@@ -86,7 +86,8 @@ pub(super) fn scores(summary: &Summary) -> Grid {
                 Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
                 cell.best = is_best(set, entry, decimals);
-                let ks = names::range_of_k(&entry.chosen).filter(|_| entry.by_k.len() > 1);
+                let several = entry.by_k.len() > 1 || entry.contender.learns_k();
+                let ks = names::range_of_k(&entry.chosen).filter(|_| several);
                 cell.aside = ks.map(|ks| format!("K={ks}"));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
@@ -153,8 +154,13 @@ pub(super) fn times(summary: &Summary) -> Grid {
     });
     Grid {
         caption: format!(
-            "Learning time in seconds, start included{}, at the same K for all{which_k}{}",
+            "Learning time in seconds, start included{}, at the same K for all{which_k}{}{}",
             if has_folds { ", median over folds" } else { "" },
+            if summary.contenders.iter().any(|contender| contender.learns_k()) {
+                " but those that learn K"
+            } else {
+                ""
+            },
             reference.map_or(String::new(), |name| format!(", and as a multiple of {name}'s"))
         ),
         head,
@@ -175,8 +181,19 @@ pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: Contender, k
 
 /// Everything about the cells of the main table.
 pub(super) fn details(summary: &Summary) -> Grid {
-    let head =
-        ["data set", "learner", "K", "mean", "std. error", "p", "p (Holm)", "effect", "tuned", "seconds"];
+    let head = [
+        "data set",
+        "learner",
+        "K",
+        "elbow",
+        "mean",
+        "std. error",
+        "p",
+        "p (Holm)",
+        "effect",
+        "tuned",
+        "seconds",
+    ];
     let mut rows = Vec::new();
     for set in &summary.sets {
         for entry in &set.entries {
@@ -185,6 +202,7 @@ pub(super) fn details(summary: &Summary) -> Grid {
                 Cell::new(title(&set.data)),
                 Cell::new(entry.contender.name()),
                 Cell::new(names::list_of_k(&entry.chosen)),
+                Cell::new(names::elbow(entry.elbow)),
                 Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
                 Cell::of(entry.p_value, p_value),
@@ -201,7 +219,7 @@ pub(super) fn details(summary: &Summary) -> Grid {
     };
     Grid {
         caption: format!(
-            "The same with the chosen K{several}, standard errors over rows, and tests. p (Holm) is corrected for the \
+            "The same with the chosen K{several}, the elbow over K, standard errors over rows, and tests. elbow is {ELBOW}; p (Holm) is corrected for the \
              number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 to 1; tuned is \
              the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{median}; seconds are those of \
              learning with the chosen K, start included{median}"
@@ -215,6 +233,22 @@ pub(super) fn details(summary: &Summary) -> Grid {
 /// Whether there were several K to choose from.
 fn has_choice(summary: &Summary) -> bool {
     summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1)
+}
+
+const ELBOW: &str = "the smallest K beyond which larger K gain little, or, where the score rises to the end of \
+                     the range (marked 'rises'), the K at which it bends most";
+
+/// The elbows over K, a sentence for each data set that has any, after one that says what they are.
+pub(super) fn elbows(summary: &Summary) -> Vec<String> {
+    let of_set = |set: &SetSummary| {
+        let found = set.entries.iter().filter(|entry| entry.elbow.is_some());
+        let named: Vec<String> =
+            found.map(|entry| format!("{} {}", entry.contender.name(), names::elbow(entry.elbow))).collect();
+        (!named.is_empty()).then(|| format!("Elbow over K, {}: {}.", title(&set.data), named.join(", ")))
+    };
+    let named: Vec<String> = summary.sets.iter().filter_map(of_set).collect();
+    let explained = (!named.is_empty()).then(|| format!("Elbow: {ELBOW}."));
+    explained.into_iter().chain(named).collect()
 }
 
 /// How the table is to be read, a sentence each; the best online learners are marked by `best`.

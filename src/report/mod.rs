@@ -16,7 +16,7 @@ mod summary;
 mod terminal;
 
 pub use paired::Arrow;
-pub use plot::{LearningCurve, PairPlot, PictureFormat, figure1};
+pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 pub use scores::{KScore, Score, Spread};
 pub use summary::{Entry, PaperColumns, SetSummary, Summary};
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::data::Units;
 use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
+use crate::stats::{Beyond, Elbow};
 
 /// A data set's name with what a reader must know of it.
 pub(super) fn title(data: &DataRecord) -> String {
@@ -59,14 +60,13 @@ pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     }
 }
 
-/// Ascending K, with runs of them as ranges: `2–4, 7`.
-pub(super) fn runs_of_k(ks: &[usize]) -> String {
-    let run = |run: &[usize]| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}–{last}"),
-        [] => String::new(),
-    };
-    ks.chunk_by(|a, b| a + 1 == *b).map(run).collect::<Vec<_>>().join(", ")
+/// The K of an elbow, marked where the score rises to the end of the range.
+pub(super) fn elbow(elbow: Option<Elbow>) -> String {
+    match elbow {
+        None => NONE.to_string(),
+        Some(Elbow { k, beyond: Beyond::Rises, .. }) => format!("{k} (rises)"),
+        Some(Elbow { k, .. }) => k.to_string(),
+    }
 }
 
 /// What the rows were that a run tested on.
@@ -159,8 +159,6 @@ mod tests {
         assert_eq!(of(&[7, 7]), (Some("7".into()), "7".into()));
         assert_eq!(of(&[7, 5, 7]), (Some("5–7".into()), "5 (1×), 7 (2×)".into()));
         assert_eq!(of(&[]).0, None);
-        let runs = [runs_of_k(&[7]), runs_of_k(&[2, 3, 4, 7]), runs_of_k(&[2, 4, 5]), runs_of_k(&[])];
-        assert_eq!(runs, ["7", "2–4, 7", "2, 4–5", ""]);
     }
 
     #[test]

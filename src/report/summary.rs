@@ -11,8 +11,10 @@ use super::scores::{Folds, KScore, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::{Catalogue, Units};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, paired_differences,
+    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, elbow_over_k,
+    paired_differences,
 };
+use crate::stats::Elbow;
 use crate::words::count;
 
 /// Learners that others are tested against by default: the first that took part.
@@ -71,6 +73,8 @@ pub struct Entry {
     pub contender: Contender,
     /// The K that was chosen for it in each fold where one could be.
     pub chosen: BTreeMap<usize, usize>,
+    /// The elbow of the score that K is chosen by, over all folds.
+    pub elbow: Option<Elbow>,
     /// Its figures with the K that was chosen in each fold.
     pub score: Option<Score>,
     /// Its figures for every K, ascending, each with this K in all folds.
@@ -150,8 +154,11 @@ impl SetSummary {
 }
 
 impl Entry {
-    /// The figures at some K.
+    /// The figures at some K; of a learner that learns K, those at the K it found.
     pub fn at(&self, k: usize) -> Option<&Score> {
+        if self.contender.learns_k() {
+            return self.score.as_ref();
+        }
         self.by_k.iter().find(|at_k| at_k.k == k).map(|at_k| &at_k.score)
     }
 
@@ -235,6 +242,7 @@ fn set_summary(
             contender,
             score: Score::new(&chosen_cells(by_k, &chosen), units),
             chosen,
+            elbow: elbow_over_k(&all, options.select),
             by_k: by_k.iter().filter_map(at_k).collect(),
             p_value: None,
             p_holm: None,
@@ -346,7 +354,8 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], cells: &Cells, notes: &mut Ve
             Some(_) => {}
         }
         let has_gap = |fold: &&usize| cells[&entry.contender].values().any(|folds| !folds.contains_key(fold));
-        let gaps = entry.chosen.keys().filter(has_gap).count();
+        let given_k = !entry.contender.learns_k();
+        let gaps = entry.chosen.keys().filter(has_gap).filter(|_| given_k).count();
         if gaps > 0 {
             let place = if most > 1 { format!(" in {}", count(gaps as u64, "fold")) } else { String::new() };
             notes.push(format!(

@@ -24,7 +24,8 @@ impl Summary {
         add(&table(&scores, colour));
         let legend = grid::legend(self, if colour { "Bold" } else { "*" });
         let learners = grid::learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
-        for line in legend.into_iter().chain(grid::notes(self)).chain(learners) {
+        let elbows = grid::elbows(self);
+        for line in legend.into_iter().chain(elbows).chain(grid::notes(self)).chain(learners) {
             add(&wrapped(&printable(&line), LINE, "  "));
         }
         let times = grid::times(self);

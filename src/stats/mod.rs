@@ -1,11 +1,13 @@
-//! Tests and summaries: Wilcoxon's signed-rank test, Holm's correction, means with their errors.
+//! Tests and summaries: Wilcoxon's signed-rank test, Holm's correction, means with their errors, the elbow of scores.
 
 mod batches;
 mod column;
+mod elbow;
 mod wilcoxon;
 
 pub use batches::BatchSums;
 pub use column::ColumnSummary;
+pub use elbow::{Beyond, Elbow, ScoredK};
 pub use wilcoxon::{MOST_EXACT, Method, SignedRank, Zeros, signed_rank, signed_rank_with};
 
 /// P-values of several tests made to hold together (Holm 1979), in the order given: the smallest is multiplied by

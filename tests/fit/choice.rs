@@ -41,6 +41,30 @@ fn a_list_of_k_is_learned_as_a_range_is() {
     assert_eq!(listed[2]["score"], range[3]["score"]);
 }
 
+#[test]
+fn the_elbow_is_named_in_words_and_for_programs() {
+    let place = Workplace::new();
+    place.run("synth --k 3 --d 3 --n 8000 --seed 1 --out rows.csv").success();
+    let line = "fit --data rows.csv --k 2..6 --out model.json";
+    let result = place.json(line);
+    assert_eq!((&result["elbow"]["k"], &result["k"]), (&3.into(), &3.into()), "{result}");
+    assert_eq!(result["elbow"]["beyond"], "nothing");
+    assert_eq!(result["elbow"]["share"], 1.0);
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
+    assert!(said(line).contains("\nelbow at K = 3, the best: no larger K gains anything\n"));
+    // Scores and elbow are in the file.
+    let shown = place.json("show model.json --k 5");
+    assert_eq!((&shown["k"], &shown["best_k"]), (&5.into(), &3.into()));
+    assert_eq!((&shown["elbow"], &shown["candidates"]), (&result["elbow"], &result["candidates"]));
+    assert!(said("show model.json").contains("\nelbow at K = 3"));
+    // Where the score rises to the largest K, that is said.
+    let text = said("fit --data rows.csv --k 1..3 --out model.json");
+    assert!(text.contains("try larger ones, such as --k 3..6\n"), "{text}");
+    // One K has no elbow.
+    let result = place.json("fit --data rows.csv --k 3 --out model.json");
+    assert!(result["elbow"].is_null() && !said("show model.json").contains("elbow"));
+}
+
 /// Few rows are scored by halves, more after the start; batch EM is scored on all.
 #[test]
 fn every_k_has_its_difference_to_the_best_with_a_standard_error() {

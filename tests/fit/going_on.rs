@@ -4,7 +4,10 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use gmm_bmm::Model;
+
 use crate::common::*;
+use crate::structure::with_late_cluster;
 use crate::{model, with_clusters};
 
 #[test]
@@ -49,6 +52,51 @@ fn a_resumed_run_knows_how_sure_the_differences_are() {
     place.run("fit --data rows.csv --limit 1333 --init-rows 1000 --k 2..4 --out part.json").success();
     assert_eq!(result("fit --data rows.csv --skip 1333 --resume part.json --out part.json"), whole);
     assert_eq!(place.read("part.json"), place.read("whole.json"));
+}
+
+/// One K alone learns the same rows and revises on the same kept rows as several do.
+#[test]
+fn one_k_of_several_is_resumed_to_the_same_bits_alone() {
+    for learn in ["obmm", "oem", "odmm --shards 2 --warmup 1500"] {
+        let place = with_late_cluster();
+        let line = format!("fit --data rows.csv --limit 3000 --k 1..4 --init-rows 1000 --algo {learn}");
+        place.run(&format!("{line} --out part.json")).success();
+        place.run("fit --data rows.csv --skip 3000 --resume part.json --out all.json").success();
+        let read = |name: &str| Model::read(place.read(name).as_bytes()).unwrap();
+        let all = read("all.json");
+        let changed =
+            all.structure.iter().flat_map(|s| s.revisions()).filter(|revision| revision.kept).count();
+        assert!(changed > 0 || learn.contains("odmm"), "{learn}: no revision to tell by");
+        for k in 1..=4 {
+            let line = format!("fit --data rows.csv --skip 3000 --resume part.json --k {k} --out one.json");
+            let result = place.json(&line);
+            assert_eq!((&result["k"], result["candidates"].as_array().unwrap().len()), (&k.into(), 1));
+            // Not printed: a model has many numbers.
+            assert!(all.clone().with_k(k) == Some(read("one.json")), "{learn}, K = {k}");
+        }
+        assert_eq!(all.with_k(5), None);
+    }
+}
+
+/// Rows that wait for the start are those of every K.
+#[test]
+fn one_k_of_several_is_resumed_before_the_start() {
+    let place = with_clusters(3000);
+    place.run("fit --data rows.csv --limit 700 --k 2..4 --init-rows 1000 --out part.json").success();
+    place.run("fit --data rows.csv --skip 700 --resume part.json --k 3 --out one.json").success();
+    place.run("fit --data rows.csv --k 3 --init-rows 1000 --out straight.json").success();
+    assert_eq!(place.read("one.json"), place.read("straight.json"));
+}
+
+#[test]
+fn a_k_that_the_model_to_resume_does_not_have_is_refused() {
+    let place = with_clusters(2000);
+    place.run("fit --data rows.csv --k 2..3,5 --out model.json").success();
+    let line = "fit --data rows.csv --resume model.json --out x.json";
+    place.refuses(&format!("{line} --k 4"), 2, &["'model.json' does not have K = 4", "it has K = 2–3, 5"]);
+    place.refuses(&format!("{line} --k 2..3"), 2, &["--resume takes one K"]);
+    place.refuses(&format!("{line} --k 0"), 2, &["at least 1"]);
+    place.refuses(&line.replace("--resume", "--k 2 --prior"), 2, &["--prior", "--k"]);
 }
 
 fn wait_for(place: &Workplace, file: &str) {
@@ -223,7 +271,7 @@ fn resuming_checks_what_it_is_given() {
     place.write("other.csv", "a,b\n1,2\n3,4\n");
     place.refuses("fit --data rows.csv --resume batch.json --out x.json", 2, &["'em'", "cannot go on"]);
     place.refuses("fit --data other.csv --resume model.json --out x.json", 1, &["other.csv", "'c'"]);
-    place.refuses("fit --data rows.csv --resume model.json --k 3 --out x.json", 2, &["--k"]);
+    place.refuses("fit --data rows.csv --resume model.json --k 3 --out x.json", 2, &["does not have K = 3"]);
     place.refuses("fit --data rows.csv --resume rows.csv --out x.json", 1, &["rows.csv", "not a model file"]);
     // Columns are found by name, whatever their order.
     let swapped = clusters(100, 3, 4);

@@ -128,7 +128,9 @@ fn bad_input_is_refused_with_file_row_and_column_and_leaves_nothing() {
     place.refuses("fit --data rows.csv --k 2 --out .", 1, &["directory"]);
     place.refuses("fit --data rows.csv --k 2 --discount 1.5 --out out.json", 2, &["discount"]);
     place.refuses("fit --data rows.csv --k 2 --algo oem --alpha 0.3 --out out.json", 2, &["alpha"]);
-    place.refuses("fit --data rows.csv --out out.json", 2, &["--k"]);
+    place.refuses("fit --data rows.csv --k automatic --out out.json", 2, &["auto:2..50"]);
+    place.refuses("fit --data rows.csv --k auto:5..2 --out out.json", 2, &["2..5"]);
+    place.refuses("fit --data rows.csv --k auto:0..2 --out out.json", 2, &["at least 1"]);
     place.refuses("fit --data rows.csv --k 2 --out rows.csv", 2, &["rows.csv", "replace"]);
     place.refuses("fit --data rows.csv --k 2 --out a.json --trace ./a.json", 2, &["replace"]);
     place.refuses(

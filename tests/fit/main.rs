@@ -5,6 +5,7 @@ mod choice;
 mod common;
 mod going_on;
 mod input;
+mod labels;
 mod structure;
 
 #[cfg(target_os = "linux")]

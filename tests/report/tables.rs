@@ -67,6 +67,37 @@ fn every_fold_chooses_its_own_k() {
     assert!(line("toy,obmm_exact,,").starts_with("toy,obmm_exact,,true,2,2,4,-1.25,"));
 }
 
+/// Scores of oBMM level off at K = 3 of 2 to 6, those of oEM rise to the end.
+#[test]
+fn the_elbow_over_k_is_in_the_details_on_the_terminal_and_for_programs() {
+    let mut records = vec![Record::Data(data("toy", "Toy", 2, Units::Raw))];
+    let levels = [
+        (Contender::Obmm, [-9.0, -5.0, -4.99, -4.98, -4.97]),
+        (Contender::Oem, [-9.0, -6.0, -5.5, -5.0, -4.5]),
+    ];
+    for (contender, levels) in levels {
+        for (k, level) in (2..).zip(levels) {
+            let mut cell = cell("toy", contender, k, 0, vec![level as f32; 3]);
+            cell.validation = Some(level);
+            records.push(Record::Cell(Box::new(cell)));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let markdown = read(folder.path(), "summary.md");
+    assert!(markdown.contains("| Toy | oBMM | 6 | 3 | "), "{markdown}");
+    assert!(markdown.contains("| Toy | oEM | 6 | 3 (rises) | "), "{markdown}");
+    let terminal = summary.terminal(false);
+    assert!(terminal.contains("Elbow over K, Toy: oEM 3 (rises), oBMM 3.\n"), "{terminal}");
+    assert_eq!(terminal.matches("Elbow: the smallest K beyond which larger K gain little").count(), 1);
+    let entry = serde_json::to_value(&summary.sets[0]).unwrap()["entries"][1].clone();
+    assert_eq!((&entry["contender"], &entry["elbow"]["k"]), (&"obmm".into(), &3.into()), "{entry}");
+    assert_eq!(entry["elbow"]["beyond"], "little");
+    // With one K there is none.
+    let summary = Summary::new(&records[..2], &OPTIONS).unwrap();
+    assert!(!summary.terminal(false).contains("Elbow"));
+}
+
 /// The best mean, and yet most rows are significantly worse than the reference's.
 #[test]
 fn no_cell_is_both_best_and_significantly_worse() {

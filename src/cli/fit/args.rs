@@ -8,29 +8,31 @@ use clap::builder::PossibleValue;
 use clap::{ArgGroup, ValueEnum};
 
 use super::beginning::EarlierCurve;
+use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
-use crate::cli::ks::{Ks, parse_k};
+use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Trace};
 use crate::cli::usage;
 use crate::learn::{
-    Algorithm, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
+    Algorithm, Components, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
 use crate::model::{ColumnNames, Numbered};
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
-/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned side by side in the same pass, and the one with the best prequential score (the density that each row got just before it was learned) is kept. Where hardly any rows follow those of the start, each K is scored on a random half of all rows instead.
+/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned in parallel in the same pass. The best is the one with the highest prequential score, the mean log-density of the rows just before they are learned. The model file has every K: the best is used unless another is asked for with --k, by 'eval', 'predict', 'show' and --resume. The elbow is named too: the smallest K that no larger one beats by more than a standard error, or by more than a fifth of the average gain for each further component; where the score rises to the end of the range, the K at which it bends most. Where hardly any rows follow those of the start, each K is scored on a random half of all rows instead.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "gmm-bmm fit --data <FILE|NAME> --k <K|LO..HI|LIST> --out <FILE> [OPTIONS]
-       gmm-bmm fit --data <FILE|NAME> --resume <MODEL> --out <FILE> [OPTIONS]
+#[command(override_usage = "gmm-bmm fit --data <FILE|NAME> [--k <auto|K|LO..HI|LIST>] --out <FILE> [OPTIONS]
+       gmm-bmm fit --data <FILE|NAME> --resume <MODEL> [--k <K>] --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --prior <MODEL> --out <FILE> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data abalone --k 5 --out model.json
   zcat big.csv.gz | gmm-bmm fit --data - --k 2..10 --out model.json
   gmm-bmm fit --data day2.csv --resume model.json --out model.json
+  gmm-bmm fit --data day2.csv --resume model.json --k 6 --out six.json
   gmm-bmm fit --data big.csv --k 8 --out model.json --checkpoint big.checkpoint
   gmm-bmm fit --data big.csv --k 8 --out model.json --algo odmm --shards 8
   gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm --deal parts --shards 8
@@ -40,9 +42,11 @@ use crate::model::{ColumnNames, Numbered};
   gmm-bmm fit --data big.csv --k 8 --out model.json --plot-curve curve.svg
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
-    /// Number of components, a range such as 2..10 (both ends included), or a list such as 2,3,5
-    #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", required_unless_present_any = ["resume", "prior"])]
-    pub(super) k: Option<Ks>,
+    /// Number of components: auto (learned), a number, a range such as 2..10 (both ends included), or a list [default: auto]
+    ///
+    /// With 'auto', K is learned: it grows and shrinks with the rows, from 1 to 50; 'auto:2..80' sets other bounds. A component is added where the log-likelihood of the kept rows rises by more than the price of its free numbers (BIC), and two are joined where that costs less. With a range or a list all K are learned in the same pass, and all are in the model file. With --resume, the one K to resume of a model that has several; by default all are resumed.
+    #[arg(long, value_parser = parse_components, value_name = "auto|K|LO..HI|LIST")]
+    pub(super) k: Option<Components>,
 
     /// Where to write the model ('-' is standard output)
     #[arg(long, short, value_name = "FILE")]
@@ -76,7 +80,7 @@ pub(in crate::cli) struct Args {
     pub(super) oem: OemArgs,
 
     /// Learn one shard from this model as the common prior; combine shards with 'gmm-bmm merge'
-    #[arg(long, hide_short_help = true, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL)]
+    #[arg(long, hide_short_help = true, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "k")]
     pub(super) prior: Option<PathBuf>,
 
     /// Which of how many shards this is, such as 3/8: 'gmm-bmm merge' then names those that are missing
@@ -136,10 +140,9 @@ impl ValueEnum for Effort {
 }
 
 /// What a run that begins from a model takes from it.
-const FIXED_BY_A_MODEL: [&str; 13] = [
+const FIXED_BY_A_MODEL: [&str; 12] = [
     "effort",
     "keep_rows",
-    "k",
     "algo",
     "seed",
     "init_rows",
@@ -293,8 +296,17 @@ pub(super) struct TraceArgs {
 }
 
 impl Args {
-    pub(super) fn ks(&self) -> Vec<usize> {
-        self.k.as_ref().map(|range| range.0.clone()).unwrap_or_default()
+    pub(super) fn components(&self) -> Components {
+        self.k.clone().unwrap_or_else(|| Components::learned(Components::DEFAULT_BOUNDS))
+    }
+
+    /// The K of a model to resume, where one is asked for.
+    pub(super) fn resumed_k(&self) -> anyhow::Result<OneK> {
+        match &self.k {
+            None => Ok(OneK { k: None }),
+            Some(Components::Given(ks)) if ks.len() == 1 => Ok(OneK { k: ks.first().copied() }),
+            Some(_) => Err(usage("--resume takes one K of the model with --k, or all of them without it")),
+        }
     }
 
     /// Refuses options that the learner has no use for: a user would believe that they had their effect.
@@ -353,7 +365,7 @@ impl Args {
             init_rows,
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
-            ..FitSettings::new(algorithm, self.ks())
+            ..FitSettings::new(algorithm, []).with_components(self.components())
         })
     }
 }

@@ -2,17 +2,19 @@
 
 use std::time::Instant;
 
-use super::{Args, CandidateResult, FitResult, Fitted};
+use super::{Args, FitResult, Fitted};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
-use crate::learn::{EmSettings, check_enough_rows, find_column_faults, fit_em};
+use crate::learn::{
+    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
+};
 use crate::model::{ColumnNames, Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// Batch EM holds all rows; of several K it keeps the one with the best BIC.
+/// Batch EM holds all rows; the best of several K is the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
@@ -26,28 +28,36 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
     rows.tell_end(console);
-    check_enough_rows(&args.ks(), block.rows() as u64)?;
+    let components = args.components();
+    check_enough_rows(components.largest_at_start(), block.rows() as u64)?;
     warn_of_columns(&find_column_faults(block.view()), &columns.names, console);
     tell_of_numbering(block.view(), &columns.names, console);
     let begun = Instant::now();
     let mut settings = EmSettings::default();
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
-    let mut fits = Vec::new();
-    for k in args.ks() {
-        let fit = fit_em(block.view(), k, args.seed, &settings)?;
-        let score = fit.less_bic_price(block.rows());
-        fits.push((fit.mixture, score));
-    }
-    let best = (0..fits.len()).fold(0, |best, i| if fits[i].1 > fits[best].1 { i } else { best });
+    let fits = match &components {
+        Components::Given(ks) => {
+            let fit = |&k: &usize| fit_em(block.view(), k, args.seed, &settings);
+            ks.iter().map(fit).collect::<Result<Vec<_>, _>>()?
+        }
+        &Components::Learned { least, most } => {
+            vec![fit_em_learning_k(block.view(), least..=most, args.seed, &settings)?]
+        }
+    };
+    let score = |fit: EmFit| (fit.less_bic_price(block.rows()), fit.mixture);
+    let mut fits: Vec<(f64, GaussianMixture)> = fits.into_iter().map(score).collect();
+    let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
-    let scores: Vec<_> = fits.iter().map(|(mixture, score)| (mixture.k(), Some(*score))).collect();
-    let candidates = CandidateResult::beside_the_best(&scores, best, &batches);
-    let mixture = fits.swap_remove(best).0;
+    let scores: Vec<_> = fits.iter().map(|(score, mixture)| (mixture.k(), Some(*score))).collect();
+    let choice = Choice::new(&scores, &batches);
+    let mixture = fits.remove(best).1;
+    let rivals = fits.into_iter().map(|(_, mixture)| mixture).collect();
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
-    let model = Model::from_mixture(mixture, Recipe::Em(settings), args.seed, &columns, &summaries);
+    let recipe = Recipe::Em(settings);
+    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries);
     let result =
-        FitResult::new(&model, rows.rows_skipped(), candidates, read_seconds, begun.elapsed().as_secs_f64());
+        FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }
@@ -55,8 +65,8 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
 }
 
 /// The scores of all rows under each mixture.
-fn batch_sums(fits: &[(GaussianMixture, f64)], block: &Block) -> BatchSums {
-    let by_mixture: Vec<_> = fits.iter().map(|(mixture, _)| mixture.score_samples(block.view())).collect();
+fn batch_sums(fits: &[(f64, GaussianMixture)], block: &Block) -> BatchSums {
+    let by_mixture: Vec<_> = fits.iter().map(|(_, mixture)| mixture.score_samples(block.view())).collect();
     let mut totals = vec![0.0; fits.len()];
     let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {

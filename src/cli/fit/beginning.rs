@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Args;
+use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::pass::Provenance;
@@ -71,7 +72,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
-            let (begun, fit, columns, end) = read_resumable(model)?;
+            let (begun, fit, columns, end) = read_resumable(model, args.resumed_k()?)?;
             resumed = Some(columns);
             curve = EarlierCurve::OfModel(end);
             Some((begun, fit))
@@ -110,7 +111,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
 /// What two runs do not have in common.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
     let differ = [
-        (saved.ks != asked.ks, "another --k"),
+        (saved.components != asked.components, "another --k"),
         (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
         (saved.seed != asked.seed, "another --seed"),
         (saved.init_rows != asked.init_rows, "another --init-rows"),
@@ -126,8 +127,11 @@ fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
     of(a) == of(b)
 }
 
-fn read_resumable(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
-    let mut model = read_model(path)?;
+fn read_resumable(
+    path: &Path,
+    k: OneK,
+) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
+    let mut model = k.read(path)?;
     let (names, algorithm) = (model.column_names(), model.algorithm);
     let (lineage, sample) = (model.lineage.clone(), std::mem::take(&mut model.sample));
     let Some((settings, state)) = model.into_fit() else {

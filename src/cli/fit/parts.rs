@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::args::DealBy;
-use super::{Args, CandidateResult, FitResult, Fitted};
+use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
 use crate::cli::advice;
 use crate::cli::ahead::{Ahead, Next};
@@ -233,18 +233,13 @@ pub(super) fn finish(
     if empty > 0 {
         console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
     }
-    let candidates = CandidateResult::of_pass(&state);
+    let choice = state.choice();
     let columns = ColumnNames { names: beginnings.columns.clone(), named: beginnings.named };
     let model = Model::from_fit(beginnings.ground.settings(), state, &columns);
     // Shards read and learn at the same time, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
-    let mut result = FitResult::new(
-        &model,
-        skipped,
-        candidates,
-        most(|end| end.read_seconds),
-        most(|end| end.learn_seconds),
-    );
+    let mut result =
+        FitResult::new(&model, skipped, choice, most(|end| end.read_seconds), most(|end| end.learn_seconds));
     result.parts = Some(PartsResult {
         wall_seconds: wall.as_secs_f64(),
         rows: findings.iter().map(|found| found.rows).collect(),

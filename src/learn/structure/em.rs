@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::maximise::{Shape, maximise};
-use super::sweep::sweep;
+use super::sweep::{Others, sweep};
 use crate::dist::GaussianMixture;
-use crate::linalg::blocks::RowBlocks;
+use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// How EM runs.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub(in crate::learn) struct Em {
     pub shape: Shape,
     /// Added to each variance.
     pub ridge: f64,
+    /// Log-density of noise, where there is some: rows below it belong to no component.
+    pub noise: Option<f64>,
 }
 
 /// What EM found.
@@ -40,8 +42,10 @@ impl Em {
         let mut mixture = start.clone();
         let mut before = f64::NEG_INFINITY;
         let count = rows.total_weight();
+        let noise = self.noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
+        let noise = noise.as_deref().map(Others::noise);
         for iteration in 0..self.iterations {
-            let sums = sweep(rows, &mixture, None);
+            let sums = sweep(rows, &mixture, noise);
             let now = sums.log_likelihood / count;
             let rise = now - before;
             let hopeless = iteration >= 2 && now + rise * ((self.iterations - iteration) as f64) < target;
@@ -56,7 +60,7 @@ impl Em {
             before = now;
             mixture = maximise(&sums, &mixture, self.shape, self.ridge);
         }
-        let mean_log_likelihood = sweep(rows, &mixture, None).log_likelihood / count;
+        let mean_log_likelihood = sweep(rows, &mixture, noise).log_likelihood / count;
         Improved { mixture, mean_log_likelihood, iterations: self.iterations, converged: false }
     }
 }

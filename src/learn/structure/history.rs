@@ -4,22 +4,25 @@ use serde::{Deserialize, Serialize};
 
 /// One identifier for each component. A component keeps its identifier while it is learned; the parts of a split and
 /// the outcome of a join get new ones.
+///
+/// New identifiers are larger than the number of rows seen. So identifiers that a closing revision gave, which the
+/// resumed pass knows nothing of, are not given again to other components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identifiers {
-    of: Vec<u32>,
-    next: u32,
+    of: Vec<u64>,
+    next: u64,
 }
 
 impl Identifiers {
     /// 1 to `k`.
     pub fn new(k: usize) -> Self {
-        let next = k as u32 + 1;
+        let next = k as u64 + 1;
         Identifiers { of: (1..next).collect(), next }
     }
 
     /// Of each component, in the components' order.
-    pub fn all(&self) -> &[u32] {
+    pub fn all(&self) -> &[u64] {
         &self.of
     }
 
@@ -31,23 +34,46 @@ impl Identifiers {
         sorted.len() == k && self.of.len() == k && sorted.last().is_none_or(|&last| last < self.next)
     }
 
-    fn new_one(&mut self) -> u32 {
+    /// New identifiers come after the number of rows seen.
+    pub(in crate::learn) fn seen(&mut self, rows: u64) {
+        self.next = self.next.max(rows.saturating_add(1));
+    }
+
+    fn new_one(&mut self) -> u64 {
         let new = self.next;
         self.next = self.next.saturating_add(1);
         new
     }
 
-    /// Component `split` becomes two, of which the second takes the place of the second of `joined`; the first of
-    /// `joined` becomes both. Returns what to log.
-    pub(super) fn swap(&mut self, split: usize, joined: [usize; 2], gain: f64) -> Move {
-        let (was, were) = (self.of[split], joined.map(|j| self.of[j]));
-        let (parts, whole) = ([self.new_one(), self.new_one()], self.new_one());
-        (self.of[split], self.of[joined[1]], self.of[joined[0]]) = (parts[0], parts[1], whole);
-        Move {
-            split: Some(SplitMove { component: was, into: parts }),
-            joined: Some(JoinMove { components: were, into: whole }),
-            gain,
-        }
+    /// Component `j` becomes two: the first part takes its place, the second is the last component.
+    pub(super) fn split(&mut self, j: usize) -> SplitMove {
+        let into = [self.new_one(), self.new_one()];
+        let component = std::mem::replace(&mut self.of[j], into[0]);
+        self.of.push(into[1]);
+        SplitMove { component, into }
+    }
+
+    /// Two components become one: it takes the place of the first, and the last component that of the second.
+    pub(super) fn join(&mut self, [i, j]: [usize; 2]) -> JoinMove {
+        let components = [self.of[i], self.of[j]];
+        let into = self.new_one();
+        self.of[i] = into;
+        self.of.swap_remove(j);
+        JoinMove { components, into }
+    }
+
+    /// Of a mixture that was found anew: where a component has a counterpart in the one before, it has its identifier.
+    pub(in crate::learn) fn follow(&mut self, counterparts: &[Option<usize>]) {
+        let before = std::mem::take(&mut self.of);
+        self.of =
+            counterparts.iter().map(|old| old.map_or_else(|| self.new_one(), |old| before[old])).collect();
+    }
+
+    /// A component is added, the last one.
+    pub(super) fn add(&mut self) -> u64 {
+        let new = self.new_one();
+        self.of.push(new);
+        new
     }
 }
 
@@ -61,7 +87,10 @@ pub struct Move {
     /// The components that were joined, if any were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinMove>,
-    /// What the mean log-likelihood of the kept rows gained.
+    /// The component that was made for rows which no component explained, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// What the mean log-likelihood of the kept rows gained; it may be negative where K fell.
     pub gain: f64,
 }
 
@@ -70,9 +99,9 @@ pub struct Move {
 #[serde(deny_unknown_fields)]
 pub struct SplitMove {
     /// Which.
-    pub component: u32,
+    pub component: u64,
     /// Its parts.
-    pub into: [u32; 2],
+    pub into: [u64; 2],
 }
 
 /// Two components became one.
@@ -80,9 +109,9 @@ pub struct SplitMove {
 #[serde(deny_unknown_fields)]
 pub struct JoinMove {
     /// Which.
-    pub components: [u32; 2],
+    pub components: [u64; 2],
     /// What they became.
-    pub into: u32,
+    pub into: u64,
 }
 
 /// Why a revision took place.
@@ -116,4 +145,7 @@ pub struct RevisionRecord {
     pub validation_gain: Option<f64>,
     /// What changed.
     pub moves: Vec<Move>,
+    /// Whether the mixture was then found anew from all rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
 }

@@ -8,8 +8,11 @@ mod history;
 mod join;
 mod kept;
 mod kmeans;
+mod logistic;
 mod maximise;
+mod noise;
 pub(crate) mod packed;
+mod rearrange;
 mod revision;
 mod scaled;
 mod schedule;
@@ -20,18 +23,18 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::learn) use em::Em;
+pub(in crate::learn) use em::{Em, Improved};
 pub use history::{Identifiers, JoinMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
 pub use kept::{KeptRows, default_kept_rows};
 pub(in crate::learn) use maximise::Shape;
 pub use revision::Revised;
-pub(in crate::learn) use revision::{Reviser, rows_of, work_per_row};
+pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-pub(in crate::learn) use search::{Found, Limits, Search};
+pub(in crate::learn) use search::{Found, Search};
 pub(in crate::learn) use seed::kmeans_mixture;
 use seed::seed_mixtures;
 
@@ -59,6 +62,7 @@ impl Effort {
     pub(in crate::learn) fn limits(self) -> Limits {
         match self {
             Effort::Fast => Limits {
+                restarts: 1,
                 seeds: 1,
                 rounds: 4,
                 splits: 1,
@@ -68,6 +72,7 @@ impl Effort {
                 row_factor: 1,
             },
             Effort::Default => Limits {
+                restarts: 1,
                 seeds: 4,
                 rounds: 15,
                 splits: 3,
@@ -77,6 +82,7 @@ impl Effort {
                 row_factor: 1,
             },
             Effort::Thorough => Limits {
+                restarts: 2,
                 seeds: 10,
                 rounds: 40,
                 splits: 5,
@@ -87,6 +93,72 @@ impl Effort {
             },
         }
     }
+}
+
+impl Effort {
+    /// The limits of the last search of a stream whose `rows` rows are all at hand: where that is cheap, it is thorough.
+    pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize) -> Limits {
+        const ROWS: usize = 20_000;
+        const WORK: f64 = 4e7;
+        let cheap = rows <= ROWS && rows as f64 * work_per_row(k, dim) <= WORK;
+        if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
+    }
+}
+
+/// How many components a mixture has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::learn) enum Size {
+    /// This many.
+    Given(usize),
+    /// As many as the rows ask for, within bounds.
+    Learned {
+        /// At least.
+        least: usize,
+        /// At most.
+        most: usize,
+    },
+}
+
+impl Size {
+    /// Whether there is nothing to revise.
+    pub fn is_one(self) -> bool {
+        matches!(self, Size::Given(1) | Size::Learned { most: 1, .. })
+    }
+}
+
+/// How much work a search does.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::learn) struct Limits {
+    /// Starts that are searched from.
+    pub restarts: u64,
+    /// Seeds that each start is chosen from.
+    pub seeds: usize,
+    /// Rounds at most.
+    pub rounds: usize,
+    /// Splits that are combined with twice as many joins in a round.
+    pub splits: usize,
+    /// Moves tried in a round.
+    pub tries: usize,
+    /// Iterations of EM after a move.
+    pub iterations: usize,
+    /// Iterations of EM before the first move.
+    pub first_iterations: usize,
+    /// Rows of a search, as a multiple of what it needs at least.
+    pub row_factor: usize,
+}
+
+impl Limits {
+    /// Hardly any work, for a mixture that is not shown.
+    pub const PROVISIONAL: Limits = Limits {
+        restarts: 1,
+        seeds: 1,
+        rounds: 0,
+        splits: 0,
+        tries: 0,
+        iterations: 1,
+        first_iterations: 1,
+        row_factor: 1,
+    };
 }
 
 /// Added to each variance, in units of the column's variance, while the structure is sought.
@@ -108,7 +180,8 @@ fn best_seed(
     let part = rows.thinned(step);
     let strength = prior_strength(dim);
     let iterations = (limits.first_iterations / 2).max(1);
-    let em = Em { iterations, tolerance: 1e-3, shape: Shape::OwnVolume(strength), ridge };
+    let shape = Shape::OwnVolume(strength);
+    let em = Em { iterations, tolerance: 1e-3, shape, ridge, noise: None };
     let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, stop));
     let levels: Vec<f64> = levels.map(|improved| improved.mean_log_likelihood).collect();
     let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
@@ -118,7 +191,7 @@ fn best_seed(
 /// A mixture for rows of which nothing is known yet, in scaled units.
 pub(in crate::learn) fn find_structure(
     rows: &ScaledRows,
-    k: usize,
+    size: Size,
     seed: u64,
     limits: Limits,
     ridge: f64,
@@ -126,12 +199,25 @@ pub(in crate::learn) fn find_structure(
 ) -> Found {
     let dim = rows.blocks.dim();
     let strength = prior_strength(dim);
-    let seeds = seed_mixtures(&rows.blocks, k, seed, limits.seeds, strength + dim as f64, ridge);
-    let (start, labels) = best_seed(&rows.blocks, seeds, limits, ridge, stop);
+    let seeds =
+        |k: usize, count: usize| seed_mixtures(&rows.blocks, k, seed, count, strength + dim as f64, ridge);
+    let (start, labels) = match size {
+        Size::Given(k) => best_seed(&rows.blocks, seeds(k, limits.seeds), limits, ridge, stop),
+        Size::Learned { least, most } => {
+            let (start, _) = best_seed(&rows.blocks, seeds(least, limits.seeds), limits, ridge, stop);
+            // The labels of more clusters serve to put rows together that belong together.
+            let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
+            (start, labels)
+        }
+    };
     let mut order: Vec<usize> = (0..rows.rows()).collect();
     order.sort_by_key(|&i| labels[i]);
     let rows = rows.blocks.reordered(&order);
-    let search = Search { rows: &rows, strength, ridge, limits, seed, stop };
+    let search = Search { rows: &rows, strength, ridge, limits, size, noise: None, seed, stop };
     let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
+    let k = start.mixture.k();
     search.run(start, &mut Identifiers::new(k))
 }
+
+/// Clusters that rows are put in the order of while K is not known.
+const ORDERING_CLUSTERS: usize = 16;

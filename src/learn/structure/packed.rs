@@ -27,8 +27,8 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
         fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
             let mut values = Vec::with_capacity(text.len() / 4 * 3 / 8);
-            let parts = text.as_bytes().chunks(PART);
-            parts.map(|part| unpack(part, &mut values)).collect::<Result<(), _>>().map_err(E::custom)?;
+            let mut parts = text.as_bytes().chunks(PART);
+            parts.try_for_each(|part| unpack(part, &mut values)).map_err(E::custom)?;
             Ok(Arc::new(values))
         }
     }

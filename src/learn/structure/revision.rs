@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
-use super::em::Em;
+use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
 use super::scaled::ScaledRows;
-use super::search::{Found, Limits, Search};
-use super::sweep::{Assigned, sweep};
-use super::{RIDGE, find_structure};
+use super::search::{Found, LEAST_RISE, Search};
+use super::sweep::{Assigned, Others, label, sweep};
+use super::{Limits, RIDGE, Size, find_structure};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::em::bic_price;
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
-use crate::linalg::blocks::{Moments, RowBlocks};
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 use crate::linalg::{Factor, lower_inverse};
 use crate::stats::ColumnSummary;
 
@@ -27,8 +28,9 @@ pub struct Revised {
     pub(in crate::learn) prior: Posterior,
     /// The posterior of the rows under the revised mixture's responsibilities.
     pub(in crate::learn) posterior: Posterior,
-    /// Components that the revision left alone; they keep what they have learned from the whole stream.
-    pub(in crate::learn) kept: Vec<bool>,
+    /// Which component each was before, where the revision left it alone: it keeps what it has learned from the whole
+    /// stream.
+    pub(in crate::learn) kept: Vec<Option<usize>>,
     /// Learned rows that the posterior stands for.
     pub(in crate::learn) rows: u64,
     /// Safeguards that triggered.
@@ -39,10 +41,12 @@ impl Revised {
     /// The posterior, in which components that were left alone are as in `before`.
     pub(in crate::learn) fn posterior_after(&self, before: Option<&Posterior>) -> Posterior {
         let Some(before) = before else { return self.posterior.clone() };
-        let pick = |j: usize| if self.kept[j] { before } else { &self.posterior };
+        let pick = |j: usize| self.kept[j].map_or((&self.posterior, j), |old| (before, old));
         let k = self.posterior.k();
-        let a = (0..k).map(|j| pick(j).weights().concentrations()[j]).collect();
-        let components = (0..k).map(|j| pick(j).components()[j].clone()).collect();
+        let concentration = |(posterior, j): (&Posterior, usize)| posterior.weights().concentrations()[j];
+        let a = (0..k).map(|j| concentration(pick(j))).collect();
+        let component = |(posterior, j): (&Posterior, usize)| posterior.components()[j].clone();
+        let components = (0..k).map(|j| component(pick(j))).collect();
         Posterior::new(Dirichlet::new(a).expect("both are positive"), components)
             .expect("one component for each weight")
     }
@@ -51,12 +55,25 @@ impl Revised {
     pub(in crate::learn) fn mixture_after(&self, before: Option<&GaussianMixture>) -> GaussianMixture {
         let revised = self.posterior.point_estimate();
         let Some(before) = before else { return revised };
-        let pick = |j: usize| if self.kept[j] { before } else { &revised };
-        let total: f64 = (0..revised.k()).map(|j| pick(j).weights()[j]).sum();
-        let weights = (0..revised.k()).map(|j| pick(j).weights()[j] / total).collect();
-        let components = (0..revised.k()).map(|j| pick(j).components()[j].clone()).collect();
+        let pick = |j: usize| self.kept[j].map_or((&revised, j), |old| (before, old));
+        let weight = |(mixture, j): (&GaussianMixture, usize)| mixture.weights()[j];
+        let total: f64 = (0..revised.k()).map(|j| weight(pick(j))).sum();
+        let weights = (0..revised.k()).map(|j| weight(pick(j)) / total).collect();
+        let component = |(mixture, j): (&GaussianMixture, usize)| mixture.components()[j].clone();
+        let components = (0..revised.k()).map(|j| component(pick(j))).collect();
         GaussianMixture::new(weights, components).expect("one weight for each component")
     }
+}
+
+/// What a revision is to do.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::learn) struct Task {
+    /// How many components the mixture is to have.
+    pub size: Size,
+    /// Whether better structures are looked for; otherwise components are only adjusted.
+    pub search: bool,
+    /// Log-density of noise in the data's own units, where there is some: rows below it belong to no component.
+    pub noise: Option<f64>,
 }
 
 /// A revision: what it came to, and how.
@@ -76,36 +93,43 @@ pub(in crate::learn) struct Reviser<'a> {
     /// Whether they are all.
     complete: bool,
     limits: Limits,
+    /// Whether no more rows will come.
+    closing: bool,
     seed: u64,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Reviser<'a> {
-    /// On the kept rows of a pass.
+    /// On the kept rows of a pass: about `most` of them, or all where the stream has ended.
     pub fn new(
         kept: &KeptRows,
         floor: &[f64],
         limits: Limits,
+        most: Option<usize>,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len())?;
+        let rows = kept.reservoir().len() / floor.len();
+        let step = most.map_or(1, |most| (rows / most.max(1)).max(1));
+        let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, seed, stop })
+        let closing = most.is_none();
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
-    /// On all rows there are, of `dim` numbers each.
+    /// On all rows there are, of `dim` numbers each; `closing` says whether no more will come.
     pub fn on_all(
         rows: Arc<Vec<f64>>,
         dim: usize,
         limits: Limits,
+        closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::shared(rows, dim)?;
+        let rows = ScaledRows::shared(rows, dim, 1)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         let learned = rows.rows() as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, limits, seed, stop })
+        Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
     }
 
     /// Whether it was stopped in the middle.
@@ -113,47 +137,132 @@ impl<'a> Reviser<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Whether no more rows will come.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether the rows are a sample of those learned.
+    pub fn is_partial(&self) -> bool {
+        !self.complete
+    }
+
     /// The summaries that the columns are scaled by.
     pub fn columns(&self) -> &[ColumnSummary] {
         self.rows.columns()
     }
 
-    /// A mixture of `k` components where nothing is known yet, in the data's own units.
-    pub fn start(&self, k: usize) -> (Revised, Start) {
-        let found = find_structure(&self.rows, k, self.seed, self.limits, RIDGE, self.stop);
-        let polished = self.polish(&found.mixture, self.polish_iterations(k));
-        let revised = self.revised(&polished, vec![false; k]);
+    /// A mixture where nothing is known yet, in the data's own units.
+    pub fn start(&self, size: Size) -> (Revised, Start) {
+        let polished = self.find_anew(size).mixture;
+        let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
     }
 
+    /// The best mixture of several starts, where nothing is known yet.
+    fn find_anew(&self, size: Size) -> Improved {
+        let from = |restart: u64| {
+            let seed = self.seed.wrapping_add(restart);
+            let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
+            let found = find_structure(&self.rows, size, seed, self.limits, ridge, self.stop);
+            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
+        };
+        // Of equals the earlier start is kept.
+        let better = |a, b| if self.level(&b) > self.level(&a) { b } else { a };
+        (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
+    }
+
+    /// What mixtures with different K can be compared by.
+    fn level(&self, fit: &Improved) -> f64 {
+        fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows())
+    }
+
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
-    pub fn revise(&mut self, current: &GaussianMixture, identifiers: &mut Identifiers) -> Revision {
+    pub fn revise(
+        &mut self,
+        current: &GaussianMixture,
+        identifiers: &mut Identifiers,
+        task: Task,
+    ) -> Revision {
         let current = self.rows.scale(current);
-        let some = self.informative_rows(&current);
+        let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
+        let some = self.informative_rows(&current, task.size);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
-        let strength = prior_strength(rows.dim());
-        let (limits, seed) = (self.limits, self.seed);
-        let search = Search { rows, strength, ridge: RIDGE, limits, seed, stop: self.stop };
-        let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, self.stop);
-        let Found { mixture, moves } = search.run(start, identifiers);
-        let thorough = self.complete || !moves.is_empty();
-        let iterations = if thorough { self.polish_iterations(mixture.k()) } else { 2 };
-        let mixture = self.polish(&mixture, iterations);
-        let kept = if self.complete { vec![false; mixture.k()] } else { unmoved(rows, &current, &mixture) };
-        let changed = kept.iter().any(|kept| !kept);
-        Revision { revised: changed.then(|| self.revised(&mixture, kept)), moves }
+        let (moves, origins, mixture) = if task.search {
+            let strength = prior_strength(rows.dim());
+            let Task { size, .. } = task;
+            let (limits, seed, stop) = (self.limits, self.seed, self.stop);
+            let search = Search { rows, strength, ridge: RIDGE, limits, size, noise, seed, stop };
+            let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, stop);
+            let Found { mixture, moves, origins } = search.run(start, identifiers);
+            (moves, origins, mixture)
+        } else {
+            (Vec::new(), (0..current.k()).map(Some).collect(), current.clone())
+        };
+        if moves.is_empty() && !self.closing {
+            // What was learned from all rows is worth more than an adjustment to some of them.
+            return Revision { revised: None, moves };
+        }
+        let closely = self.closing && !self.complete && !moves.is_empty();
+        let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
+        let mixture = self.polish(&mixture, iterations, noise).mixture;
+        let kept = if self.complete {
+            vec![None; mixture.k()]
+        } else {
+            unmoved(rows, (&current, &mixture), &origins, noise)
+        };
+        let changed = kept.len() != current.k() || kept.iter().any(|kept| kept.is_none());
+        Revision { revised: changed.then(|| self.revised(&mixture, kept, noise)), moves }
+    }
+
+    /// Adds rows that nothing has been revised by so far.
+    pub fn add_rows(&mut self, values: &[f64]) {
+        let before = self.rows.rows();
+        self.rows.add(values);
+        self.learned += (self.rows.rows() - before) as u64;
+    }
+
+    /// The mixture that EM on all rows leads to, where these are all rows of the stream. Where a search is cheap, a mixture
+    /// that is found anew competes with it. Returns also which component each was before; none where it is another.
+    pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
+        let current = self.rows.scale(current);
+        let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
+        let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
+        let better = anew.filter(|anew| self.level(anew) > self.level(&own) + LEAST_RISE);
+        let (mixture, origins) = match better {
+            Some(anew) => {
+                let origins = self.counterparts(&own.mixture, &anew.mixture);
+                (anew.mixture, origins)
+            }
+            None => (own.mixture, (0..current.k()).map(Some).collect()),
+        };
+        (self.revised(&mixture, vec![None; mixture.k()], None), origins)
+    }
+
+    /// For each component of `after` the one of `before` that it shares most of its rows with, both ways.
+    fn counterparts(&self, before: &GaussianMixture, after: &GaussianMixture) -> Vec<Option<usize>> {
+        let (old, new) = (label(&self.rows.blocks, before).0, label(&self.rows.blocks, after).0);
+        let mut shared = vec![vec![0_usize; before.k()]; after.k()];
+        old.iter().zip(&new).for_each(|(&old, &new)| shared[new][old] += 1);
+        let of_old = |i: usize| shared.iter().map(|row| row[i]).sum::<usize>();
+        let counterpart = |row: &Vec<usize>| {
+            let of_new: usize = row.iter().sum();
+            (0..row.len()).find(|&i| 2 * row[i] > of_new && 2 * row[i] > of_old(i))
+        };
+        shared.iter().map(counterpart).collect()
     }
 
     /// EM on all rows, closer to the maximum of the likelihood than the search needs.
-    fn polish(&self, mixture: &GaussianMixture, iterations: usize) -> GaussianMixture {
+    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
         // A prior on shapes helps where rows are few; where there are enough, it widens components that are narrow in
-        // some direction.
-        let enough = self.rows.rows() >= 20 * mixture.k() * mixture.dim();
+        // some direction. At the end of the stream no more rows will come.
+        let wanted = if self.closing { 10 } else { 20 };
+        let enough = self.rows.rows() >= wanted * mixture.k() * mixture.dim();
         let shape = if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) };
-        let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR };
-        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop).mixture
+        let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
+        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
 
     /// Iterations that polish a mixture of `k` components on all rows: many where that is cheap.
@@ -168,12 +277,13 @@ impl<'a> Reviser<'a> {
 
     /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
     /// it needs: the rows that the mixture explains worst, and a part of the others, which then count more.
-    fn informative_rows(&mut self, mixture: &GaussianMixture) -> Option<RowBlocks> {
-        let wanted = self.limits.row_factor * search_rows(mixture.k(), mixture.dim());
-        let assigned = Assigned::new(&self.rows.blocks, mixture);
-        let by_component = assigned.order(self.rows.rows());
-        let log_densities: Vec<f64> = by_component.iter().map(|&i| assigned.log_densities[i]).collect();
-        drop(assigned);
+    fn informative_rows(&mut self, mixture: &GaussianMixture, size: Size) -> Option<RowBlocks> {
+        let wanted = self.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
+        let (labels, log_densities) = label(&self.rows.blocks, mixture);
+        let mut by_component: Vec<usize> = (0..self.rows.rows()).collect();
+        by_component.sort_by_key(|&i| labels[i]);
+        drop(labels);
+        let log_densities: Vec<f64> = by_component.iter().map(|&i| log_densities[i]).collect();
         self.rows.blocks = self.rows.blocks.reordered(&by_component);
         let all = &self.rows.blocks;
         if all.rows() <= wanted + wanted / 2 {
@@ -196,8 +306,9 @@ impl<'a> Reviser<'a> {
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
     /// are scaled to all learned rows.
-    fn revised(&self, mixture: &GaussianMixture, kept: Vec<bool>) -> Revised {
-        let sums = sweep(&self.rows.blocks, mixture, None);
+    fn revised(&self, mixture: &GaussianMixture, kept: Vec<Option<usize>>, noise: Option<f64>) -> Revised {
+        let noise = noise.map(|noise| vec![noise; self.rows.blocks.blocks() * BLOCK]);
+        let sums = sweep(&self.rows.blocks, mixture, noise.as_deref().map(Others::noise));
         let scale = self.learned as f64 / self.rows.rows() as f64;
         let unscaled = self.rows.unscale(mixture);
         let prior = prior_around(&unscaled);
@@ -227,10 +338,15 @@ impl<'a> Reviser<'a> {
     }
 }
 
-/// Rows that a search looks at, about. In many dimensions fewer have to do.
-fn search_rows(k: usize, dim: usize) -> usize {
+/// Rows that a search looks at, about. In many dimensions fewer have to do. Where K is learned, more rows tell more
+/// components apart.
+pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
     const WORK: f64 = 2e8;
-    ((WORK / work_per_row(k, dim)) as usize).min(10_000).max(9 * k * dim)
+    let most = match size {
+        Size::Given(_) => 10_000,
+        Size::Learned { .. } => 60_000,
+    };
+    ((WORK / work_per_row(k, dim)) as usize).min(most).max(9 * k * dim)
 }
 
 /// Work of one iteration of EM for one row.
@@ -258,13 +374,18 @@ fn posterior_of_moments(
 }
 
 /// Which components are about the same in both mixtures: less than a tenth of their rows has moved, and they differ by no
-/// more than estimates from so many rows do by chance.
-fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) -> Vec<bool> {
-    let (old, new) = (Assigned::new(rows, before), Assigned::new(rows, after));
-    let of_component = |j: usize| {
+/// more than estimates from so many rows do by chance. `origins` has the place of each in the mixture before.
+fn unmoved(
+    rows: &RowBlocks,
+    (before, after): (&GaussianMixture, &GaussianMixture),
+    origins: &[Option<usize>],
+    noise: Option<f64>,
+) -> Vec<Option<usize>> {
+    let (old, new) = (Assigned::new(rows, before, noise), Assigned::new(rows, after, noise));
+    let is_unmoved = |j: usize, origin: usize| {
         let (mut moved, mut count) = (0.0, 0.0);
         for i in 0..rows.blocks() {
-            let both = old.of_block(i, j).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
+            let both = old.of_block(i, origin).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
             for ((old, new), weight) in both {
                 moved += weight * (old - new).abs();
                 count += weight * old;
@@ -272,9 +393,11 @@ fn unmoved(rows: &RowBlocks, before: &GaussianMixture, after: &GaussianMixture) 
         }
         let dim = rows.dim() as f64;
         let chance = 0.5 * dim * (dim + 3.0);
-        moved < 0.1 * count && count * divergence(&before.components()[j], &after.components()[j]) < chance
+        let difference = divergence(&before.components()[origin], &after.components()[j]);
+        moved < 0.1 * count && count * difference < chance
     };
-    (0..before.k()).map(of_component).collect()
+    let keep = |(j, &origin): (usize, &Option<usize>)| origin.filter(|&origin| is_unmoved(j, origin));
+    origins.iter().enumerate().map(keep).collect()
 }
 
 /// The Kullback-Leibler divergence of `b` from `a`.

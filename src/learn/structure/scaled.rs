@@ -30,14 +30,19 @@ impl ScaledRows {
         Ok(ScaledRows { columns, blocks })
     }
 
-    /// Scales rows of `dim` numbers that others hold as well. Many of them are not copied.
-    pub fn shared(rows: Arc<Vec<f64>>, dim: usize) -> Result<Self, LearnError> {
+    /// Scales every `step`-th of some rows of `dim` numbers that others hold as well. Many of them are not copied.
+    pub fn shared(rows: Arc<Vec<f64>>, dim: usize, step: usize) -> Result<Self, LearnError> {
         if rows.is_empty() {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
-        let columns = tame_summaries(rows_of(&rows, dim));
-        let blocks = RowBlocks::of_table(Table::new(rows, units(&columns)));
+        let columns = tame_summaries(rows_of(&rows, dim).slice(ndarray::s![..;step, ..]));
+        let blocks = RowBlocks::of_table(Table::new(rows, units(&columns)), step);
         Ok(ScaledRows { columns, blocks })
+    }
+
+    /// Adds rows, in the same units.
+    pub fn add(&mut self, values: &[f64]) {
+        self.blocks.add(values, &units(&self.columns));
     }
 
     pub fn rows(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Size;
 use super::history::Reason;
 
 /// Rows that are judged together for novelty.
@@ -12,8 +13,10 @@ const NOVEL: f64 = 0.2;
 const FOLLOW: f64 = 0.05;
 /// Rows after a novelty revision until the next look at what was new.
 const SECOND_LOOK: u64 = 1500;
-/// Revisions without a change after which the structure counts as settled.
+/// Revisions without a move after which no number of rows makes another due.
 const SETTLED: u32 = 3;
+/// Revisions without a move after which the closing one does not look for moves.
+const STEADY: u32 = 2;
 
 /// When the structure of one candidate is revised: when the number of rows has doubled, less often where revisions
 /// change nothing, and when many rows have a density that hardly any row had before.
@@ -25,7 +28,7 @@ pub struct Schedule {
     next: Option<u64>,
     /// Rows at the last revision.
     last: u64,
-    /// Revisions in a row that changed nothing.
+    /// Revisions in a row that made no move.
     unchanged: u32,
     /// Whether novelty leads to revisions.
     watches: bool,
@@ -45,11 +48,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Of `k` components after a start from `rows` rows, where `most` rows are kept for revisions. Shards are revised when
-    /// they are merged.
-    pub(in crate::learn) fn of(k: usize, most: usize, shards: bool, rows: u64) -> Self {
-        match (k, most, shards) {
-            (1, ..) | (_, 0, _) => Schedule::never(),
+    /// Of a mixture after a start from `rows` rows, where `most` rows are kept for revisions. Shards are revised when they
+    /// are merged.
+    pub(in crate::learn) fn of(size: Size, most: usize, shards: bool, rows: u64) -> Self {
+        match (size.is_one(), most, shards) {
+            (true, ..) | (_, 0, _) => Schedule::never(),
             (_, _, true) => Schedule::at_end_only(),
             _ => Schedule::after_start(rows),
         }
@@ -131,12 +134,12 @@ impl Schedule {
         }
     }
 
-    /// A revision took place after `rows` rows.
-    pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, changed: bool) {
+    /// A revision took place after `rows` rows; `moved` says whether it made a move.
+    pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool) {
         self.last = rows;
         self.novel = false;
-        self.unchanged = if changed { 0 } else { self.unchanged + 1 };
-        let factor = if changed { 2 } else { 4 };
+        self.unchanged = if moved { 0 } else { self.unchanged + 1 };
+        let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
         if reason == Reason::Novelty {
             // Few of the new rows have been seen by now.
@@ -152,9 +155,20 @@ impl Schedule {
         self.next = Some(rows.saturating_mul(2));
     }
 
-    /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new.
-    pub(in crate::learn) fn wants_closing(&self, rows: u64) -> bool {
-        self.closes && (rows - self.last.min(rows)).saturating_mul(10) >= rows
+    /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new, unless it is
+    /// cheap.
+    pub(in crate::learn) fn wants_closing(&self, rows: u64, cheap: bool) -> bool {
+        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= rows)
+    }
+
+    /// Whether rows of a new kind have appeared of late, after `rows` rows in all.
+    pub(in crate::learn) fn is_novel(&self, rows: u64) -> bool {
+        self.novel || rows < self.quiet_until
+    }
+
+    /// Whether the closing revision need not look for moves: the latest revisions found none.
+    pub(in crate::learn) fn is_steady(&self) -> bool {
+        self.unchanged >= STEADY && !self.novel
     }
 
     /// Whether its numbers are those of a pass over `rows` rows.
@@ -193,7 +207,7 @@ mod tests {
     #[test]
     fn a_short_continuation_needs_no_closing_revision() {
         let schedule = Schedule::after_start(5000);
-        assert!(!schedule.wants_closing(5500) && schedule.wants_closing(5600));
-        assert!(!Schedule::never().wants_closing(1000));
+        assert!(!schedule.wants_closing(5500, false) && schedule.wants_closing(5600, false));
+        assert!(schedule.wants_closing(5500, true) && !Schedule::never().wants_closing(1000, true));
     }
 }

@@ -1,5 +1,5 @@
-//! Better structures with the same number of components: a component is split where that gains most, and two others are
-//! joined where that costs least.
+//! Better structures: a component is split where that gains most, and two others are joined where that costs least.
+//! Where K is learned, components are also split and joined alone.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,43 +10,13 @@ use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
 use super::join::{Join, cheapest_joins};
 use super::maximise::{Shape, maximise};
+use super::rearrange::{State, joined, split_all};
 use super::split::{Split, best_split};
 use super::sweep::{Assigned, Others, sweep};
+use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
-
-/// How much work a search does.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::learn) struct Limits {
-    /// Seeds that a start is chosen from.
-    pub seeds: usize,
-    /// Rounds at most.
-    pub rounds: usize,
-    /// Splits that are combined with twice as many joins in a round.
-    pub splits: usize,
-    /// Moves tried in a round.
-    pub tries: usize,
-    /// Iterations of EM after a move.
-    pub iterations: usize,
-    /// Iterations of EM before the first move.
-    pub first_iterations: usize,
-    /// Rows of a search, as a multiple of what it needs at least.
-    pub row_factor: usize,
-}
-
-impl Limits {
-    /// Hardly any work, for a mixture that nobody looks at.
-    pub const PROVISIONAL: Limits = Limits {
-        seeds: 1,
-        rounds: 0,
-        splits: 0,
-        tries: 0,
-        iterations: 1,
-        first_iterations: 1,
-        row_factor: 1,
-    };
-}
 
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
@@ -56,6 +26,9 @@ pub(in crate::learn) struct Search<'a> {
     /// Added to each variance.
     pub ridge: f64,
     pub limits: Limits,
+    pub size: Size,
+    /// Log-density of noise, where there is some: rows below it belong to no component.
+    pub noise: Option<f64>,
     pub seed: u64,
     pub stop: &'a AtomicBool,
 }
@@ -64,119 +37,213 @@ pub(in crate::learn) struct Search<'a> {
 pub(in crate::learn) struct Found {
     pub mixture: GaussianMixture,
     pub moves: Vec<Move>,
+    /// Which component each was before the search; none where a move made it.
+    pub origins: Vec<Option<usize>>,
 }
 
-/// A move is kept if the mean log-likelihood rises by more.
-const LEAST_RISE: f64 = 2e-4;
+/// A swap is kept if the mean log-likelihood rises by more.
+pub(super) const LEAST_RISE: f64 = 2e-4;
 /// Iterations on the moved components alone, before all components move.
 const PART_ITERATIONS: usize = 8;
-/// How far a move may lie below the present level after those iterations.
+/// How far a swap may lie below the present level after those iterations.
 const PART_SLACK: f64 = 0.01;
 /// A split is tried if it gains more than this many times the free numbers it adds. A single Gaussian gains about once
 /// as much from noise alone.
 const NOISE: f64 = 1.5;
+/// Times that K grows and shrinks at most.
+const CYCLES: usize = 4;
+/// A split alone is tried if it gains more than this share of its price; EM adds to the gain.
+const PROMISING: f64 = 0.7;
+/// A join alone is tried if it loses less than this many times the price; EM makes up for some of the loss.
+const AFFORDABLE: f64 = 3.0;
 
 impl Search<'_> {
     /// EM with the search's prior.
     pub fn em(&self, iterations: usize, tolerance: f64) -> Em {
-        Em { iterations, tolerance, shape: Shape::OwnVolume(self.strength), ridge: self.ridge }
+        let shape = Shape::OwnVolume(self.strength);
+        Em { iterations, tolerance, shape, ridge: self.ridge, noise: self.noise }
     }
 
     /// Improves a mixture that EM has converged on.
     pub fn run(&self, start: Improved, identifiers: &mut Identifiers) -> Found {
-        let mut now = start;
-        let mut moves = Vec::new();
-        let mut failed: HashSet<(usize, [usize; 2])> = HashSet::new();
-        let mut splits: Vec<Option<Split>> = vec![None; now.mixture.k()];
-        let mut counts = vec![0.0; now.mixture.k()];
-        for round in 0..self.limits.rounds {
-            if now.mixture.k() < 3 || self.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            let assigned = Assigned::new(self.rows, &now.mixture);
-            self.refresh_splits(&now.mixture, &assigned, &mut splits, &mut counts, round);
-            let joins = cheapest_joins(self.rows, &now.mixture, &assigned, 2 * self.limits.splits);
-            let candidates = self.candidates(&splits, &joins, &failed);
-            let mut moved = None;
-            for (split, join) in candidates.into_iter().take(self.limits.tries) {
-                if self.stop.load(Ordering::Relaxed) {
-                    break;
-                }
-                match self.attempt(&now, &assigned, split, join) {
-                    Some(better) => {
-                        moved = Some((better, split.component, join.components));
+        let mut state = State::new(start, identifiers);
+        self.adopt_noise(&mut state);
+        match self.size {
+            Size::Given(_) => self.swap_all(&mut state),
+            Size::Learned { least, most } => {
+                for _ in 0..CYCLES {
+                    let before = state.moves.len();
+                    self.grow(&mut state, most);
+                    self.swap_all(&mut state);
+                    self.shrink(&mut state, least);
+                    if state.moves.len() == before || self.is_stopped() {
                         break;
                     }
-                    None => drop(failed.insert((split.component, join.components))),
                 }
             }
-            let Some((better, split, joined)) = moved else { break };
-            moves.push(identifiers.swap(split, joined, better.mean_log_likelihood - now.mean_log_likelihood));
-            for touched in [split, joined[0], joined[1]] {
-                splits[touched] = None;
-                counts[touched] = 0.0;
-            }
-            failed.clear();
-            now = better;
         }
-        Found { mixture: now.mixture, moves }
+        Found { mixture: state.now.mixture, moves: state.moves, origins: state.origins }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn assigned(&self, mixture: &GaussianMixture) -> Assigned {
+        Assigned::new(self.rows, mixture, self.noise)
+    }
+
+    /// Free numbers of one component.
+    fn free_numbers(&self) -> f64 {
+        let dim = self.rows.dim();
+        (dim * (dim + 3) / 2 + 1) as f64
+    }
+
+    /// The rise of the mean log-likelihood that BIC asks of one more component.
+    fn price(&self) -> f64 {
+        let rows = self.rows.rows() as f64;
+        0.5 * self.free_numbers() * rows.ln() / rows
+    }
+
+    /// Splits components alone, several at a time, while each is worth its price.
+    fn grow(&self, state: &mut State, most: usize) {
+        let (price, all) = (self.price(), self.rows.total_weight());
+        let mut failures = 0;
+        while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
+            let assigned = self.assigned(&state.now.mixture);
+            self.refresh_splits(state, &assigned);
+            let promising = |split: &&Split| {
+                let failed = state.failed.contains(&[state.identifier(split.component)][..]);
+                split.gain > PROMISING * price * all && !failed
+            };
+            let mut chosen: Vec<Split> = state.splits.iter().flatten().filter(promising).cloned().collect();
+            chosen.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+            chosen.truncate(most - state.k());
+            if chosen.is_empty() {
+                return;
+            }
+            match self.split_some(&state.now, &mut chosen, price) {
+                Some(better) => state.split(&chosen, better),
+                None => {
+                    failures += 1;
+                    state.failed.insert(vec![state.identifier(chosen[0].component)]);
+                }
+            }
+        }
+    }
+
+    /// The mixture after splits and EM, if it is worth their price. Leaves out the worse half of the splits until it is.
+    fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>, price: f64) -> Option<Improved> {
+        loop {
+            let target = now.mean_log_likelihood + price * chosen.len() as f64;
+            let better = self.improve(&split_all(&now.mixture, chosen), target);
+            if better.is_some() || chosen.len() == 1 {
+                return better;
+            }
+            chosen.truncate(chosen.len() / 2);
+        }
+    }
+
+    /// Joins components alone, while each costs less than its price.
+    fn shrink(&self, state: &mut State, least: usize) {
+        let (price, all) = (self.price(), self.rows.total_weight());
+        let mut failures = 0;
+        while failures < self.limits.tries && state.k() > least && !self.is_stopped() {
+            let assigned = self.assigned(&state.now.mixture);
+            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let affordable = |join: &&Join| {
+                join.loss < AFFORDABLE * price * all
+                    && !state.failed.contains(&join.components.map(|j| state.identifier(j))[..])
+            };
+            let Some(join) = joins.iter().find(affordable) else { return };
+            let target = state.now.mean_log_likelihood - price;
+            match self.improve(&joined(&state.now.mixture, join), target) {
+                Some(after) => state.join(join, after),
+                None => {
+                    failures += 1;
+                    state.failed.insert(join.components.map(|j| state.identifier(j)).to_vec());
+                }
+            }
+        }
+    }
+
+    /// The mixture after EM, if its mean log-likelihood is above `target`.
+    pub(super) fn improve(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
+        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, start, target, self.stop);
+        (after.mean_log_likelihood > target).then_some(after)
+    }
+
+    /// Splits one component and joins two others, while that gains.
+    fn swap_all(&self, state: &mut State) {
+        for _ in 0..self.limits.rounds {
+            if state.k() < 3 || self.is_stopped() {
+                return;
+            }
+            let assigned = self.assigned(&state.now.mixture);
+            self.refresh_splits(state, &assigned);
+            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let mut moved = None;
+            for (split, join) in self.swaps(state, &joins) {
+                if self.is_stopped() {
+                    return;
+                }
+                match self.swap(&state.now, &assigned, &split, join) {
+                    Some(better) => {
+                        moved = Some((better, split, join));
+                        break;
+                    }
+                    None => drop(state.failed.insert(state.swap_key(&split, join))),
+                }
+            }
+            let Some((better, split, join)) = moved else { return };
+            state.swap(&split, join, better);
+        }
     }
 
     /// Finds the best split of each component whose rows have changed since it was last looked at.
-    fn refresh_splits(
-        &self,
-        mixture: &GaussianMixture,
-        assigned: &Assigned,
-        splits: &mut [Option<Split>],
-        counts: &mut [f64],
-        round: usize,
-    ) {
+    fn refresh_splits(&self, state: &mut State, assigned: &Assigned) {
         let rows = self.rows.total_weight();
+        let mixture = &state.now.mixture;
         let changed = |j: usize| {
             let count = rows * mixture.weights()[j];
-            (count - counts[j]).abs() > 0.05 * counts[j]
+            (count - state.counts[j]).abs() > 0.05 * state.counts[j]
         };
         let stale: Vec<usize> = (0..mixture.k()).filter(|&j| changed(j)).collect();
+        let round = state.moves.len() as u64;
         let find = |&j: &usize| {
-            let seed = mix_bits(self.seed ^ mix_bits((round as u64) << 32 | j as u64));
+            let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
             best_split(self.rows, mixture, assigned, j, self.strength, seed)
         };
         // Each copies the rows of a component: as many at a time as there are threads bound the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
             let found: Vec<Option<Split>> = wave.par_iter().map(find).collect();
             for (&j, split) in wave.iter().zip(found) {
-                splits[j] = split;
-                counts[j] = rows * mixture.weights()[j];
+                state.splits[j] = split;
+                state.counts[j] = rows * mixture.weights()[j];
             }
         }
     }
 
     /// The best splits with the cheapest joins, ordered by what both gain together. The order alone counts: a swap that
     /// loses at first may gain when the other components have moved.
-    fn candidates<'s>(
-        &self,
-        splits: &'s [Option<Split>],
-        joins: &'s [Join],
-        failed: &HashSet<(usize, [usize; 2])>,
-    ) -> Vec<(&'s Split, &'s Join)> {
-        let dim = self.rows.dim();
-        let noise = NOISE * (dim * (dim + 3) / 2 + 1) as f64;
-        let mut best: Vec<&Split> = splits.iter().flatten().filter(|split| split.gain > noise).collect();
+    fn swaps<'j>(&self, state: &State, joins: &'j [Join]) -> Vec<(Split, &'j Join)> {
+        let noise = NOISE * self.free_numbers();
+        let mut best: Vec<&Split> =
+            state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        let mut candidates: Vec<(&Split, &Join)> = Vec::new();
+        let mut swaps: Vec<(&Split, &Join)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {
             let free = joins.iter().filter(|join| !join.components.contains(&split.component));
-            candidates.extend(
-                free.filter(|join| !failed.contains(&(split.component, join.components)))
-                    .map(|join| (split, join)),
-            );
+            let untried = free.filter(|join| !state.failed.contains(&state.swap_key(split, join)));
+            swaps.extend(untried.map(|join| (split, join)));
         }
-        candidates.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
-        candidates
+        swaps.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
+        swaps.truncate(self.limits.tries);
+        swaps.into_iter().map(|(split, join)| (split.clone(), join)).collect()
     }
 
     /// The mixture after a swap and EM, if it is better.
-    fn attempt(&self, now: &Improved, assigned: &Assigned, split: &Split, join: &Join) -> Option<Improved> {
+    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, join: &Join) -> Option<Improved> {
         let [first, second] = join.components;
         let j = split.component;
         let touched = [j, second, first];
@@ -192,7 +259,6 @@ impl Search<'_> {
         )
         .ok()?;
         let (part, rise) = self.improve_part(part, assigned, &touched, weight.ln());
-        let target = now.mean_log_likelihood + LEAST_RISE;
         if !(rise > -PART_SLACK) {
             return None;
         }
@@ -201,9 +267,7 @@ impl Search<'_> {
             weights[place] = weight * part.weights()[n];
             components[place] = part.components()[n].clone();
         }
-        let start = Mixture::new(weights, components).ok()?;
-        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, &start, target, self.stop);
-        (after.mean_log_likelihood > target).then_some(after)
+        self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + LEAST_RISE)
     }
 
     /// EM on a part of a mixture whose other components stay as they are, on the rows that the `touched` components are
@@ -260,3 +324,6 @@ impl Touched {
         Touched { rows: rows.reordered(&chosen), others, log_likelihood }
     }
 }
+
+/// Moves that failed, by the identifiers of their components.
+pub(super) type Failed = HashSet<Vec<u64>>;

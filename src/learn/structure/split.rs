@@ -4,10 +4,12 @@ use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::logistic::LogOdds;
 use super::maximise::{Shape, gaussian_with_ridge, maximise};
 use super::sweep::{Assigned, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
+use crate::linalg::lanes::Quad;
 use crate::linalg::{Factor, lower_inverse};
 use crate::special::LN_2PI;
 
@@ -122,24 +124,27 @@ impl Whitened {
     /// means alone, so that an iteration costs no more than a projection of the rows on it.
     fn apart(&self, [mut one, mut other]: [Array1<f64>; 2]) -> Option<Pair> {
         let mut share = 0.5;
-        let mut found = None;
-        for _ in 0..SIMPLE {
+        let mut gain = 0.0;
+        let mut places = vec![Quad::default(); self.rows.blocks() * BLOCK / 4];
+        for iteration in 1..=SIMPLE {
             let axis = &one - &other;
             let length = axis.dot(&axis).sqrt();
             if !(length > 1e-6) {
                 return None;
             }
             let axis = axis / length;
-            let line = Line::new(&self.rows, &axis, [axis.dot(&one), axis.dot(&other)], share);
-            let (sums, gain) = line.assign(&self.rows);
+            let line = Line::new(&self.rows, &axis, [axis.dot(&one), axis.dot(&other)], share, &mut places);
+            if iteration == SIMPLE {
+                gain = line.gain(&self.rows, &places);
+            }
+            line.log_odds().probabilities(&mut places);
+            let sums = LineSums::new(&self.rows, Quad::flat(&places));
             share = sums.share();
             if !(0.001..0.999).contains(&share) {
                 return None;
             }
             [one, other] = sums.means();
-            found = Some(gain);
         }
-        let gain = found?;
         let away = &one - &other;
         let mut within = Array2::eye(self.rows.dim());
         for ((i, j), value) in within.indexed_iter_mut() {
@@ -153,35 +158,48 @@ impl Whitened {
     /// EM for a narrow and a wide part with one mean, which heavy tails need. Rows matter by their distance alone.
     fn concentric(&self) -> Option<Pair> {
         let dim = self.rows.dim();
-        let (origin, mut squares) = (vec![0.0; dim], vec![0.0; self.rows.blocks() * BLOCK]);
+        let (origin, mut squares) = (vec![0.0; dim], vec![Quad::default(); self.rows.blocks() * BLOCK / 4]);
         for (i, (block, _)) in self.rows.iter().enumerate() {
             let mut of_block = [0.0; BLOCK];
             square_distances(&block, &origin, &mut of_block);
-            squares[i * BLOCK..(i + 1) * BLOCK].copy_from_slice(&of_block);
+            Quad::flat_mut(&mut squares)[i * BLOCK..][..BLOCK].copy_from_slice(&of_block);
         }
+        let weights = || (0..self.rows.blocks()).flat_map(|i| self.rows.weights(i));
+        let all: f64 = weights().sum();
+        let all_squares: f64 =
+            weights().zip(Quad::flat(&squares)).map(|(weight, square)| weight * square).sum();
         let d = dim as f64;
-        let (mut share, mut spreads, mut gain) = (0.5, [0.25, 2.25], 0.0);
-        for _ in 0..SIMPLE {
-            let (mut counts, mut sums) = ([0.0; 2], [0.0; 2]);
-            gain = 0.0;
-            for (i, square) in squares.iter().enumerate().take(self.rows.rows()) {
-                let log = |share: f64, spread: f64| share.ln() - 0.5 * (square / spread + d * spread.ln());
-                let logs = [log(share, spreads[0]), log(1.0 - share, spreads[1])];
-                let top = logs[0].max(logs[1]);
-                let total = top + ((logs[0] - top).exp() + (logs[1] - top).exp()).ln();
-                let weight = self.rows.weight(i);
-                gain += weight * (total + 0.5 * square);
-                for part in 0..2 {
-                    let r = weight * (logs[part] - total).exp();
-                    counts[part] += r;
-                    sums[part] += r * square;
-                }
+        let (mut share, mut spreads, mut gain) = (0.5_f64, [0.25_f64, 2.25], 0.0);
+        let mut probabilities = squares.clone();
+        for iteration in 1..=SIMPLE {
+            // Of the parts, ln density less the constant that all have in common.
+            let [narrow, wide] = spreads;
+            let odds = LogOdds {
+                offset: (share / (1.0 - share)).ln() - 0.5 * d * (narrow / wide).ln(),
+                slope: 0.5 / wide - 0.5 / narrow,
+            };
+            if iteration == SIMPLE {
+                probabilities.copy_from_slice(&squares);
+                odds.excesses(&mut probabilities);
+                let excess: f64 =
+                    weights().zip(Quad::flat(&probabilities)).map(|(w, excess)| w * excess).sum();
+                let constant = (1.0 - share).ln() - 0.5 * d * wide.ln();
+                gain = excess + all * constant + all_squares * (0.5 - 0.5 / wide);
             }
-            share = counts[0] / (counts[0] + counts[1]);
+            probabilities.copy_from_slice(&squares);
+            odds.probabilities(&mut probabilities);
+            let (mut count, mut sum) = (0.0, 0.0);
+            let rows = Quad::flat(&probabilities).iter().zip(Quad::flat(&squares)).zip(weights());
+            for ((probability, square), weight) in rows {
+                count += weight * probability;
+                sum += weight * probability * square;
+            }
+            share = count / all;
             if !(0.001..0.999).contains(&share) {
                 return None;
             }
-            spreads = [0, 1].map(|part| (sums[part] / (d * counts[part])).max(LEAST_SPREAD));
+            let spread = |sum: f64, count: f64| (sum / (d * count)).max(LEAST_SPREAD);
+            spreads = [spread(sum, count), spread(all_squares - sum, all - count)];
         }
         let part = |spread: f64| {
             let factor = Factor::from_standard_deviations(&vec![spread.sqrt(); dim]).ok()?;
@@ -251,7 +269,7 @@ impl Whitened {
 
 /// Rows of a component that a split looks at.
 fn most_rows(dim: usize) -> usize {
-    (40 * dim).max(2000)
+    (40 * dim).max(1500)
 }
 
 /// Rows that each part of a split should have.
@@ -264,8 +282,6 @@ const LEAST_SPREAD: f64 = 1e-4;
 
 /// Two parts along a line: rows are told apart by their place on it.
 struct Line {
-    /// Place of each row.
-    places: Vec<f64>,
     means: [f64; 2],
     /// Mean and variance of all rows, and the variance of each part.
     mean: f64,
@@ -275,10 +291,12 @@ struct Line {
 }
 
 impl Line {
-    fn new(rows: &RowBlocks, axis: &Array1<f64>, means: [f64; 2], share: f64) -> Self {
-        let mut places = vec![0.0; rows.blocks() * BLOCK];
+    /// Writes the place of each row to `places`.
+    fn new(rows: &RowBlocks, axis: &Array1<f64>, means: [f64; 2], share: f64, places: &mut [Quad]) -> Self {
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        let places = Quad::flat_mut(places);
         for (i, ((block, _), places)) in rows.iter().zip(places.chunks_exact_mut(BLOCK)).enumerate() {
+            places.fill(0.0);
             for (column, along) in block.chunks_exact(BLOCK).zip(axis) {
                 places.iter_mut().zip(column).for_each(|(place, value)| *place += along * value);
             }
@@ -292,42 +310,31 @@ impl Line {
         let variance = (squares / count - mean * mean).max(LEAST_SPREAD);
         let between = share * (1.0 - share) * (means[0] - means[1]).powi(2);
         let within = (variance - between).max(0.05 * variance);
-        Line { places, means, mean, variance, within, share }
+        Line { means, mean, variance, within, share }
     }
 
-    /// Sums of the rows of both parts, and what two parts gain over one.
-    fn assign(&self, rows: &RowBlocks) -> (LineSums, f64) {
-        let mut sums =
-            LineSums { counts: [0.0; 2], sums: [Array1::zeros(rows.dim()), Array1::zeros(rows.dim())] };
-        let mut gain = 0.0;
+    fn log_odds(&self) -> LogOdds {
+        let [one, other] = self.means;
+        LogOdds {
+            offset: (self.share / (1.0 - self.share)).ln()
+                + (other * other - one * one) / (2.0 * self.within),
+            slope: (one - other) / self.within,
+        }
+    }
+
+    /// What two parts gain over one.
+    fn gain(&self, rows: &RowBlocks, places: &[Quad]) -> f64 {
+        let mut excesses = places.to_vec();
+        self.log_odds().excesses(&mut excesses);
         let log =
             |place: f64, mean: f64, variance: f64| -0.5 * ((place - mean).powi(2) / variance + variance.ln());
-        for (i, ((block, _), places)) in rows.iter().zip(self.places.chunks_exact(BLOCK)).enumerate() {
-            let mut first = [0.0; BLOCK];
-            let mut weight_sum = [0.0; 2];
-            for ((r, &place), &weight) in first.iter_mut().zip(places).zip(rows.weights(i)) {
-                let one = self.share.ln() + log(place, self.means[0], self.within);
-                let other = (1.0 - self.share).ln() + log(place, self.means[1], self.within);
-                let top = one.max(other);
-                let total = top + ((one - top).exp() + (other - top).exp()).ln();
-                gain += weight * (total - log(place, self.mean, self.variance));
-                *r = weight * (one - total).exp();
-                weight_sum[0] += *r;
-                weight_sum[1] += weight;
-            }
-            sums.counts[0] += weight_sum[0];
-            sums.counts[1] += weight_sum[1] - weight_sum[0];
-            for (l, column) in block.chunks_exact(BLOCK).enumerate() {
-                let (mut one, mut all) = (0.0, 0.0);
-                for ((value, r), weight) in column.iter().zip(&first).zip(rows.weights(i)) {
-                    one += r * value;
-                    all += weight * value;
-                }
-                sums.sums[0][l] += one;
-                sums.sums[1][l] += all - one;
-            }
-        }
-        (sums, gain)
+        let constant = (1.0 - self.share).ln();
+        let of_row = |(&place, &excess): (&f64, &f64)| {
+            excess + constant + log(place, self.means[1], self.within) - log(place, self.mean, self.variance)
+        };
+        let gains = Quad::flat(places).iter().zip(Quad::flat(&excesses)).map(of_row);
+        let weights = (0..rows.blocks()).flat_map(|i| rows.weights(i));
+        gains.zip(weights).map(|(gain, weight)| gain * weight).sum()
     }
 }
 
@@ -338,6 +345,30 @@ struct LineSums {
 }
 
 impl LineSums {
+    /// `first` has the probability of the first part for each row.
+    fn new(rows: &RowBlocks, first: &[f64]) -> Self {
+        let mut sums =
+            LineSums { counts: [0.0; 2], sums: [Array1::zeros(rows.dim()), Array1::zeros(rows.dim())] };
+        let mut weighted = [0.0; BLOCK];
+        for (i, ((block, _), first)) in rows.iter().zip(first.chunks_exact(BLOCK)).enumerate() {
+            let weights = rows.weights(i);
+            weighted.iter_mut().zip(first).zip(weights).for_each(|((to, r), weight)| *to = r * weight);
+            let own: f64 = weighted.iter().sum();
+            sums.counts[0] += own;
+            sums.counts[1] += weights.iter().sum::<f64>() - own;
+            for (l, column) in block.chunks_exact(BLOCK).enumerate() {
+                let (mut one, mut all) = (0.0, 0.0);
+                for ((value, r), weight) in column.iter().zip(&weighted).zip(weights) {
+                    one += r * value;
+                    all += weight * value;
+                }
+                sums.sums[0][l] += one;
+                sums.sums[1][l] += all - one;
+            }
+        }
+        sums
+    }
+
     fn share(&self) -> f64 {
         self.counts[0] / (self.counts[0] + self.counts[1])
     }

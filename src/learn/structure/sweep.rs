@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::dist::{BlockScorer, GaussianMixture};
+use crate::dist::{BlockScorer, GaussianMixture, most_probable};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
 
 /// Groups of blocks that a sweep is divided into.
@@ -35,7 +35,12 @@ pub(in crate::learn) struct Others<'a> {
     pub log_weight: f64,
 }
 
-impl Others<'_> {
+impl<'a> Others<'a> {
+    /// Noise of given log-densities in the place of components.
+    pub fn noise(log_densities: &'a [f64]) -> Self {
+        Others { log_densities, log_weight: 0.0 }
+    }
+
     /// Turns the log-densities of the rows of block `i` into those under all components, and the rows' weights into
     /// what the swept components have of them.
     fn share(&self, i: usize, log_densities: &mut [f64], weights: &mut [f64; BLOCK]) {
@@ -111,7 +116,8 @@ pub(super) struct Assigned {
 }
 
 impl Assigned {
-    pub fn new(rows: &RowBlocks, mixture: &GaussianMixture) -> Self {
+    /// `noise` is the log-density of noise, where there is some: rows below it belong to no component.
+    pub fn new(rows: &RowBlocks, mixture: &GaussianMixture, noise: Option<f64>) -> Self {
         let (k, blocks) = (mixture.k(), rows.blocks());
         let mut log_densities = vec![0.0; blocks * BLOCK];
         let mut responsibilities = vec![0.0; blocks * BLOCK * k];
@@ -123,33 +129,50 @@ impl Assigned {
             .enumerate()
             .for_each(|(group, (log_densities, responsibilities))| {
                 let mut scorer = scorer.clone();
+                let noise = noise.map(|noise| [noise; BLOCK]);
+                let noise = noise.as_ref().map(|noise| Others::noise(noise));
                 let places = log_densities.chunks_mut(BLOCK).zip(responsibilities.chunks_mut(BLOCK * k));
                 for (i, (log_densities, responsibilities)) in places.enumerate() {
                     let (block, filled) = rows.block(group * size + i);
                     scorer.look_at(mixture, &block, filled);
                     log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
+                    let mut own = [1.0; BLOCK];
+                    if let Some(noise) = noise {
+                        noise.share(0, &mut log_densities[..filled], &mut own);
+                    }
                     for (j, to) in responsibilities.chunks_mut(BLOCK).enumerate() {
-                        to.copy_from_slice(scorer.shares(j));
+                        to.iter_mut()
+                            .zip(scorer.shares(j))
+                            .zip(&own)
+                            .for_each(|((to, r), own)| *to = r * own);
                     }
                 }
             });
         Assigned { k, log_densities, responsibilities }
     }
 
-    /// The rows in the order of their most probable components.
-    pub fn order(&self, rows: usize) -> Vec<usize> {
-        let component = |i: usize| {
-            let of = |j: usize| self.of_block(i / BLOCK, j)[i % BLOCK];
-            (0..self.k).fold(0, |best, j| if of(j) > of(best) { j } else { best })
-        };
-        let components: Vec<usize> = (0..rows).map(component).collect();
-        let mut order: Vec<usize> = (0..rows).collect();
-        order.sort_by_key(|&i| components[i]);
-        order
-    }
-
     /// Responsibilities of component `j` for the rows of block `i`.
     pub fn of_block(&self, i: usize, j: usize) -> &[f64] {
         &self.responsibilities[(i * self.k + j) * BLOCK..][..BLOCK]
     }
+}
+
+/// The most probable component of each row, and the row's log-density.
+pub(super) fn label(rows: &RowBlocks, mixture: &GaussianMixture) -> (Vec<usize>, Vec<f64>) {
+    let scorer = BlockScorer::of_ordered(mixture);
+    let of_group = |group: std::ops::Range<usize>| {
+        let mut scorer = scorer.clone();
+        let mut found = Vec::with_capacity(group.len() * BLOCK);
+        for i in group {
+            let (block, filled) = rows.block(i);
+            scorer.look_at(mixture, &block, filled);
+            for (r, log_density) in scorer.log_densities().iter().enumerate() {
+                let shares = (0..mixture.k()).map(|j| scorer.shares(j)[r]);
+                found.push((most_probable(shares).0, *log_density));
+            }
+        }
+        found
+    };
+    let found: Vec<Vec<(usize, f64)>> = groups(rows).into_par_iter().map(of_group).collect();
+    found.into_iter().flatten().unzip()
 }

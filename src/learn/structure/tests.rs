@@ -50,7 +50,7 @@ fn a_weight_counts_as_so_many_rows() {
 fn the_loss_of_a_join_is_what_scoring_says() {
     let rows = drawn(500);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
-    let joins = cheapest_joins(&blocks, &mixture, &Assigned::new(&blocks, &mixture), 3);
+    let joins = cheapest_joins(&blocks, &mixture, &Assigned::new(&blocks, &mixture, None), 3);
     assert_eq!((joins.len(), joins[0].components), (3, [1, 2]), "the two on one cluster cost least");
     for join in &joins {
         let [i, j] = join.components;
@@ -68,7 +68,7 @@ fn the_loss_of_a_join_is_what_scoring_says() {
 fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     let rows = drawn(2000);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
-    let assigned = Assigned::new(&blocks, &mixture);
+    let assigned = Assigned::new(&blocks, &mixture, None);
     let split = best_split(&blocks, &mixture, &assigned, 0, 8.0, 1).unwrap();
     let mut places: Vec<f64> = split.parts.iter().map(|part| part.mean()[0]).collect();
     places.sort_by(f64::total_cmp);
@@ -90,7 +90,17 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     let blocks = RowBlocks::new(rows.view());
     let never = AtomicBool::new(false);
     let limits = Effort::Default.limits();
-    let search = Search { rows: &blocks, strength: 8.0, ridge: 1e-6, limits, seed: 1, stop: &never };
+    let size = Size::Given(3);
+    let search = Search {
+        rows: &blocks,
+        strength: 8.0,
+        ridge: 1e-6,
+        limits,
+        size,
+        noise: None,
+        seed: 1,
+        stop: &never,
+    };
     let stuck = search.em(50, 1e-6).run(&blocks, &misplaced(), f64::NEG_INFINITY, &never);
     let level = truth().score(rows.view());
     assert!(stuck.mean_log_likelihood < level - 0.2, "EM alone stays where it is");

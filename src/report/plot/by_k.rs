@@ -25,7 +25,7 @@ pub(super) struct ByK<'a> {
 impl<'a> ByK<'a> {
     /// Nothing where there is no score to show.
     pub fn new(set: &'a SetSummary) -> Option<Self> {
-        let scores = || set.entries.iter().flat_map(|entry| &entry.by_k);
+        let scores = || entries(set).flat_map(|entry| &entry.by_k);
         let ends = scores().flat_map(|KScore { score, .. }| {
             let bar = error(score);
             [score.mean - bar, score.mean, score.mean + bar]
@@ -87,13 +87,18 @@ impl Figure for ByK<'_> {
         let y = Axis::linear(self.range.0, self.range.1, 7, &y_title);
         let heading = title(&self.set.data);
         let frame = Frame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, y)?;
-        let middle = (self.set.entries.len() as f64 - 1.0) / 2.0;
-        for (index, entry) in self.set.entries.iter().enumerate() {
+        let middle = (entries(self.set).count() as f64 - 1.0) / 2.0;
+        for (index, entry) in entries(self.set).enumerate() {
             self.draw_entry(canvas, &frame, entry, APART * (index as f64 - middle))?;
         }
-        let items: Vec<_> = self.set.entries.iter().map(|entry| self.item(entry, frame.floor())).collect();
+        let items: Vec<_> = entries(self.set).map(|entry| self.item(entry, frame.floor())).collect();
         legend::draw_column(canvas, &items, 650.0, 52.0)
     }
+}
+
+/// Learners that were given several K.
+fn entries(set: &SetSummary) -> impl Iterator<Item = &Entry> {
+    set.entries.iter().filter(|entry| !entry.contender.learns_k())
 }
 
 fn error(score: &Score) -> f64 {

@@ -15,7 +15,7 @@ mod times;
 pub use canvas::PictureFormat;
 pub use figure1::figure1;
 pub use learning::LearningCurve;
-pub use pairs::PairPlot;
+pub use pairs::{PairPlot, PlotGroup};
 
 use std::collections::BTreeSet;
 
@@ -172,6 +172,7 @@ fn pair_plot(
     let plot = PairPlot {
         heading: format!("{title}: {name}, K = {k}"),
         axes: set.data.columns.iter().take(Axes::LEADING).cloned().collect(),
+        groups: PlotGroup::of_each(&components),
         components,
         rows,
         rows_in_all: set.data.rows as u64,

@@ -53,12 +53,39 @@ pub struct PairPlot {
     pub heading: String,
     /// What the axes are called: from 1 to [`PairPlot::MOST_AXES`].
     pub axes: Vec<String>,
-    /// The components along the axes; they are numbered from the heaviest.
+    /// The components along the axes.
     pub components: Vec<Marginal>,
+    /// The components in groups that have a colour each, in the order of the legend.
+    pub groups: Vec<PlotGroup>,
     /// Some rows along the axes; there may be none.
     pub rows: Vec<Vec<f64>>,
     /// How many rows these were taken from.
     pub rows_in_all: u64,
+}
+
+/// Components that are drawn in one colour.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlotGroup {
+    /// What the legend calls it.
+    pub name: String,
+    /// Which components.
+    pub components: Vec<usize>,
+    /// Whether they are drawn in grey.
+    pub is_apart: bool,
+}
+
+impl PlotGroup {
+    /// A group for each component, numbered from the heaviest.
+    pub fn of_each(components: &[Marginal]) -> Vec<Self> {
+        let mut order: Vec<usize> = (0..components.len()).collect();
+        order.sort_by(|&i, &j| components[j].weight.total_cmp(&components[i].weight));
+        let group = |(place, component): (usize, usize)| PlotGroup {
+            name: format!("#{}", place + 1),
+            components: vec![component],
+            is_apart: false,
+        };
+        order.into_iter().enumerate().map(group).collect()
+    }
 }
 
 impl PairPlot {
@@ -80,26 +107,43 @@ impl PairPlot {
         let sound = (1..=PairPlot::MOST_AXES).contains(&count)
             && !self.components.is_empty()
             && self.components.iter().all(|component| component.is_sound(count))
-            && self.rows.iter().all(|row| row.len() == count);
+            && self.rows.iter().all(|row| row.len() == count)
+            && self.groups.iter().map(|group| group.components.len()).sum::<usize>() == self.components.len();
         if !sound {
             return None;
         }
-        let mut components: Vec<&Marginal> = self.components.iter().collect();
-        components.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let mut components = self.grouped()?;
+        components.sort_by(|a, b| b.marginal.weight.total_cmp(&a.marginal.weight));
         let near = |row: &&Vec<f64>| row.iter().all(|value| value.abs() <= FARTHEST);
         let rows: Vec<&[f64]> = self.rows.iter().filter(near).map(Vec::as_slice).collect();
         let side = SIDES[count - 1];
-        let axis = |i: usize| readable_axis(range(&components, &rows, i), &self.axes[i], side);
+        let marginals: Vec<&Marginal> = components.iter().map(|component| component.marginal).collect();
+        let axis = |i: usize| readable_axis(range(&marginals, &rows, i), &self.axes[i], side);
         let axes = (0..count).map(axis).collect();
         Some(Panels { plot: self, components, rows, axes, side })
     }
+
+    /// Each component with its group; nothing if one has none.
+    fn grouped(&self) -> Option<Vec<Grouped<'_>>> {
+        let of =
+            |component: usize| self.groups.iter().position(|group| group.components.contains(&component));
+        let grouped = |(i, marginal)| Some(Grouped { marginal, group: of(i)? });
+        self.components.iter().enumerate().map(grouped).collect()
+    }
+}
+
+/// A component and its group.
+#[derive(Clone, Copy)]
+struct Grouped<'a> {
+    marginal: &'a Marginal,
+    group: usize,
 }
 
 /// A pair plot laid out.
 pub(super) struct Panels<'a> {
     plot: &'a PairPlot,
     /// From the heaviest.
-    components: Vec<&'a Marginal>,
+    components: Vec<Grouped<'a>>,
     rows: Vec<&'a [f64]>,
     axes: Vec<Axis>,
     side: f64,
@@ -119,8 +163,18 @@ impl Panels<'_> {
         [left, top, left + self.side, top + self.side]
     }
 
-    fn drawn(&self) -> &[&Marginal] {
+    fn drawn(&self) -> &[Grouped<'_>] {
         &self.components[..self.components.len().min(MOST_DRAWN)]
+    }
+
+    /// The groups of which a component is drawn.
+    fn drawn_groups(&self) -> impl Iterator<Item = usize> {
+        let is_drawn = |&group: &usize| self.drawn().iter().any(|component| component.group == group);
+        (0..self.plot.groups.len()).filter(is_drawn)
+    }
+
+    fn colour(&self, group: usize) -> RGBColor {
+        if self.plot.groups[group].is_apart { GREY } else { COLOURS[group % COLOURS.len()] }
     }
 
     /// Heavy components in full, light ones thin and pale.
@@ -130,9 +184,10 @@ impl Panels<'_> {
         index: usize,
         pale: f64,
     ) -> plotters::style::ShapeStyle {
-        let heaviest = self.components[0].weight.max(f64::MIN_POSITIVE);
-        let share = (self.components[index].weight / heaviest).sqrt();
-        let ink = colour(index).mix(pale * (0.5 + 0.5 * share));
+        let heaviest = self.components[0].marginal.weight.max(f64::MIN_POSITIVE);
+        let Grouped { marginal, group } = self.components[index];
+        let share = (marginal.weight / heaviest).sqrt();
+        let ink = self.colour(group).mix(pale * (0.5 + 0.5 * share));
         canvas.stroke(ink, 0.9 + 1.1 * share)
     }
 
@@ -147,15 +202,15 @@ impl Panels<'_> {
         // The heaviest last, above the others.
         for (index, component) in self.drawn().iter().enumerate().rev() {
             for (times, pale) in [(2.0, 0.75), (1.0, 1.0)] {
-                let corners = ellipse(component, column, row, times);
+                let corners = ellipse(component.marginal, column, row, times);
                 frame.draw_line(canvas, &corners, self.stroke(canvas, index, pale), false)?;
             }
         }
-        for (index, component) in self.drawn().iter().enumerate().rev() {
-            let (x, y) = (component.mean[column], component.mean[row]);
+        for Grouped { marginal, group } in self.drawn().iter().rev() {
+            let (x, y) = (marginal.mean[column], marginal.mean[row]);
             if frame.shows(x, y) {
                 canvas.dot(frame.at(x, y), 3.4, WHITE)?;
-                canvas.dot(frame.at(x, y), 2.5, colour(index))?;
+                canvas.dot(frame.at(x, y), 2.5, self.colour(*group))?;
             }
         }
         Ok(())
@@ -165,7 +220,7 @@ impl Panels<'_> {
         let axis = &self.axes[index];
         let bars = histogram(axis, self.rows.iter().map(|row| row[index]), self.rows.len());
         let curves: Vec<Vec<f64>> =
-            self.components.iter().map(|component| density(axis, component, index)).collect();
+            self.components.iter().map(|component| density(axis, component.marginal, index)).collect();
         let mut whole = vec![0.0; curves[0].len()];
         for curve in &curves {
             whole.iter_mut().zip(curve).for_each(|(sum, value)| *sum += value);
@@ -215,14 +270,18 @@ impl Panels<'_> {
         let last = self.axes.len() - 1;
         let [left, top, right, _] = self.panel(0, last);
         let (x, mut y) = if last == 0 { (right + 24.0, top + 10.0) } else { (left + 16.0, top + 10.0) };
-        let item = |(index, component): (usize, &&Marginal)| Item {
-            text: format!("#{}   {}", index + 1, fixed(component.weight, 3)),
-            note: String::new(),
-            colour: colour(index),
-            mark: Some(Mark::Dot),
-            sample: Sample::Solid,
+        let item = |index: usize| {
+            let PlotGroup { name, components, .. } = &self.plot.groups[index];
+            let weight = components.iter().map(|&component| self.plot.components[component].weight).sum();
+            Item {
+                text: format!("{name}   {}", fixed(weight, 3)),
+                note: String::new(),
+                colour: self.colour(index),
+                mark: Some(Mark::Dot),
+                sample: Sample::Solid,
+            }
         };
-        let items: Vec<Item> = self.drawn().iter().enumerate().take(MOST_IN_LEGEND).map(item).collect();
+        let items: Vec<Item> = self.drawn_groups().take(MOST_IN_LEGEND).map(item).collect();
         legend::draw_column(canvas, &items, x, y)?;
         y += 22.0 * items.len() as f64 + 4.0;
         for note in self.notes() {
@@ -236,8 +295,12 @@ impl Panels<'_> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let (all, drawn) = (self.components.len(), self.drawn().len());
-        if drawn > MOST_IN_LEGEND {
-            notes.push(format!("and {} lighter", drawn - MOST_IN_LEGEND));
+        let groups = self.drawn_groups().count();
+        if groups > MOST_IN_LEGEND {
+            notes.push(format!("and {} lighter", groups - MOST_IN_LEGEND));
+        }
+        if self.plot.groups.len() < all {
+            notes.push("one colour for each cluster".to_string());
         }
         if all > drawn {
             notes.push(format!("{} more are not drawn", thousands((all - drawn) as u64)));
@@ -282,10 +345,6 @@ impl Figure for Panels<'_> {
     }
 }
 
-fn colour(index: usize) -> RGBColor {
-    COLOURS[index % COLOURS.len()]
-}
-
 /// The same axis, with or without the words at its ticks.
 fn labelled(axis: &Axis, labels: bool) -> Axis {
     let mut axis = axis.clone();
@@ -311,10 +370,12 @@ mod tests {
         // Dense in the middle, as the mixture is, and wide enough to show all of it.
         let cubed = |i: usize, axis: usize| ((i * (axis + 7) % 101) as f64 / 50.0 - 1.0).powi(3);
         let place = |i: usize, axis: usize| (k as f64 - 1.0) / 2.0 + 7.0 * cubed(i, axis);
+        let components: Vec<Marginal> = (0..k).map(component).collect();
         PairPlot {
             heading: "A & <b>".into(),
             axes: (0..axes).map(|i| format!("<x{i}>")).collect(),
-            components: (0..k).map(component).collect(),
+            groups: PlotGroup::of_each(&components),
+            components,
             rows: (0..300).map(|i| (0..axes).map(|axis| place(i, axis)).collect()).collect(),
             rows_in_all: 5000,
         }
@@ -342,6 +403,27 @@ mod tests {
     }
 
     #[test]
+    fn components_of_one_group_have_one_colour() {
+        let mut plot = plot(2, 4);
+        let group = |name: &str, components: &[usize], is_apart| PlotGroup {
+            name: name.into(),
+            components: components.to_vec(),
+            is_apart,
+        };
+        plot.groups = vec![group("#7", &[0, 2, 3], false), group("outliers", &[1], true)];
+        let svg = svg(&plot);
+        let lines = |colour: RGBColor| {
+            let stroke = format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour.0, colour.1, colour.2);
+            svg.lines().filter(|l| l.starts_with("<polyline") && l.contains(&stroke)).count()
+        };
+        // Of each component two ellipses and two curves; of each group one line in the legend.
+        assert_eq!((lines(COLOURS[0]), lines(COLOURS[1])), (3 * 4 + 1, 0));
+        for words in ["#7   0.750", "outliers   0.250", "one colour for each cluster"] {
+            assert!(svg.contains(words), "{words}");
+        }
+    }
+
+    #[test]
     fn the_same_plot_is_the_same_bytes() {
         for format in [PictureFormat::Svg, PictureFormat::Png] {
             assert_eq!(plot(2, 3).draw(format).unwrap(), plot(2, 3).draw(format).unwrap());
@@ -360,13 +442,16 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_together_are_refused() {
-        let mut wrong = vec![plot(2, 2); 6];
+        let mut wrong = vec![plot(2, 2); 9];
         wrong[0].rows[3].pop();
         wrong[1].components[1].mean[0] = f64::NAN;
         wrong[2].components[0].covariance[1].pop();
         wrong[3].axes.push("more".into());
         wrong[4].components.clear();
         wrong[5] = plot(6, 2);
+        wrong[6].groups.pop();
+        wrong[7].groups[1].components = vec![0];
+        wrong[8].groups[1].components = vec![7];
         for plot in wrong {
             assert!(matches!(plot.draw(PictureFormat::Svg), Err(ReportError::Drawing { .. })));
         }

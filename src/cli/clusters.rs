@@ -1,0 +1,128 @@
+//! Components and clusters by their names, for the commands that tell of them.
+
+use serde::Serialize;
+
+use super::console::listed;
+use crate::dist::Clusters;
+use crate::model::{Labels, Model};
+use crate::words::count;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ClusterArgs {
+    /// Unite components into one cluster while the probability that a row of one is taken for a row of the other exceeds this
+    ///
+    /// The probabilities follow from the mixture, by rows that are drawn from it. A smaller value leaves fewer clusters. A component whose centre is assigned to another component joins it at any value: a core and its wide tails are one cluster.
+    #[arg(long, value_name = "P", default_value_t = Clusters::OVERLAP, value_parser = parse_probability)]
+    pub overlap: f64,
+}
+
+fn parse_probability(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("it has to be from 0 to 1".into()),
+    }
+}
+
+/// The clusters of a model, for people and for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct ClustersResult {
+    overlap: f64,
+    /// The heaviest first.
+    clusters: Vec<ShownCluster>,
+    /// Identifiers of the outlier components.
+    outliers: Vec<u64>,
+    #[serde(skip)]
+    outlier_weight: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownCluster {
+    /// The smallest identifier of its components.
+    cluster: u64,
+    weight: f64,
+    /// Their identifiers.
+    components: Vec<u64>,
+}
+
+/// Components of a cluster beyond these are not named one by one.
+const MOST_NAMED: usize = 20;
+
+impl ClustersResult {
+    pub fn of(model: &Model, labels: &Labels, overlap: f64) -> Self {
+        let clusters = labels.clusters();
+        let sorted = |members: &mut dyn Iterator<Item = usize>| {
+            let mut names: Vec<u64> = members.map(|component| labels.identifiers()[component]).collect();
+            names.sort_unstable();
+            names
+        };
+        let shown = |(i, &weight): (usize, &f64)| ShownCluster {
+            cluster: labels.cluster_name(i),
+            weight,
+            components: sorted(&mut clusters.members(i)),
+        };
+        let weights = model.estimate().weights().to_vec();
+        ClustersResult {
+            overlap,
+            clusters: clusters.weights().iter().enumerate().map(shown).collect(),
+            outliers: sorted(&mut clusters.outliers()),
+            outlier_weight: clusters.outliers().map(|component| weights[component]).sum(),
+        }
+    }
+
+    /// How many clusters there are, and a line for each.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{}:\n", count(self.clusters.len() as u64, "cluster"));
+        for cluster in &self.clusters {
+            let name = format!("cluster {}", cluster.cluster);
+            text += &line(&name, cluster.weight, &cluster.components);
+        }
+        if !self.outliers.is_empty() {
+            text += &line("outliers", self.outlier_weight, &self.outliers);
+        }
+        text
+    }
+}
+
+fn line(name: &str, weight: f64, components: &[u64]) -> String {
+    let what = if components.len() == 1 { "component" } else { "components" };
+    let percent = 100.0 * weight;
+    // A few rows of very many must not look like none.
+    let percent = if percent < 0.1 { format!("{percent:.3}") } else { format!("{percent:.1}") };
+    let components = listed(components.iter().map(u64::to_string), MOST_NAMED);
+    format!("  {name:<16} {percent:>6} %   {what} {components}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_and_outliers_are_told_in_words() {
+        let cluster = |cluster, weight, components| ShownCluster { cluster, weight, components };
+        let result = ClustersResult {
+            overlap: 0.03,
+            clusters: vec![cluster(3, 0.7, vec![3, 7, 9]), cluster(1, 0.2998, vec![1])],
+            outliers: vec![12],
+            outlier_weight: 0.0002,
+        };
+        let text = result.describe();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "2 clusters:",
+                "  cluster 3          70.0 %   components 3, 7, 9",
+                "  cluster 1          30.0 %   component 1",
+                "  outliers          0.020 %   component 12"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_probability_is_from_0_to_1() {
+        assert_eq!(parse_probability("0.05"), Ok(0.05));
+        for text in ["-0.1", "1.5", "nan", "x", ""] {
+            assert!(parse_probability(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Components of a mixture united into clusters: where a cluster is not Gaussian, it takes several components.
+//!
+//! A component whose centre is most probably of another component has no mode of its own and joins it: so a core and its
+//! wide tails are one cluster in any number of dimensions. Then components are united by directly estimated
+//! misclassification probabilities (DEMP; C. Hennig, *Methods for merging Gaussian mixture components*, 2010). `p(a→b)` is
+//! the probability that a row drawn from cluster `a` is most probably of cluster `b`. It is estimated from rows drawn from
+//! the components, so that no data are needed.
+
+use ndarray::{Array2, ArrayView1};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::axes::whole_mixture;
+use super::{BlockScorer, Gaussian, GaussianMixture, fill_standard_normal, most_probable};
+use crate::linalg::Factor;
+use crate::linalg::blocks::{BLOCK, RowBlocks};
+
+/// Which components of a mixture form a cluster, and which are outlier components.
+///
+/// An outlier component belongs to no cluster. It holds hardly any rows, and either hardly any row of it could come from
+/// another component, or it is wider than all heavier components together, as a component of scattered rows is.
+///
+/// ```
+/// use gmm_bmm::GaussianMixture;
+/// use gmm_bmm::dist::{Clusters, Gaussian};
+/// use gmm_bmm::linalg::Factor;
+/// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));
+/// let mixture = GaussianMixture::new(vec![0.3, 0.5, 0.2], vec![normal(0.0)?, normal(9.0)?, normal(1.0)?])?;
+/// let clusters = mixture.clusters(Clusters::OVERLAP);
+/// assert_eq!(clusters.count(), 2);
+/// assert_eq!((clusters.of(0), clusters.of(1), clusters.of(2)), (Some(0), Some(1), Some(0)));
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clusters {
+    /// Of each component; none of an outlier component.
+    of: Vec<Option<usize>>,
+    /// Of each cluster, the heaviest first.
+    weights: Vec<f64>,
+}
+
+impl Clusters {
+    /// The largest probability of a misassignment between clusters, unless another is asked for.
+    pub const OVERLAP: f64 = 0.03;
+
+    /// How many clusters. At least one.
+    pub fn count(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The cluster of a component, counted from 0, the heaviest first. `None` for an outlier component.
+    ///
+    /// # Panics
+    /// If there is no such component.
+    pub fn of(&self, component: usize) -> Option<usize> {
+        self.of[component]
+    }
+
+    /// The components of a cluster, in their order.
+    pub fn members(&self, cluster: usize) -> impl Iterator<Item = usize> {
+        self.components_where(move |of| of == Some(cluster))
+    }
+
+    /// The outlier components, in their order.
+    pub fn outliers(&self) -> impl Iterator<Item = usize> {
+        self.components_where(|of| of.is_none())
+    }
+
+    fn components_where(&self, holds: impl Fn(Option<usize>) -> bool) -> impl Iterator<Item = usize> {
+        self.of.iter().enumerate().filter(move |(_, of)| holds(**of)).map(|(j, _)| j)
+    }
+
+    /// The weight of each cluster.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+}
+
+impl GaussianMixture {
+    /// Unites components whose centres are assigned to another component with it, and then clusters while the probability
+    /// that a row of one is assigned to another exceeds `overlap`. The result depends on the mixture alone: the rows that
+    /// are drawn for it are always the same.
+    pub fn clusters(&self, overlap: f64) -> Clusters {
+        let light = light_below(self.k());
+        let is_apart = self.scattered(light);
+        let draws = draws_per_component(self.k(), self.dim());
+        let mut united = United::new(self.weights(), self.contested_rows(draws));
+        for (component, home) in self.predict(self.means().view()).into_iter().enumerate() {
+            if !is_apart[component] && !is_apart[home] {
+                united.unite(component, home);
+            }
+        }
+        while let Some((one, other)) = united.most_confused(&is_apart, overlap * draws as f64) {
+            united.unite(one, other);
+        }
+        let labels = united.labels;
+        let mut weights = vec![0.0; self.k()];
+        labels.iter().zip(self.weights()).for_each(|(&label, weight)| weights[label] += weight);
+        let is_cluster = |label: usize| weights[label] >= light && !is_apart[label];
+        let mut order: Vec<usize> = (0..self.k()).filter(|&label| is_cluster(label)).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        Clusters {
+            of: labels.iter().map(|label| order.iter().position(|other| other == label)).collect(),
+            weights: order.iter().map(|&label| weights[label]).collect(),
+        }
+    }
+
+    /// The mean of each component.
+    fn means(&self) -> Array2<f64> {
+        Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components()[j].mean()[column])
+    }
+
+    /// Light components that are wider than all heavier ones together, by the volume of their covariances.
+    fn scattered(&self, light: f64) -> Vec<bool> {
+        let lightest = self.weights().iter().copied().fold(f64::INFINITY, f64::min);
+        if lightest >= light {
+            return vec![false; self.k()];
+        }
+        let whole = self.log_volume_of_heavier(light);
+        let is_scattered = |(component, &weight): (&Gaussian, &f64)| {
+            weight < light && whole.is_some_and(|whole| component.covariance().log_det() > whole)
+        };
+        self.components().iter().zip(self.weights()).map(is_scattered).collect()
+    }
+
+    /// `ln |S|` of the covariance of all components that are not light, taken together.
+    fn log_volume_of_heavier(&self, light: f64) -> Option<f64> {
+        let heavier = self.components().iter().zip(self.weights()).filter(|(_, weight)| **weight >= light);
+        let (components, weights): (Vec<Gaussian>, Vec<f64>) = heavier.map(|(c, w)| (c.clone(), *w)).unzip();
+        let total: f64 = weights.iter().sum();
+        let weights = weights.into_iter().map(|weight| weight / total).collect();
+        let (_, units, correlation) = whole_mixture(&GaussianMixture::new(weights, components).ok()?);
+        let correlation = Factor::from_matrix(correlation.view()).ok()?;
+        Some(correlation.log_det() + 2.0 * units.iter().map(|unit| unit.ln()).sum::<f64>())
+    }
+
+    /// Rows drawn from each component, without those that can only be its own. All components have the same standard
+    /// normal draws, so that their order does not matter.
+    fn contested_rows(&self, draws: usize) -> Vec<ContestedRow> {
+        let mut normal = Array2::zeros((draws, self.dim()));
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        for i in (0..draws).step_by(2) {
+            let mut row = vec![0.0; self.dim()];
+            fill_standard_normal(&mut rng, &mut row);
+            let row = ArrayView1::from(&row);
+            normal.row_mut(i).assign(&row);
+            // Its mirror image, for the balance.
+            normal.row_mut(i + 1).assign(&-&row);
+        }
+        let scorer = BlockScorer::of_ordered(self);
+        let of_component = |component: usize| {
+            let gaussian = &self.components()[component];
+            let rows = normal.dot(&gaussian.covariance().lower_matrix().t());
+            let rows = RowBlocks::new((rows + ArrayView1::from(gaussian.mean())).view());
+            let mut scorer = scorer.clone();
+            let mut contested = Vec::new();
+            for (block, filled) in rows.iter() {
+                scorer.look_at(self, &block, filled);
+                for i in (0..filled).filter(|&i| scorer.shares(component)[i] < 1.0 - NEGLIGIBLE) {
+                    let shares = (0..self.k()).map(|j| (j, scorer.shares(j)[i]));
+                    let shares: Vec<(usize, f64)> = shares.filter(|share| share.1 > NEGLIGIBLE).collect();
+                    if !shares.is_empty() {
+                        contested.push(ContestedRow { component, shares });
+                    }
+                }
+            }
+            contested
+        };
+        (0..self.k()).into_par_iter().flat_map_iter(of_component).collect()
+    }
+}
+
+/// The weight below which one of `k` components is light. Of very many components not all are.
+fn light_below(k: usize) -> f64 {
+    1e-3f64.min(0.1 / k as f64)
+}
+
+/// Responsibilities that change no assignment worth counting.
+const NEGLIGIBLE: f64 = 1e-4;
+
+/// Rows drawn from each of `k` components, whole blocks: fewer where they are many, or each is expensive.
+fn draws_per_component(k: usize, dim: usize) -> usize {
+    const WORK: f64 = 5e9;
+    const ROWS: usize = 65_536;
+    let affordable = (WORK / (k as f64 * dim as f64).powi(2)) as usize;
+    (affordable.min(ROWS / k) / BLOCK).clamp(2, 32) * BLOCK
+}
+
+/// A row drawn from one component that might be of another.
+struct ContestedRow {
+    component: usize,
+    /// The clusters that it might be of: their labels in order, and their responsibilities.
+    shares: Vec<(usize, f64)>,
+}
+
+impl ContestedRow {
+    /// The label of the cluster that it is assigned to.
+    fn assigned(&self) -> usize {
+        self.shares[most_probable(self.shares.iter().map(|share| share.1)).0].0
+    }
+
+    /// The cluster labelled `from` becomes a part of that labelled `into`. Returns whether `into` is new to the row.
+    fn relabel(&mut self, from: usize, into: usize) -> bool {
+        let place = |shares: &[(usize, f64)], label| shares.binary_search_by_key(&label, |share| share.0);
+        let Ok(given_up) = place(&self.shares, from) else { return false };
+        let (_, share) = self.shares.remove(given_up);
+        match place(&self.shares, into) {
+            Ok(place) => {
+                self.shares[place].1 += share;
+                false
+            }
+            Err(place) => {
+                self.shares.insert(place, (into, share));
+                true
+            }
+        }
+    }
+}
+
+/// Components while they are united into clusters.
+struct United {
+    weights: Vec<f64>,
+    /// Of each component, the first component of its cluster.
+    labels: Vec<usize>,
+    rows: Vec<ContestedRow>,
+    /// For each label, the rows that might be of its cluster.
+    rows_of: Vec<Vec<usize>>,
+    /// Contested rows of each component that are assigned to each label.
+    counts: Array2<u32>,
+}
+
+impl United {
+    fn new(weights: &[f64], rows: Vec<ContestedRow>) -> Self {
+        let k = weights.len();
+        let mut rows_of = vec![Vec::new(); k];
+        let mut counts = Array2::zeros((k, k));
+        for (i, row) in rows.iter().enumerate() {
+            row.shares.iter().for_each(|&(label, _)| rows_of[label].push(i));
+            counts[(row.component, row.assigned())] += 1;
+        }
+        let weights = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
+        United { weights, labels: (0..k).collect(), rows, rows_of, counts }
+    }
+
+    /// Unites the clusters of two components.
+    fn unite(&mut self, one: usize, other: usize) {
+        let [one, other] = [self.labels[one], self.labels[other]];
+        let (into, from) = (one.min(other), one.max(other));
+        if into == from {
+            return;
+        }
+        self.labels.iter_mut().filter(|label| **label == from).for_each(|label| *label = into);
+        for i in std::mem::take(&mut self.rows_of[from]) {
+            let row = &mut self.rows[i];
+            self.counts[(row.component, row.assigned())] -= 1;
+            if row.relabel(from, into) {
+                self.rows_of[into].push(i);
+            }
+            self.counts[(row.component, row.assigned())] += 1;
+        }
+    }
+
+    /// The labels of the two clusters of which one is confused with the other most: of the rows drawn from it, more than
+    /// `least` are assigned to the other. Components that are apart do not count.
+    fn most_confused(&self, is_apart: &[bool], least: f64) -> Option<(usize, usize)> {
+        let k = self.labels.len();
+        let (mut sizes, mut confused) = (vec![0.0; k], Array2::<f64>::zeros((k, k)));
+        self.labels.iter().zip(&self.weights).for_each(|(&label, weight)| sizes[label] += weight);
+        for ((component, to), &count) in self.counts.indexed_iter() {
+            confused[(self.labels[component], to)] += self.weights[component] * f64::from(count);
+        }
+        let mut most = (least, None);
+        for ((of, to), rows) in confused.indexed_iter().filter(|((of, to), _)| of != to) {
+            if rows / sizes[of] > most.0 && !is_apart[of] && !is_apart[to] {
+                most = (rows / sizes[of], Some((of, to)));
+            }
+        }
+        most.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(mean: &[f64], spread: f64) -> Gaussian {
+        let covariance = Factor::from_standard_deviations(&vec![spread; mean.len()]).unwrap();
+        Gaussian::new(mean.to_vec(), covariance).unwrap()
+    }
+
+    /// Weights in percent.
+    fn mixture(parts: &[(f64, Gaussian)]) -> GaussianMixture {
+        let (weights, components) = parts.iter().map(|(percent, c)| (percent / 100.0, c.clone())).unzip();
+        GaussianMixture::new(weights, components).unwrap()
+    }
+
+    fn found(mixture: &GaussianMixture, overlap: f64) -> Vec<Option<usize>> {
+        let clusters = mixture.clusters(overlap);
+        (0..mixture.k()).map(|j| clusters.of(j)).collect()
+    }
+
+    #[test]
+    fn components_far_apart_are_clusters_of_their_own_and_the_heaviest_is_the_first() {
+        let mixture = mixture(&[
+            (20.0, normal(&[0.0, 0.0], 1.0)),
+            (50.0, normal(&[9.0, 0.0], 2.0)),
+            (30.0, normal(&[0.0, 9.0], 0.1)),
+        ]);
+        let clusters = mixture.clusters(Clusters::OVERLAP);
+        assert_eq!(found(&mixture, Clusters::OVERLAP), [Some(2), Some(0), Some(1)]);
+        assert_eq!((clusters.count(), clusters.weights()), (3, [0.5, 0.3, 0.2].as_slice()));
+        assert_eq!(clusters.members(0).collect::<Vec<_>>(), [1]);
+        assert_eq!(clusters.outliers().count(), 0);
+        assert_eq!(found(&mixture, 1.0), [Some(2), Some(0), Some(1)]);
+    }
+
+    /// Of two equal normals `distance` standard deviations apart, `Φ(−distance/2)` of each is taken for the other.
+    #[test]
+    fn two_normals_are_united_where_the_misclassification_probability_exceeds_the_threshold() {
+        for (distance, probability) in [(2.0, 0.1587), (3.0, 0.0668), (3.762, 0.03), (4.5, 0.0122)] {
+            let pair = mixture(&[(50.0, normal(&[0.0, 5.0], 1.0)), (50.0, normal(&[distance, 5.0], 1.0))]);
+            assert_eq!(found(&pair, 0.7 * probability), [Some(0), Some(0)], "{distance}");
+            assert_eq!(pair.clusters(1.3 * probability).count(), 2, "{distance}");
+        }
+    }
+
+    #[test]
+    fn a_chain_is_one_cluster_and_probabilities_are_those_of_the_union() {
+        let chain = mixture(&[
+            (30.0, normal(&[0.0], 1.0)),
+            (30.0, normal(&[2.5], 1.0)),
+            (30.0, normal(&[5.0], 1.0)),
+            (10.0, normal(&[11.0], 1.0)),
+        ]);
+        assert_eq!(found(&chain, Clusters::OVERLAP), [Some(0), Some(0), Some(0), Some(1)]);
+        // Half of a wide component lies among narrow ones, which it belongs to together.
+        let covered = mixture(&[
+            (40.0, normal(&[0.0], 1.0)),
+            (40.0, normal(&[30.0], 1.0)),
+            (1.0, normal(&[0.0], 6.0)),
+            (19.0, normal(&[60.0], 1.0)),
+        ]);
+        assert_eq!(found(&covered, Clusters::OVERLAP), [Some(0), Some(1), Some(0), Some(2)]);
+        assert!((covered.clusters(Clusters::OVERLAP).weights()[0] - 0.41).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_core_and_its_heavy_tail_are_one_cluster() {
+        for dim in [1, 2, 5, 40] {
+            let pair = mixture(&[(80.0, normal(&vec![1.0; dim], 1.0)), (20.0, normal(&vec![1.1; dim], 3.0))]);
+            assert_eq!(found(&pair, Clusters::OVERLAP), [Some(0), Some(0)], "{dim}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_cluster_inside_a_wide_one_is_a_cluster_unless_it_is_at_its_centre() {
+        let wide = normal(&[0.0; 6], 5.0);
+        let with = |place: f64| mixture(&[(90.0, wide.clone()), (10.0, normal(&[place; 6], 0.2))]);
+        assert_eq!(found(&with(4.0), Clusters::OVERLAP), [Some(0), Some(1)]);
+        assert_eq!(found(&with(0.1), Clusters::OVERLAP), [Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn a_light_component_that_is_far_or_scattered_is_an_outlier() {
+        let with = |percent: f64, extra: Gaussian| {
+            mixture(&[
+                (60.0, normal(&[0.0, 0.0], 1.0)),
+                (40.0 - percent, normal(&[8.0, 0.0], 1.0)),
+                (percent, extra),
+            ])
+        };
+        let of_extra = |mixture: &GaussianMixture| found(mixture, Clusters::OVERLAP)[2];
+        // Far away; and so wide that the two clusters are a part of it.
+        for extra in [normal(&[0.0, 40.0], 0.5), normal(&[4.0, 0.0], 12.0)] {
+            let light = with(0.05, extra.clone());
+            assert_eq!(of_extra(&light), None);
+            assert_eq!(light.clusters(Clusters::OVERLAP).outliers().collect::<Vec<_>>(), [2]);
+            assert_eq!(light.clusters(Clusters::OVERLAP).count(), 2);
+        }
+        // Heavy enough to be a mode, and a light one at the side of a cluster.
+        assert_eq!(of_extra(&with(0.5, normal(&[0.0, 40.0], 0.5))), Some(2));
+        assert_eq!(of_extra(&with(0.05, normal(&[2.5, 0.0], 1.0))), Some(0));
+    }
+
+    #[test]
+    fn of_very_many_components_not_all_are_outliers() {
+        assert_eq!((light_below(1), light_below(100), light_below(2000)), (1e-3, 1e-3, 5e-5));
+    }
+
+    #[test]
+    fn the_order_of_the_components_and_the_units_do_not_matter() {
+        let parts = [
+            (35.0, normal(&[0.0, 0.0], 1.0)),
+            (25.0, normal(&[3.2, 0.0], 1.2)),
+            (30.0, normal(&[0.0, 4.2], 0.7)),
+            (9.95, normal(&[7.0, 7.0], 1.0)),
+            (0.05, normal(&[3.0, 30.0], 1.0)),
+        ];
+        let reversed: Vec<_> = parts.iter().rev().cloned().collect();
+        let scaled: Vec<_> = parts
+            .iter()
+            .map(|(weight, c)| {
+                let mean = c.mean().iter().map(|m| 1e-7 * m).collect();
+                let mut covariance = c.covariance().clone();
+                covariance.scale_by(1e-14);
+                (*weight, Gaussian::new(mean, covariance).unwrap())
+            })
+            .collect();
+        for overlap in [0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2] {
+            let expected = found(&mixture(&parts), overlap);
+            let mut backwards = found(&mixture(&reversed), overlap);
+            backwards.reverse();
+            assert_eq!((&backwards, &found(&mixture(&scaled), overlap)), (&expected, &expected), "{overlap}");
+        }
+    }
+
+    #[test]
+    fn a_component_without_weight_does_no_harm() {
+        let empty = mixture(&[(100.0, normal(&[0.0], 1.0)), (0.0, normal(&[0.5], 1.0))]);
+        assert_eq!(found(&empty, Clusters::OVERLAP), [Some(0), Some(0)]);
+        assert_eq!(mixture(&[(100.0, normal(&[0.0], 1.0))]).clusters(0.0).count(), 1);
+    }
+}

@@ -1,0 +1,105 @@
+//! Several K of one pass: their scores, and which to use.
+
+use serde::Serialize;
+
+use super::{FitState, Prequential};
+use crate::stats::{BatchSums, Elbow, ScoredK};
+
+/// One K of several.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RatedK {
+    /// The K.
+    pub k: usize,
+    /// Its score per row: the mean prequential log-likelihood, or −BIC/(2n) for batch EM.
+    pub score: Option<f64>,
+    /// Its score less the best, zero or below; none for the best itself.
+    pub difference: Option<f64>,
+    /// The standard error of that difference, paired over batches of rows.
+    pub standard_error: Option<f64>,
+}
+
+/// Several K with their scores, in the order of K.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// Each K.
+    pub candidates: Vec<RatedK>,
+    /// The elbow of the scores, where there is one.
+    pub elbow: Option<Elbow>,
+}
+
+impl Choice {
+    /// The K of a pass. Rows that are in no batch, as those of shards that learned apart, leave no standard errors.
+    pub(crate) fn of_pass(scores: &[(usize, Prequential)], batches: &BatchSums) -> Self {
+        let none = BatchSums::default();
+        let known = scores.first().is_some_and(|(_, score)| batches.covers(score.rows));
+        let means: Vec<_> = scores.iter().map(|(k, score)| (*k, score.mean())).collect();
+        Choice::new(&means, if known { batches } else { &none })
+    }
+
+    /// Several K with their scores, in the order of K and of the candidates of `batches`.
+    pub fn new(scores: &[(usize, Option<f64>)], batches: &BatchSums) -> Self {
+        let score = |i: usize| scores[i].1.unwrap_or(f64::NEG_INFINITY);
+        let best = (0..scores.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best });
+        let rate = |(place, &(k, score)): (usize, &(usize, Option<f64>))| {
+            let another = place != best;
+            RatedK {
+                k,
+                score,
+                difference: score.zip(scores[best].1).map(|(own, top)| own - top).filter(|_| another),
+                standard_error: batches.standard_error_of_difference(place, best).filter(|_| another),
+            }
+        };
+        let candidates: Vec<RatedK> = scores.iter().enumerate().map(rate).collect();
+        let scored = candidates.iter().map(|&RatedK { k, score, standard_error, .. }| {
+            Some(ScoredK { k, score: score?, standard_error })
+        });
+        let elbow = scored.collect::<Option<Vec<_>>>().and_then(|scored| Elbow::find(&scored));
+        Choice { candidates, elbow }
+    }
+}
+
+impl FitState {
+    /// The K of the pass with their scores.
+    pub fn choice(&self) -> Choice {
+        let scores = self.candidates.iter().map(|c| (c.learned.k(), c.prequential));
+        Choice::of_pass(&scores.collect::<Vec<_>>(), &self.scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_k_is_rated_against_the_best() {
+        let (mut batches, mut totals) = (BatchSums::new(vec![0.0; 3]), [0.0; 3]);
+        for row in 0..40 {
+            let by_row = f64::from(row % 2);
+            for (total, score) in totals.iter_mut().zip([-9.0 + by_row, -5.0, -5.25]) {
+                *total += score;
+            }
+            batches.note(1, &totals);
+        }
+        let choice = Choice::new(&[(2, Some(-8.5)), (3, Some(-5.0)), (4, Some(-5.25))], &batches);
+        let differences: Vec<_> = choice.candidates.iter().map(|rated| rated.difference).collect();
+        assert_eq!(differences, [Some(-3.5), None, Some(-0.25)]);
+        let errors: Vec<_> = choice.candidates.iter().map(|rated| rated.standard_error).collect();
+        assert!(errors[0] > Some(0.05) && errors[1].is_none() && errors[2] == Some(0.0), "{errors:?}");
+        assert_eq!(choice.elbow.map(|elbow| elbow.k), Some(3));
+    }
+
+    #[test]
+    fn without_scores_nothing_is_said() {
+        let choice = Choice::of_pass(
+            &[(2, Prequential::default()), (3, Prequential::default())],
+            &BatchSums::default(),
+        );
+        assert_eq!((choice.candidates[1].difference, choice.elbow), (None, None));
+        assert_eq!(Choice::new(&[], &BatchSums::default()).candidates, []);
+        // Batches that lack some of the rows say nothing.
+        let score = |log_likelihood| Prequential { rows: 50, log_likelihood };
+        let choice = Choice::of_pass(&[(2, score(-100.0)), (3, score(-50.0))], &BatchSums::new(vec![0.0; 2]));
+        let rated = choice.candidates[0];
+        assert_eq!((rated.difference, rated.standard_error), (Some(-1.0), None));
+    }
+}

@@ -1,0 +1,74 @@
+//! Two parts of a component whose log-odds are linear in one number of each row: many rows at a time.
+
+use crate::linalg::lanes::{Four, Lanes, Quad};
+use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::special::{exp, ln};
+
+/// Log-odds `offset + slope·t` of the first part, where `t` is the number of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LogOdds {
+    pub offset: f64,
+    pub slope: f64,
+}
+
+impl LogOdds {
+    /// Replaces each number by the probability of the first part.
+    pub fn probabilities(self, numbers: &mut [Quad]) {
+        probabilities(numbers, self);
+    }
+
+    /// Replaces each number by `ln(1 + e^z)`, `z` the log-odds: by how much the log-density of both parts together exceeds
+    /// that of the second, weights included.
+    pub fn excesses(self, numbers: &mut [Quad]) {
+        excesses(numbers, self);
+    }
+}
+
+at_run_time! {
+    fn probabilities(numbers: &mut [Quad], odds: LogOdds) = probabilities_kernel
+}
+
+#[inline(always)]
+fn probabilities_kernel<A: Arithmetic>(numbers: &mut [Quad], odds: LogOdds) {
+    let of = A::Lanes::splat;
+    for number in numbers {
+        let z = A::Lanes::load(number).mul_add(of(odds.slope), of(odds.offset));
+        (of(1.0) / (of(1.0) + exp(of(0.0) - z))).store(number);
+    }
+}
+
+at_run_time! {
+    fn excesses(numbers: &mut [Quad], odds: LogOdds) = excesses_kernel
+}
+
+#[inline(always)]
+fn excesses_kernel<A: Arithmetic>(numbers: &mut [Quad], odds: LogOdds) {
+    let of = A::Lanes::splat;
+    for number in numbers {
+        let z = A::Lanes::load(number).mul_add(of(odds.slope), of(odds.offset));
+        let size = z.max(of(0.0) - z);
+        (z.max(of(0.0)) + ln(of(1.0) + exp(of(0.0) - size))).store(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_and_excesses_are_what_plain_arithmetic_gives() {
+        let odds = LogOdds { offset: 0.7, slope: -1.3 };
+        let numbers = [-2000.0, -300.0, -3.0, -0.4, 0.0, 0.2, 5.0, 4000.0];
+        let quads = || vec![Quad(numbers[..4].try_into().unwrap()), Quad(numbers[4..].try_into().unwrap())];
+        let (mut probabilities, mut excesses) = (quads(), quads());
+        odds.probabilities(&mut probabilities);
+        odds.excesses(&mut excesses);
+        for (i, number) in numbers.iter().enumerate() {
+            let z: f64 = 0.7 - 1.3 * number;
+            let probability = 1.0 / (1.0 + (-z).exp());
+            let excess = z.max(0.0) + (-z.abs()).exp().ln_1p();
+            assert!((Quad::flat(&probabilities)[i] - probability).abs() < 1e-14, "{number}");
+            assert!((Quad::flat(&excesses)[i] - excess).abs() < 1e-13 * (1.0 + excess), "{number}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+use serde::Serialize;
+
+/// The score of one K. The larger, the better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredK {
+    /// The K.
+    pub k: usize,
+    /// Its score.
+    pub score: f64,
+    /// The standard error of its difference to the best score, where that is known.
+    pub standard_error: Option<f64>,
+}
+
+/// The elbow of scores over K: the smallest K beyond which larger K gain little, or where the scores bend most.
+///
+/// Where the scores level off, it is the smallest K that no larger one beats by more than one standard error, or by more
+/// than a fifth of the average gain for each further component. The average is that from the smallest K to the best, over
+/// the whole range. A tenth of the range has to be beyond it, or the scores have not been seen to level off. Where they
+/// rise to the end, it is the K at which they bend most: the one farthest above the straight line that rises as much.
+///
+/// ```
+/// use gmm_bmm::stats::{Beyond, Elbow, ScoredK};
+///
+/// let of = |scores: &[f64]| {
+///     let scored = |(k, &score)| ScoredK { k, score, standard_error: None };
+///     Elbow::find(&(2..).zip(scores).map(scored).collect::<Vec<_>>())
+/// };
+/// let levels_off = of(&[-9.0, -6.0, -5.0, -4.98, -4.97, -4.96]).unwrap();
+/// assert_eq!((levels_off.k, levels_off.beyond), (4, Beyond::Little));
+/// let rises = of(&[-9.0, -6.0, -5.5, -5.0, -4.5, -4.0]).unwrap();
+/// assert_eq!((rises.k, rises.beyond), (3, Beyond::Rises));
+/// assert_eq!(of(&[-6.0, -5.0, -4.0]), None); // a straight line
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Elbow {
+    /// The K.
+    pub k: usize,
+    /// How much of the gain from the smallest K to the best it has, from 0 to 1; none where the smallest K is the best.
+    pub share: Option<f64>,
+    /// What larger K gain.
+    pub beyond: Beyond,
+}
+
+/// What K larger than the [`Elbow`] gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// Nothing: the elbow is the best K.
+    Nothing,
+    /// No more than one standard error.
+    WithinError,
+    /// Little for each further component.
+    Little,
+    /// The scores do not level off within the range.
+    Rises,
+}
+
+/// A further component has to gain this share of the average, or it gains little.
+const LITTLE: f64 = 0.2;
+
+/// One part of so many of the range has to be beyond K at which the scores level off.
+const TAIL: usize = 10;
+
+/// The least bend, as a share of the gain: scores that bend less rise evenly.
+const LEAST_BEND: f64 = 0.2;
+
+impl Elbow {
+    /// The elbow of scores in the order of K. `None` for fewer than two, for one that is not finite, and where the scores
+    /// rise evenly to the end.
+    pub fn find(scored: &[ScoredK]) -> Option<Self> {
+        let (first, last) = (scored.first()?, scored.last()?);
+        if scored.len() < 2 || scored.iter().any(|at| !at.score.is_finite()) {
+            return None;
+        }
+        let best = highest(scored, |at| at.score)?;
+        let gain = best.score - first.score;
+        let share = |at: &ScoredK| (gain > 0.0).then(|| (at.score - first.score) / gain);
+        let place = |at: &ScoredK| (at.k - first.k) as f64 / (last.k - first.k) as f64;
+        let is_near = |at: &&ScoredK| at.standard_error.is_some_and(|error| best.score - at.score <= error);
+        let near = scored.iter().find(|at| at.k < best.k && is_near(at)).unwrap_or(best);
+        let settled = highest(scored, |at| at.score - LITTLE * gain * place(at))?;
+        let (at, beyond) = match near.k.min(settled.k) {
+            k if TAIL * (last.k - k) < last.k - first.k => {
+                let bend = |at: &ScoredK| share(at).unwrap_or(0.0) - place(at);
+                let most = highest(scored, bend).filter(|at| bend(at) >= LEAST_BEND)?;
+                (most, Beyond::Rises)
+            }
+            k if k == best.k => (best, Beyond::Nothing),
+            k if k == settled.k => (settled, Beyond::Little),
+            _ => (near, Beyond::WithinError),
+        };
+        Some(Elbow { k: at.k, share: share(at), beyond })
+    }
+}
+
+/// The highest by some measure; of equals the first.
+fn highest(scored: &[ScoredK], by: impl Fn(&ScoredK) -> f64) -> Option<&ScoredK> {
+    scored.iter().reduce(|best, next| if by(next) > by(best) { next } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scored(from: usize, scores: &[f64]) -> Vec<ScoredK> {
+        (from..).zip(scores).map(|(k, &score)| ScoredK { k, score, standard_error: None }).collect()
+    }
+
+    fn found(from: usize, scores: &[f64]) -> Option<(usize, Beyond)> {
+        Elbow::find(&scored(from, scores)).map(|elbow| (elbow.k, elbow.beyond))
+    }
+
+    /// Prequential scores of synthetic data with six components in three columns, where the last step is small.
+    const SIX: [f64; 19] = [
+        -5.569, -5.357, -5.256, -5.173, -5.150, -5.151, -5.152, -5.153, -5.152, -5.154, -5.153, -5.154,
+        -5.155, -5.156, -5.156, -5.157, -5.159, -5.159, -5.160,
+    ];
+
+    #[test]
+    fn the_true_k_is_the_elbow_whatever_the_range() {
+        for to in 7..=20 {
+            assert_eq!(found(2, &SIX[..to - 1]), Some((6, Beyond::Nothing)), "2..{to}");
+        }
+        assert_eq!(found(5, &SIX[3..]), Some((6, Beyond::Nothing)));
+    }
+
+    /// Prequential scores of Abalone, K from 2 to 20.
+    #[test]
+    fn scores_that_level_off_have_their_elbow_where_they_do() {
+        let scores = [
+            11.089, 11.839, 12.227, 12.430, 12.489, 12.573, 12.658, 12.787, 12.794, 12.807, 12.842, 12.828,
+            12.869, 12.870, 12.852, 12.818, 12.842, 12.842, 12.833,
+        ];
+        for to in 10..=20 {
+            assert_eq!(found(2, &scores[..to - 1]), Some((9, Beyond::Little)), "2..{to}");
+        }
+        let share = Elbow::find(&scored(2, &scores)).unwrap().share.unwrap();
+        assert!((share - 1.698 / 1.781).abs() < 1e-9, "{share}");
+    }
+
+    /// Prequential scores of MAGIC Gamma Telescope, K from 2 to 10.
+    #[test]
+    fn scores_that_rise_to_the_end_have_their_elbow_where_they_bend() {
+        let magic = [-28.416, -27.560, -27.297, -27.050, -26.922, -26.774, -26.675, -26.588, -26.515];
+        assert_eq!(found(2, &magic), Some((5, Beyond::Rises)));
+        // The last K gains hardly anything, which is not enough to see that larger ones would not.
+        let to_20 = [-26.40, -26.41, -26.28, -26.22, -26.16, -26.14, -26.13, -26.04, -25.92, -25.919];
+        assert_eq!(found(2, &[magic.as_slice(), &to_20].concat()), Some((5, Beyond::Rises)));
+        let even: Vec<f64> = (0..9).map(|k| f64::from(k) + 0.1 * f64::from(k % 2)).collect();
+        assert_eq!(found(2, &even), None);
+    }
+
+    #[test]
+    fn a_smaller_k_within_one_standard_error_of_the_best_is_the_elbow() {
+        let mut scored = scored(2, &[-9.0, -5.5, -5.25, -5.0, -5.5]);
+        scored[1].standard_error = Some(0.5);
+        let elbow = Elbow::find(&scored).unwrap();
+        assert_eq!((elbow.k, elbow.beyond, elbow.share), (3, Beyond::WithinError, Some(0.875)));
+        scored[1].standard_error = Some(0.25);
+        assert_eq!(Elbow::find(&scored).unwrap().k, 5);
+    }
+
+    #[test]
+    fn the_smallest_k_can_be_the_elbow() {
+        let elbow = Elbow::find(&scored(3, &[-4.0, -4.1, -4.2])).unwrap();
+        assert_eq!((elbow.k, elbow.beyond, elbow.share), (3, Beyond::Nothing, None));
+        assert_eq!(found(3, &[-4.0, -4.0]), Some((3, Beyond::Nothing)));
+    }
+
+    /// K need not be neighbours: a component between 4 and 16 gains little.
+    #[test]
+    fn lists_of_k_are_judged_for_each_component() {
+        let of = |ks: &[usize], scores: &[f64]| {
+            let scored = ks.iter().zip(scores);
+            let scored = scored.map(|(&k, &score)| ScoredK { k, score, standard_error: None });
+            Elbow::find(&scored.collect::<Vec<_>>()).map(|elbow| (elbow.k, elbow.beyond))
+        };
+        assert_eq!(of(&[1, 2, 4, 16], &[-9.0, -7.0, -5.0, -4.5]), Some((4, Beyond::Little)));
+        assert_eq!(of(&[1, 2, 4, 5], &[-9.0, -6.0, -5.0, -4.5]), Some((2, Beyond::Rises)));
+    }
+
+    #[test]
+    fn nothing_is_said_of_one_k_or_of_scores_that_are_not_finite() {
+        assert_eq!((found(2, &[]), found(2, &[-1.0])), (None, None));
+        assert_eq!(found(2, &[-1.0, f64::NAN, -0.5]), None);
+        assert_eq!(found(2, &[f64::NEG_INFINITY, -1.0, -0.5]), None);
+    }
+}
