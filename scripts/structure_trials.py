@@ -9,6 +9,7 @@
     scripts/structure_trials.py watch FILE        a real stream in file order and shuffled, every tenth row held out
     scripts/structure_trials.py clusters          components united into clusters: skewed data, and a stream with spikes
     scripts/structure_trials.py parts             Magic04 sorted by class, learned in 2, 4 and 10 parts and merged
+    scripts/structure_trials.py memory            the largest resident set of fit in 10 to 100 dimensions
 
 The command is target/release/gmm-bmm, or what GMM_BMM names. `sensors`, `hard` and `watch` compare with scikit-learn
 where it is installed. Files are written to target/trials.
@@ -71,7 +72,7 @@ def free_numbers(k, dim):
 
 def mixtures(args):
     rows = []
-    for dim in args.dims:
+    for dim in args.dims or [3, 10, 20, 50, 91]:
         gaps, limit = [], 1.25 * free_numbers(12, dim) / (2 * 60_000) + 0.01
         seconds = 0.0
         for seed in range(1, args.seeds + 1):
@@ -301,13 +302,48 @@ def parts(args):
     table(["parts", "merged", "one pass over shuffled rows", "difference"], rows)
 
 
+def peak(*arguments):
+    """The largest resident set of a run on two threads, in MB."""
+    words = [COMMAND, *map(str, arguments), "--threads", "2", "--quiet"]
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(words)}\nfailed")
+    return used.ru_maxrss * 1024 / 1e6
+
+
+def memory(args):
+    rows = []
+    for dim in args.dims or [10, 50, 91, 100]:
+        train = FOLDER / "memory.csv"
+        run("synth", "--k", 20, "--d", dim, "--n", 100_000, "--out", train)
+        model, other = FOLDER / "memory.model.json", FOLDER / "memory.other.json"
+        checkpoint = FOLDER / "memory.checkpoint"
+        for k, learner, options in (
+            (12, "oBMM", []),
+            (20, "oBMM", []),
+            ("5,10,20", "oBMM", []),
+            ("auto", "oBMM", []),
+            (20, "oDMM, 5 shards", ["--algo", "odmm", "--shards", 5]),
+        ):
+            fit = ["fit", "--data", train, "--k", k, *options, *args.more]
+            megabytes = [
+                peak(*fit, "--out", model),
+                peak(*fit, "--out", other, "--checkpoint", checkpoint),
+                peak("fit", "--data", train, "--limit", 30_000, "--resume", model, "--out", other),
+                peak("show", model),
+            ]
+            rows.append([dim, k, learner, *(f"{size:.0f}" for size in megabytes)])
+    table(["columns", "K", "learner", "fit, MB", "with checkpoints", "resume", "show"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    trials = {f.__name__: f for f in (mixtures, many, sensors, hard, clusters, order, watch, parts)}
+    trials = {f.__name__: f for f in (mixtures, many, sensors, hard, clusters, order, watch, parts, memory)}
     parser.add_argument("trial", choices=trials)
     parser.add_argument("file", nargs="?", help="the data of watch")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], default=[3, 10, 20, 50, 91])
+    parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], help="columns, of mixtures and memory")
     parser.add_argument("--effort", help="passed to fit")
     parser.add_argument("--k", help="of clusters, passed to fit; 15 for skewed and 8 for sensors unless it is given")
     args = parser.parse_args()

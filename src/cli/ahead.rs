@@ -14,8 +14,8 @@ use crate::data::{Block, DataError};
 const BLOCK_ROWS: usize = 4096;
 /// Numbers in a block, unless a row alone has more, so that the memory of a fit is bounded: 1 MiB.
 const BLOCK_NUMBERS: usize = 1 << 17;
-/// Numbers that are read before the learner asks for them. Of narrow tables that is a good part of the rows, so that
-/// reading goes on while the start is fitted.
+/// Numbers of narrow tables that are read before the learner asks for them: a good part of the rows, so that reading goes
+/// on while the start is fitted. Of wide tables, which take longer to learn than to read, two blocks are enough.
 const NUMBERS_AHEAD: usize = 1 << 19;
 
 /// Rows that are being read.
@@ -43,7 +43,9 @@ impl Ahead {
         let largest = (BLOCK_NUMBERS / columns).clamp(1, BLOCK_ROWS);
         let most = most.clamp(1, largest as u64) as usize;
         let bytes = rows.byte_counter();
-        let (full, blocks) = sync_channel((NUMBERS_AHEAD / (largest * columns)).max(2));
+        let is_wide = largest < BLOCK_ROWS;
+        let ahead = if is_wide { 2 } else { NUMBERS_AHEAD / (largest * columns) };
+        let (full, blocks) = sync_channel(ahead);
         let (spare, empty) = channel();
         let reader = std::thread::spawn(move || {
             let mut reading = Duration::ZERO;
