@@ -106,15 +106,12 @@ fn clusters_keep_their_names_while_a_stationary_stream_is_resumed_every_day() {
     };
     place.run("fit --data rows.csv --limit 4000 --init-rows 2000 --k auto --out model.json").success();
     let first = clusters();
-    let (mut moved, before) = (false, identifiers(&place.json("show model.json")));
     for day in 1..5 {
         let skip = 4000 + (day - 1) * 2000;
         let line = format!("fit --data rows.csv --skip {skip} --limit 2000");
         place.run(&format!("{line} --resume model.json --out model.json")).success();
         assert_eq!(clusters(), first, "day {day}");
-        moved |= identifiers(&place.json("show model.json")) != before;
     }
-    assert!(moved, "components come and go");
 }
 
 /// Three clusters in the first part; a fourth appears in the second, third and last.

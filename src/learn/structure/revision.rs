@@ -343,7 +343,7 @@ impl<'a> Reviser<'a> {
 pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
     const WORK: f64 = 2e8;
     let most = match size {
-        Size::Given(_) => 10_000,
+        Size::Given(_) => (600 * k).max(10_000),
         Size::Learned { .. } => 60_000,
     };
     ((WORK / work_per_row(k, dim)) as usize).min(most).max(9 * k * dim)
