@@ -449,8 +449,11 @@ fn begin(
     Ok(Some(learning))
 }
 
-/// Rows that a revision has, for each row of its search.
-const ROWS_PER_SEARCHED: usize = 4;
+/// Rows that a revision looks at, unless it is the last one of a structure that still changes: a few times the rows of a
+/// search.
+fn revision_rows(candidate: &Candidate, limits: Limits, dim: usize) -> usize {
+    4 * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
+}
 /// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
 fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
     let has_room = first.len() / dim <= kept.most();
@@ -510,11 +513,9 @@ impl Learning {
                 candidate.postpone(rows);
                 continue;
             }
-            // A few times the rows of a search are enough, unless the stream ends.
-            let searched = search_rows(candidate.size(), candidate.k(), floor.len());
-            let most = Some(ROWS_PER_SEARCHED * limits.row_factor * searched);
+            let most = revision_rows(candidate, limits, floor.len());
             // One for each K, so that none depends on what the others do.
-            let mut reviser = Reviser::new(kept, floor, limits, most, seed, stop)?;
+            let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
             candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {
                 return Ok(false);
@@ -545,7 +546,9 @@ impl Learning {
             };
             let cheap = kept.is_complete() && limits.restarts > 1;
             let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
-            let reviser = revises.then(|| Reviser::new(kept, floor, limits, None, seed, stop));
+            let steady = !kept.is_complete() && candidate.schedule().is_steady();
+            let most = if steady { revision_rows(candidate, limits, floor.len()) } else { usize::MAX };
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
             let mut reviser = reviser.transpose()?;
             let closed =
                 reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));

@@ -100,20 +100,20 @@ pub(in crate::learn) struct Reviser<'a> {
 }
 
 impl<'a> Reviser<'a> {
-    /// On the kept rows of a pass: about `most` of them, or all where the stream has ended.
+    /// On the kept rows of a pass, about `most` of them; `closing` says whether no more will come.
     pub fn new(
         kept: &KeptRows,
         floor: &[f64],
         limits: Limits,
-        most: Option<usize>,
+        most: usize,
+        closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
         let rows = kept.reservoir().len() / floor.len();
-        let step = most.map_or(1, |most| (rows / most.max(1)).max(1));
+        let step = (rows / most.max(1)).max(1);
         let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?;
         let (learned, complete) = (kept.learned(), kept.is_complete());
-        let closing = most.is_none();
         Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
