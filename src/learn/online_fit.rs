@@ -290,7 +290,7 @@ impl OnlineFit {
             Stage::Learning(learning) => Ok(self.state_of(learning, learning.states(), None)),
             // Rows that are still buffered are all that matters; the mixture is provisional.
             Stage::Buffering(buffer) => {
-                self.state_of_buffer(buffer, Limits::PROVISIONAL, false, &AtomicBool::new(false))
+                self.state_of_buffer(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))
             }
         }
     }
@@ -303,12 +303,7 @@ impl OnlineFit {
             Stage::Buffering(buffer) => {
                 let k = self.settings.components.expected_largest();
                 let limits = self.settings.effort.closing_limits(buffer.len() / self.dim, k, self.dim);
-                let effort = self.settings.effort.limits();
-                let mut state = self.state_of_buffer(buffer, effort, false, stop)?;
-                let end = self.state_of_buffer(buffer, limits, true, stop)?;
-                for (candidate, end) in state.candidates.iter_mut().zip(end.candidates) {
-                    candidate.finish_with(end);
-                }
+                let mut state = self.state_of_buffer(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {
                         candidate.prequential = scored.prequential;
@@ -326,7 +321,6 @@ impl OnlineFit {
         &self,
         buffer: &[f64],
         limits: Limits,
-        closing: bool,
         stop: &AtomicBool,
     ) -> Result<FitState, LearnError> {
         if self.rows == 0 {
@@ -335,7 +329,7 @@ impl OnlineFit {
         // Nothing is held back from a stream that ends here, and the start is made from all rows.
         let init_rows = Some(buffer.len() / self.dim);
         let settings = FitSettings { keep_rows: Some(0), init_rows, ..self.settings.clone() };
-        let learning = begin(&settings, buffer, self.dim, limits, closing, stop)?;
+        let learning = begin(&settings, buffer, self.dim, limits, true, stop)?;
         let learning = learning.ok_or(LearnError::Stopped)?;
         let mut state = self.state_of(&learning, learning.states(), Some(buffer.to_vec()));
         state.kept = None;
@@ -545,8 +539,7 @@ impl Learning {
     ) -> Result<Vec<CandidateState>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
         let finish = |candidate: &Candidate| {
-            // Rows of shards come in the order of the shards, and what is found anew depends on their order.
-            let limits = if kept.is_complete() && kept.holds_back() {
+            let limits = if kept.is_complete() {
                 settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len())
             } else {
                 settings.effort.limits()

@@ -234,16 +234,6 @@ impl CandidateState {
     }
 }
 
-impl CandidateState {
-    /// What `end` has learned is what the end of the stream makes of this candidate.
-    pub(super) fn finish_with(&mut self, end: CandidateState) {
-        let Some((structure, of_end)) = self.structure.as_mut().zip(end.structure) else { return };
-        let estimate = Estimate::of(end.learned);
-        let identifiers = of_end.identifiers;
-        structure.finished = Some(Finished { estimate, identifiers, health: end.health, closing: None });
-    }
-}
-
 /// The finished mixture where there is one, else the mixture as learned so far.
 pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
     match structure.and_then(|structure| structure.finished.as_ref()) {

@@ -145,11 +145,6 @@ impl KeptRows {
         &self.validation
     }
 
-    /// Whether rows are held back for validation, as in a pass that is not made of shards.
-    pub(in crate::learn) fn holds_back(&self) -> bool {
-        self.holds_back
-    }
-
     /// Rows that the reservoir holds at most.
     pub fn most(&self) -> usize {
         self.most
