@@ -260,9 +260,15 @@ impl OnlineFit {
                 let of_start = rows_of(self.settings.split(buffer, self.dim).0, self.dim);
                 let faults = find_column_faults(of_start);
                 let start_columns = tame_summaries(of_start);
-                let Some(learning) =
-                    begin(&self.settings, buffer, self.dim, self.settings.effort.limits(), false, stop)?
-                else {
+                // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same
+                // rows in a run of its own is then the same.
+                let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
+                let limits = if closing {
+                    self.settings.closing_limits(of_start.nrows(), self.dim)
+                } else {
+                    self.settings.effort.limits()
+                };
+                let Some(learning) = begin(&self.settings, buffer, self.dim, limits, closing, stop)? else {
                     return Ok(false);
                 };
                 (self.faults, self.start_columns) = (faults, start_columns);
@@ -301,8 +307,7 @@ impl OnlineFit {
         let learning = match &self.stage {
             Stage::Learning(learning) => learning,
             Stage::Buffering(buffer) => {
-                let k = self.settings.components.expected_largest();
-                let limits = self.settings.effort.closing_limits(buffer.len() / self.dim, k, self.dim);
+                let limits = self.settings.closing_limits(buffer.len() / self.dim, self.dim);
                 let mut state = self.state_of_buffer(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in state.candidates.iter_mut().zip(&scored.candidates) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use std::ops::RangeInclusive;
 
-use super::structure::{Size, default_kept_rows};
+use super::structure::{Limits, Size, default_kept_rows};
 use super::{Algorithm, Effort, LearnError, ObmmSettings, default_init_rows};
 
 /// Numbers of components to learn.
@@ -148,6 +148,11 @@ impl FitSettings {
             return 0;
         }
         self.keep_rows.unwrap_or_else(|| default_kept_rows(dim))
+    }
+
+    /// The limits of a start from all `rows` rows of a stream.
+    pub(super) fn closing_limits(&self, rows: usize, dim: usize) -> Limits {
+        self.effort.closing_limits(rows, self.components.expected_largest(), dim)
     }
 
     /// Buffered rows: those of the start, and those after them.

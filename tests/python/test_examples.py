@@ -43,7 +43,7 @@ def rows(count: int, seed: int) -> list:
 
 
 def close(found, expected, at="model") -> None:
-    """That two JSON values are about the same: a prior from a short stream is polished more than a warm-up."""
+    """That two JSON values are the same up to rounding."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys(), at
         for key in expected:
@@ -53,7 +53,7 @@ def close(found, expected, at="model") -> None:
         for i, pair in enumerate(zip(found, expected)):
             close(*pair, f"{at}[{i}]")
     else:
-        assert math.isclose(found, expected, rel_tol=1e-3, abs_tol=1e-3), f"{at}: {found} and {expected}"
+        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9), f"{at}: {found} and {expected}"
 
 
 @unittest.skipIf(PROGRAM is None, "gmm-bmm is not built: cargo build")
