@@ -1,0 +1,463 @@
+"""The estimator for scikit-learn."""
+
+from __future__ import annotations
+
+import json
+from numbers import Integral
+from os import PathLike, fspath
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin, _fit_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gmm_bmm import _core
+
+MOST_COMPONENTS = 50
+"""The largest number of components that ``n_components='auto'`` finds."""
+
+
+def _bounds(n_components) -> tuple[int, int, bool]:
+    """The least and the largest number of components, and whether the number is learned."""
+    if isinstance(n_components, str):
+        return 1, MOST_COMPONENTS, True
+    if isinstance(n_components, Integral):
+        return int(n_components), int(n_components), False
+    try:
+        low, high = (int(bound) for bound in n_components)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"n_components must be 'auto', a number, or a pair (low, high), not {n_components!r}"
+        ) from None
+    if not 1 <= low <= high:
+        raise ValueError(f"n_components=({low}, {high}) must satisfy 1 <= low <= high")
+    return low, high, True
+
+
+class OnlineGaussianMixture(DensityMixin, BaseEstimator):
+    """Gaussian mixture with full covariances that learns from batches of rows.
+
+    Each row is learned once, by Bayesian Moment Matching or by online EM. Memory does not grow with the number of rows. A
+    bounded sample of the rows is kept to revise the structure of the mixture: components are split and merged where held
+    back rows gain by it, and with ``n_components='auto'`` their number is learned.
+
+    Parameters
+    ----------
+    n_components : 'auto', int or (int, int), default='auto'
+        The number of components. ``'auto'`` learns it, up to 50; a pair bounds it.
+    algorithm : {'obmm', 'oem'}, default='obmm'
+        Online Bayesian Moment Matching, or online EM.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+        How much work goes into the structure. ``'fast'`` fits the first rows once and does not revise.
+    start_rows : int, default=None
+        Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
+    keep_rows : int, default=None
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+    cluster_overlap : float, default=0.03
+        Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random choices. An integer makes results repeatable bit for bit.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components_,)
+    means_ : ndarray of shape (n_components_, n_features)
+    covariances_ : ndarray of shape (n_components_, n_features, n_features)
+    precisions_, precisions_cholesky_ : ndarray of shape (n_components_, n_features, n_features)
+        As in :class:`sklearn.mixture.GaussianMixture`.
+    n_components_ : int
+        The number of components.
+    identifiers_ : ndarray of shape (n_components_,)
+        Identifiers that last: the same identifier means the same component after further calls of ``partial_fit``.
+    clusters_ : ndarray of shape (n_components_,)
+        The cluster of each component; -1 for a component of outliers.
+    weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components_,)
+        The posterior of the weights, means and covariances. Not available with ``algorithm='oem'``.
+    n_samples_seen_ : int
+        Rows learned so far.
+    prequential_score_ : float
+        Mean log-density of rows before they were learned. NaN while no row was scored.
+    lower_bound_ : float
+        The same number, under the name that GaussianMixture has for its training score.
+    converged_ : bool
+        Always True: one pass has no convergence criterion.
+    n_iter_ : int
+        Always 1: each row is learned once.
+    history_ : list of dict
+        The revisions of the structure, with their moves.
+    findings_ : list of dict
+        What is worth knowing about the data, such as constant or discrete columns.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gmm_bmm import OnlineGaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (3000, 2)), rng.normal(8, 1, (3000, 2))])
+    >>> rng.shuffle(X)
+    >>> mixture = OnlineGaussianMixture(random_state=0)
+    >>> for batch in np.array_split(X, 10):
+    ...     mixture = mixture.partial_fit(batch)
+    >>> mixture.n_components_
+    2
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), tuple, list],
+        "algorithm": [StrOptions({"obmm", "oem"})],
+        "effort": [StrOptions({"fast", "default", "thorough"})],
+        "start_rows": [Interval(Integral, 1, None, closed="left"), None],
+        "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
+        "cluster_overlap": [Interval(float, 0.0, 1.0, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components="auto",
+        *,
+        algorithm="obmm",
+        effort="default",
+        start_rows=None,
+        keep_rows=None,
+        cluster_overlap=0.03,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.effort = effort
+        self.start_rows = start_rows
+        self.keep_rows = keep_rows
+        self.cluster_overlap = cluster_overlap
+        self.random_state = random_state
+
+    # Learning
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learns a mixture from X, in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._rows(X, reset=True, ensure_min_samples=2)
+        least = _bounds(self.n_components)[0]
+        if X.shape[0] < least:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {X.shape[0]}"
+            )
+        fit = self._new_fit()
+        fit.observe(X)
+        fit.finish()
+        self._fit = fit
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Learns further rows.
+
+        The mixture after all batches does not depend on how the rows are cut into batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        X = self._rows(X, reset=first)
+        if first:
+            self._fit = self._new_fit()
+        self._fit.observe(X)
+        return self
+
+    def fit_predict(self, X, y=None):
+        """Learns a mixture from X and returns the most probable component of each row."""
+        return self.fit(X).predict(X)
+
+    def _new_fit(self) -> _core.Fit:
+        low, high, learned = _bounds(self.n_components)
+        names = getattr(self, "feature_names_in_", None)
+        return _core.Fit(
+            self.n_features_in_,
+            names=None if names is None else [str(name) for name in names],
+            components=(low, high),
+            learned=learned,
+            algorithm=self.algorithm,
+            effort=self.effort,
+            start_rows=self.start_rows,
+            keep_rows=self.keep_rows,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+        )
+
+    def _rows(self, X, *, reset=False, **checks) -> np.ndarray:
+        return validate_data(self, X, reset=reset, dtype=np.float64, order="C", **checks)
+
+    # Scoring
+
+    def score_samples(self, X):
+        """The log-density of each row."""
+        return self._mixture().score_samples(self._rows(X))
+
+    def score(self, X, y=None):
+        """The mean log-density of the rows."""
+        return float(np.mean(self.score_samples(X)))
+
+    def predict(self, X):
+        """The most probable component of each row, as an index into ``means_``."""
+        return self._mixture().predict(self._rows(X))
+
+    def predict_proba(self, X):
+        """The probability of each component, given the row."""
+        return self._mixture().predict_proba(self._rows(X))
+
+    def sample(self, n_samples=1):
+        """Draws rows from the mixture.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, not {n_samples}")
+        mixture = self._mixture()
+        rng = check_random_state(self.random_state)
+        counts = rng.multinomial(n_samples, mixture.weights / mixture.weights.sum())
+        drawn = [
+            mean + rng.standard_normal((count, mean.size)) @ factor.T
+            for count, mean, factor in zip(counts, mixture.means, np.linalg.cholesky(mixture.covariances))
+        ]
+        return np.vstack(drawn), np.repeat(np.arange(counts.size), counts)
+
+    def bic(self, X):
+        """The Bayesian information criterion on X. Lower is better."""
+        X = self._rows(X)
+        log_likelihood = self._mixture().score_samples(X).sum()
+        return float(-2.0 * log_likelihood + self._n_parameters() * np.log(X.shape[0]))
+
+    def aic(self, X):
+        """The Akaike information criterion on X. Lower is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters())
+
+    def _n_parameters(self) -> int:
+        k, d = self._mixture().means.shape
+        return k - 1 + k * (d + d * (d + 1) // 2)
+
+    # What was learned
+
+    def _mixture(self) -> _core.Mixture:
+        """The mixture after all rows so far. The core computes it once and keeps it until more rows come."""
+        check_is_fitted(self)
+        return self._fit.mixture()
+
+    @property
+    def weights_(self):
+        return self._mixture().weights
+
+    @property
+    def means_(self):
+        return self._mixture().means
+
+    @property
+    def covariances_(self):
+        return self._mixture().covariances
+
+    @property
+    def precisions_cholesky_(self):
+        lower = np.linalg.cholesky(self.covariances_)
+        return np.swapaxes(np.linalg.inv(lower), -1, -2)
+
+    @property
+    def precisions_(self):
+        upper = self.precisions_cholesky_
+        return upper @ np.swapaxes(upper, -1, -2)
+
+    @property
+    def n_components_(self) -> int:
+        return self._mixture().weights.size
+
+    @property
+    def identifiers_(self):
+        return self._mixture().identifiers
+
+    @property
+    def clusters_(self):
+        return self._mixture().clusters(self.cluster_overlap)
+
+    @property
+    def weight_concentration_(self):
+        return self._posterior()[0]
+
+    @property
+    def mean_precision_(self):
+        return self._posterior()[1]
+
+    @property
+    def degrees_of_freedom_(self):
+        return self._posterior()[2]
+
+    def _posterior(self):
+        posterior = self._mixture().posterior
+        if posterior is None:
+            raise AttributeError("algorithm='oem' has no posterior")
+        return posterior
+
+    @property
+    def n_samples_seen_(self) -> int:
+        self._require_fit()
+        return self._fit.rows
+
+    @property
+    def prequential_score_(self) -> float:
+        self._require_fit()
+        return self._fit.prequential_score
+
+    lower_bound_ = prequential_score_
+
+    @property
+    def converged_(self) -> bool:
+        self._require_fit()
+        return True
+
+    @property
+    def n_iter_(self) -> int:
+        self._require_fit()
+        return 1
+
+    @property
+    def history_(self) -> list[dict]:
+        self._mixture()
+        return json.loads(self._fit.history_json())
+
+    @property
+    def findings_(self) -> list[dict]:
+        self._mixture()
+        return json.loads(self._fit.findings_json())
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' or 'partial_fit' first."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fit" in self.__dict__
+
+    # Files and exchange
+
+    def to_bytes(self) -> bytes:
+        """The model file of the command ``gmm-bmm``, as bytes."""
+        self._require_fit()
+        return self._fit.to_bytes()
+
+    def save(self, path: str | PathLike) -> None:
+        """Writes the model file of the command ``gmm-bmm``. The file appears whole or not at all."""
+        self._require_fit()
+        self._fit.save(fspath(path))
+
+    @classmethod
+    def load(cls, path: str | PathLike) -> OnlineGaussianMixture:
+        """Reads a model file, written by ``save`` or by the command. ``partial_fit`` resumes from it."""
+        return cls._of(_core.Fit.load(fspath(path)))
+
+    @classmethod
+    def _of(cls, fit: _core.Fit) -> OnlineGaussianMixture:
+        """The estimator of a pass that began elsewhere."""
+        estimator = cls(
+            n_components=fit.components if fit.learned else fit.components[0],
+            algorithm=fit.algorithm,
+            effort=fit.effort,
+            start_rows=fit.start_rows,
+            keep_rows=fit.keep_rows,
+            random_state=fit.seed,
+        )
+        estimator._fit = fit
+        estimator.n_features_in_ = fit.dim
+        if fit.names is not None:
+            estimator.feature_names_in_ = np.asarray(fit.names, dtype=object)
+        return estimator
+
+    def shard(self) -> OnlineGaussianMixture:
+        """An estimator that learns one shard from this mixture as the common prior. See :func:`gmm_bmm.merge`."""
+        self._require_fit()
+        return self._of(self._fit.begin_shard())
+
+    @classmethod
+    def from_sklearn(cls, mixture, *, n_samples: int, random_state=None) -> OnlineGaussianMixture:
+        """Continues from a fitted :class:`sklearn.mixture.GaussianMixture`.
+
+        Parameters
+        ----------
+        mixture : GaussianMixture
+            With ``covariance_type='full'``.
+        n_samples : int
+            Rows that the mixture was fitted to: the weight that it has against the rows to come.
+        random_state : int, RandomState instance or None
+        """
+        if mixture.covariance_type != "full":
+            raise ValueError(f"covariance_type must be 'full', not {mixture.covariance_type!r}")
+        check_is_fitted(mixture)
+        names = getattr(mixture, "feature_names_in_", None)
+        fit = _core.Fit.from_mixture(
+            np.ascontiguousarray(mixture.weights_, dtype=np.float64),
+            np.ascontiguousarray(mixture.means_, dtype=np.float64),
+            np.ascontiguousarray(mixture.covariances_, dtype=np.float64),
+            rows=n_samples,
+            names=None if names is None else [str(name) for name in names],
+            seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
+        )
+        return cls._of(fit)
+
+    def to_sklearn(self):
+        """A fitted :class:`sklearn.mixture.GaussianMixture` with the same components.
+
+        It has ``warm_start=True``, so its ``fit`` continues with EM from these components.
+        """
+        from sklearn.mixture import GaussianMixture
+
+        other = GaussianMixture(
+            self.n_components_,
+            weights_init=self.weights_ / self.weights_.sum(),
+            means_init=self.means_,
+            precisions_init=self.precisions_,
+            warm_start=True,
+            random_state=self.random_state if isinstance(self.random_state, Integral) else None,
+        )
+        other.weights_ = other.weights_init
+        other.means_ = other.means_init
+        other.covariances_ = self.covariances_
+        other.precisions_ = other.precisions_init
+        other.precisions_cholesky_ = self.precisions_cholesky_
+        other.converged_ = True
+        other.n_iter_ = 1
+        other.lower_bound_ = self.prequential_score_ if np.isfinite(self.prequential_score_) else -np.inf
+        other.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            other.feature_names_in_ = self.feature_names_in_
+        return other
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "_fit" in state:
+            state = {**state, "_fit": state["_fit"].to_bytes()}
+        return state
+
+    def __setstate__(self, state):
+        if "_fit" in state:
+            state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
+        super().__setstate__(state)

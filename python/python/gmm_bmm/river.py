@@ -1,0 +1,75 @@
+"""An adaptor for river. Importing this module needs river."""
+
+from __future__ import annotations
+
+import numpy as np
+
+try:
+    from river import base
+except ImportError as missing:
+    raise ImportError("gmm_bmm.river needs river: pip install river") from missing
+
+from gmm_bmm._estimator import OnlineGaussianMixture
+
+
+class OnlineGaussianMixtureClusterer(base.Clusterer):
+    """Online Gaussian mixture for river's streams of dictionaries.
+
+    The first row sets the features. A feature that a later row lacks counts as 0, as in river's own linear models;
+    features that appear later are ignored.
+
+    Parameters
+    ----------
+    n_components
+        ``'auto'``, a number, or a pair of bounds.
+    start_rows
+        Rows that are buffered to fit the first mixture.
+    seed
+        Seed of all random choices.
+
+    Examples
+    --------
+    >>> from gmm_bmm.river import OnlineGaussianMixtureClusterer
+    >>> model = OnlineGaussianMixtureClusterer(n_components=2, start_rows=100)
+    >>> for i in range(500):
+    ...     model.learn_one({"x": i % 2 * 10 + (i * 37 % 101) / 100})
+    >>> model.predict_one({"x": 0.5}) != model.predict_one({"x": 10.5})
+    True
+    """
+
+    def __init__(self, n_components="auto", start_rows: int = 1000, seed: int = 1):
+        self.n_components = n_components
+        self.start_rows = start_rows
+        self.seed = seed
+        self._features: list = []
+        self._mixture = OnlineGaussianMixture(n_components, start_rows=start_rows, random_state=seed)
+
+    def _row(self, x: dict) -> np.ndarray:
+        return np.array([[x.get(feature, 0.0) for feature in self._features]], dtype=np.float64)
+
+    def learn_one(self, x: dict) -> None:
+        """Learns one row."""
+        if not self._features:
+            self._features = sorted(x, key=str)
+        if self._features:
+            self._mixture.partial_fit(self._row(x))
+
+    def learn_many(self, X) -> None:
+        """Learns the rows of a pandas DataFrame."""
+        if not self._features:
+            self._features = sorted(X.columns, key=str)
+        rows = X.reindex(columns=self._features, fill_value=0.0)
+        self._mixture.partial_fit(rows.to_numpy(dtype=np.float64))
+
+    def score_one(self, x: dict) -> float:
+        """The negative log-density of a row under the present mixture: larger is more unusual."""
+        if not self._features:
+            return 0.0
+        return -float(self._mixture.score_samples(self._row(x))[0])
+
+    def predict_one(self, x: dict) -> int:
+        """The lasting identifier of the most probable component, or 0 before the first row."""
+        if not self._features:
+            return 0
+        place = self._mixture.predict(self._row(x))[0]
+        return int(self._mixture.identifiers_[place])

@@ -1,0 +1,26 @@
+//! The extension module `gmm_bmm._core`: a pass over a stream, the mixture that it learned, and merging of shards.
+//!
+//! The estimator is written in Python over these classes. They release the interpreter's lock while they learn and score.
+
+mod errors;
+mod fit;
+mod interrupt;
+mod mixture;
+
+use pyo3::prelude::*;
+
+/// Gaussian mixtures with full covariances, learned online.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::fit::{Fit, merge};
+    #[pymodule_export]
+    use super::mixture::Mixture;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

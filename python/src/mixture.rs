@@ -1,0 +1,79 @@
+//! A mixture that scores and assigns rows.
+
+use gmm_bmm::GaussianMixture;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A mixture as estimated at some moment of a pass. It does not change.
+#[pyclass(frozen, module = "gmm_bmm._core")]
+#[derive(Debug)]
+pub struct Mixture {
+    mixture: GaussianMixture,
+}
+
+impl Mixture {
+    pub fn new(mixture: GaussianMixture) -> Self {
+        Mixture { mixture }
+    }
+
+    fn check(&self, rows: &PyReadonlyArray2<f64>) -> PyResult<()> {
+        let (found, expected) = (rows.as_array().ncols(), self.mixture.dim());
+        if found == expected {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("the rows have {found} columns, and the mixture has {expected}")))
+    }
+}
+
+#[pymethods]
+impl Mixture {
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.mixture.weights().to_vec().into_pyarray(py)
+    }
+
+    #[getter]
+    fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.mixture.means().into_pyarray(py)
+    }
+
+    #[getter]
+    fn covariances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray3<f64>> {
+        self.mixture.covariances().into_pyarray(py)
+    }
+
+    /// The log-density of each row.
+    fn score_samples<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        Ok(py.detach(|| self.mixture.score_samples(rows)).into_pyarray(py))
+    }
+
+    /// The most probable component of each row.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let components = py.detach(|| self.mixture.predict(rows).into_iter().map(|j| j as i64).collect::<Vec<_>>());
+        Ok(components.into_pyarray(py))
+    }
+
+    /// The probability of each component, given the row.
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        Ok(py.detach(|| self.mixture.predict_proba(rows)).into_pyarray(py))
+    }
+}

@@ -1,0 +1,50 @@
+"""The adaptor for river."""
+
+import random
+
+import pytest
+
+river = pytest.importorskip("river")
+
+from gmm_bmm.river import OnlineGaussianMixtureClusterer  # noqa: E402
+
+
+def test_rivers_own_checks_pass():
+    from river import checks
+
+    model = OnlineGaussianMixtureClusterer(n_components=2, start_rows=50)
+    ran = [check for check in checks.yield_checks(model) if check.__name__ not in model._unit_test_skips()]
+    assert ran
+    checks.check_estimator(model)
+
+
+def test_it_learns_scores_and_predicts_row_by_row():
+    draw = random.Random(1)
+    model = OnlineGaussianMixtureClusterer(n_components=2, start_rows=200)
+    assert (model.predict_one({"x": 1.0}), model.score_one({"x": 1.0})) == (0, 0.0)
+    for i in range(1000):
+        model.learn_one({"y": draw.gauss(0, 1), "x": draw.gauss(10 * (i % 2), 1)})
+    low, high = model.predict_one({"x": 0.0, "y": 0.0}), model.predict_one({"x": 10.0, "y": 0.0})
+    assert low != high
+    assert model.score_one({"x": 5.0, "y": 9.0}) > model.score_one({"x": 0.0, "y": 0.0}) + 10
+
+
+def test_frames_give_the_same_mixture_as_rows():
+    pandas = pytest.importorskip("pandas")
+    draw = random.Random(2)
+    rows = [{"a": draw.gauss(0, 1), "b": draw.gauss(i % 2 * 8, 1)} for i in range(600)]
+    one, many = (OnlineGaussianMixtureClusterer(2, start_rows=100) for _ in range(2))
+    for row in rows:
+        one.learn_one(row)
+    many.learn_many(pandas.DataFrame(rows))
+    assert one.score_one(rows[0]) == many.score_one(rows[0])
+
+
+def test_it_works_in_a_river_pipeline():
+    from river import compose, preprocessing
+
+    model = compose.Pipeline(preprocessing.StandardScaler(), OnlineGaussianMixtureClusterer(1, start_rows=50))
+    draw = random.Random(3)
+    for _ in range(200):
+        model.learn_one({"a": draw.gauss(100, 5)})
+    assert model.predict_one({"a": 100.0}) > 0

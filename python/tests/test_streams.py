@@ -1,0 +1,124 @@
+"""Batches from other libraries, threads, interrupts and errors."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from gmm_bmm import OnlineGaussianMixture
+
+
+def test_batches_of_arrow_pandas_and_polars_give_the_same_bytes(rows):
+    pyarrow = pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    names = list("abcd")
+    table = pyarrow.table({name: rows[:, j] for j, name in enumerate(names)})
+    streams = {
+        "arrow": (batch.to_pandas() for batch in table.to_batches(max_chunksize=3_000)),
+        "pandas": (pandas.DataFrame(part, columns=names) for part in np.array_split(rows, 7)),
+        "polars": polars.DataFrame(rows, schema=names).iter_slices(1_777),
+    }
+    found = {}
+    for kind, stream in streams.items():
+        mixture = OnlineGaussianMixture(random_state=0)
+        for batch in stream:
+            mixture.partial_fit(batch)
+        found[kind] = mixture.to_bytes()
+    assert found["arrow"] == found["pandas"] == found["polars"]
+
+
+def test_arrow_batches_are_taken_as_they_are(rows):
+    pyarrow = pytest.importorskip("pyarrow")
+    batch = pyarrow.record_batch({name: rows[:2_000, j] for j, name in enumerate("abcd")})
+    mixture = OnlineGaussianMixture(1, random_state=0).partial_fit(batch)
+    expected = OnlineGaussianMixture(1, random_state=0).partial_fit(rows[:2_000])
+    np.testing.assert_array_equal(mixture.means_, expected.means_)
+
+
+def test_threads_on_one_estimator_wait_for_each_other(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0).partial_fit(rows[:6_000])
+    failures = []
+
+    def learn():
+        try:
+            for batch in np.array_split(rows, 20):
+                mixture.partial_fit(batch)
+                mixture.predict(batch[:10])
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=learn) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not failures
+    assert mixture.n_samples_seen_ == 6_000 + 4 * 20_000
+    assert np.isfinite(mixture.score(rows))
+
+
+def test_other_threads_run_while_rows_are_learned():
+    rows = np.random.default_rng(0).standard_normal((60_000, 20))
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.perf_counter()
+    OnlineGaussianMixture(8, random_state=0).fit(rows)
+    took = time.perf_counter() - begun
+    done.set()
+    thread.join()
+    longest = np.diff([begun, *ticks]).max()
+    assert longest < 0.5 * took, (longest, took)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_an_interrupt_ends_learning_and_leaves_a_sound_state():
+    rows = np.random.default_rng(0).standard_normal((400_000, 30))
+    mixture = OnlineGaussianMixture(20, random_state=0)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            mixture.partial_fit(rows)
+    assert time.perf_counter() - begun < 20
+    seen = mixture.n_samples_seen_
+    mixture.partial_fit(rows[:1000])
+    assert mixture.n_samples_seen_ == seen + 1000
+
+
+def test_errors_speak_python(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0)
+    for use in (lambda: mixture.predict(rows), lambda: mixture.weights_, lambda: mixture.save("x"), mixture.sample):
+        with pytest.raises(NotFittedError):
+            use()
+    assert not hasattr(mixture, "means_")
+    mixture.partial_fit(rows)
+    with pytest.raises(ValueError, match="3 features"):
+        mixture.partial_fit(rows[:, :3])
+    for message in (str(finding) for finding in mixture.findings_):
+        assert "--" not in message
+
+
+def test_findings_and_history_are_plain_data(rows):
+    constant = np.column_stack([rows, np.ones(len(rows))])
+    mixture = OnlineGaussianMixture(random_state=0).fit(constant)
+    assert any("constant" in str(finding).lower() for finding in mixture.findings_)
+    assert all({"rows", "reason", "kept", "moves"} <= revision.keys() for revision in mixture.history_)
+
+
+def test_rows_in_order_of_class_are_learned(rows):
+    ordered = rows[np.argsort(rows[:, 1] - rows[:, 2])]
+    mixture = OnlineGaussianMixture(random_state=0)
+    for batch in np.array_split(ordered, 40):
+        mixture.partial_fit(batch)
+    assert mixture.score(rows) > OnlineGaussianMixture(3, random_state=0).fit(rows).score(rows) - 0.02
