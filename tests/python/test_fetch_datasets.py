@@ -376,7 +376,7 @@ class Fetching(Temporary):
         entry = replace(ENTRIES["northridge"], rows=2)
         outcome = self.fetch(entry)
         self.assertFalse(outcome.there)
-        self.assertIn("put your own", fetch_datasets.advice(entry, self.into))
+        self.assertIn("save your own", fetch_datasets.advice(entry, self.into))
         (self.into / "northridge.csv").write_text("a,b\n1,2\n3,4\n")
         self.assertTrue(self.fetch(entry).there)
         (self.into / "northridge.csv").unlink()
