@@ -226,7 +226,7 @@ class Preparers(Temporary):
         self.same_from("miniboone", {"MiniBooNE_PID.txt": text, "m.zip": zipped({"MiniBooNE_PID.txt": text})}, expected)
 
     def test_miniboone_cut_short_is_refused(self):
-        with self.assertRaisesRegex(PrepareError, "promises 5 events; 1 are there"):
+        with self.assertRaisesRegex(PrepareError, "announces 5 events; the file has 1"):
             self.prepared("miniboone", "MiniBooNE_PID.txt", " 2 3\n" + " 1.5" * 50 + "\n")
 
     def test_an_archive_without_the_member_says_what_it_holds(self):
