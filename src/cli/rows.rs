@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use super::advice::warn_of_skipped;
 use super::console::Console;
+use crate::data::ColumnNames;
 use crate::data::{Block, CsvStream, DataError, ExpectedColumns, RowSource, ShuffleBuffer};
-use crate::model::ColumnNames;
 
 /// An opened stream, with what there is to tell about it.
 pub(super) struct Rows {

@@ -6,12 +6,12 @@ use super::{Args, FitResult, Fitted};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
-use crate::data::Block;
+use crate::data::{Block, ColumnNames};
 use crate::dist::GaussianMixture;
 use crate::learn::{
     Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
 };
-use crate::model::{ColumnNames, Model, Recipe};
+use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
 
 /// Batch EM holds all rows; the best of several K is the one with the best BIC.
