@@ -10,7 +10,7 @@ use crate::data::find_discrete;
 use crate::learn::{Algorithm, ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
 use crate::model::{Lineage, MOST_BYTES, Model};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {

@@ -29,7 +29,7 @@ use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit, RowSample};
 use crate::model::{ColumnNames, Model};
-use crate::words::count;
+use crate::text::count;
 
 /// What a fit came to.
 #[derive(Debug, Serialize)]

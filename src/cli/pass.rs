@@ -24,7 +24,7 @@ use crate::learn::{
     check_enough_rows,
 };
 use crate::model::{ColumnNames, Lineage, Model};
-use crate::words::count;
+use crate::text::count;
 
 /// What a model file says beside what was learned.
 pub(super) struct Provenance {

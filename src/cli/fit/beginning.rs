@@ -14,7 +14,7 @@ use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit, RowSample};
 use crate::model::{CurvePoint, Lineage, Numbered};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
