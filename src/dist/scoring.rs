@@ -6,9 +6,9 @@ use ndarray::{Array1, Array2, ArrayView2};
 
 use super::{Density, Mixture};
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, square_norms_up_to, subtract_mean};
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::lower_inverse;
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::special::{exp, ln};
 
 impl<C: Density> Mixture<C> {
@@ -194,15 +194,15 @@ at_run_time! {
 
 #[inline(always)]
 fn share_out_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad; QUADS]) {
-    let of = A::Lanes::splat;
+    let of = A::Vector::splat;
     for (q, log_density) in log_densities.iter_mut().enumerate() {
         let mut top = of(f64::MIN);
         for term in terms.iter().skip(q).step_by(QUADS) {
-            top = A::Lanes::load(term).max(top);
+            top = A::Vector::load(term).max(top);
         }
         let mut sum = of(0.0);
         for term in terms.iter_mut().skip(q).step_by(QUADS) {
-            let share = exp(A::Lanes::load(term) - top);
+            let share = exp(A::Vector::load(term) - top);
             sum = sum + share;
             share.store(term);
         }
@@ -210,7 +210,7 @@ fn share_out_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad
         sum.if_below(least, of(f64::NEG_INFINITY), top + ln(sum.max(least))).store(log_density);
         let inverse = sum.if_below(least, of(0.0), of(1.0) / sum);
         for term in terms.iter_mut().skip(q).step_by(QUADS) {
-            (A::Lanes::load(term) * inverse).store(term);
+            (A::Vector::load(term) * inverse).store(term);
         }
     }
 }

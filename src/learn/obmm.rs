@@ -15,8 +15,8 @@ use super::{
     Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
 };
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
 use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
@@ -61,7 +61,7 @@ impl ObmmSettings {
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
             let mut four = FourRules::default();
-            four.note_scalars::<Plain>(Four::load(&kappa), Four::load(&nu));
+            four.note_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
             four
         };
         let rule = ObmmRule {
@@ -165,10 +165,10 @@ struct FourRules {
 }
 
 /// What a row does to four components.
-struct Learned<L> {
-    changes: Changes<L>,
-    kappa: L,
-    nu: L,
+struct Learned<V> {
+    changes: Changes<V>,
+    kappa: V,
+    nu: V,
 }
 
 impl ObmmRule {
@@ -192,12 +192,12 @@ impl ObmmRule {
 
     /// Tempers what was just learned: early rows lose weight.
     #[inline(always)]
-    fn discount<L: Four>(&self, learned: &mut Learned<L>) {
-        let (d, beta) = (L::splat(self.dim as f64), L::splat(self.settings.discount));
+    fn discount<V: Vector4>(&self, learned: &mut Learned<V>) {
+        let (d, beta) = (V::splat(self.dim as f64), V::splat(self.settings.discount));
         let Learned { changes, kappa, nu } = learned;
-        let keep = L::splat(1.0) - beta * changes.r / (*nu - d + L::splat(self.tempering_start()));
+        let keep = V::splat(1.0) - beta * changes.r / (*nu - d + V::splat(self.tempering_start()));
         *kappa = *kappa * keep;
-        let new = L::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
+        let new = V::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
         changes.stretch = changes.stretch * (keep * *nu / new);
         changes.log_stretch = ln(changes.stretch);
         *nu = new;
@@ -230,8 +230,8 @@ impl ObmmRule {
 impl FourRules {
     /// Notes `κ` and `ν`, and what follows from them.
     #[inline(always)]
-    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Lanes, nu: A::Lanes) {
-        let one = A::Lanes::splat(1.0);
+    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
+        let one = A::Vector::splat(1.0);
         kappa.store(&mut self.kappa);
         nu.store(&mut self.nu);
         let both = one / (kappa * (kappa + one));
@@ -248,26 +248,26 @@ impl FourRules {
         &self,
         dim: usize,
         q: &Quad,
-        r: A::Lanes,
-        kept: A::Lanes,
-    ) -> Learned<A::Lanes> {
-        let nothing = A::Lanes::splat(0.0);
-        let q = A::Lanes::load(q);
-        let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
-        let inverse_nu = A::Lanes::load(&self.inverse_nu);
-        let (b, p) = (A::Lanes::load(&self.b), A::Lanes::load(&self.p));
+        r: A::Vector,
+        kept: A::Vector,
+    ) -> Learned<A::Vector> {
+        let nothing = A::Vector::splat(0.0);
+        let q = A::Vector::load(q);
+        let (kappa, nu) = (A::Vector::load(&self.kappa), A::Vector::load(&self.nu));
+        let inverse_nu = A::Vector::load(&self.inverse_nu);
+        let (b, p) = (A::Vector::load(&self.b), A::Vector::load(&self.p));
         let before = Whitened {
             nu,
             r,
             q: q * inverse_nu,
             p,
-            next: A::Lanes::load(&self.next),
-            inverse: A::Lanes::load(&self.inverse),
+            next: A::Vector::load(&self.next),
+            inverse: A::Vector::load(&self.inverse),
             b,
         };
         let new = before.project(dim);
         // τ, times what it is divided by.
-        let pull = r * ((nu + A::Lanes::splat(1.0)) * b * p * inverse_nu);
+        let pull = r * ((nu + A::Vector::splat(1.0)) * b * p * inverse_nu);
         let changes = Changes {
             r: kept,
             step: new.step,
@@ -315,11 +315,11 @@ impl FourRules {
 
 impl Rule for ObmmRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
+    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
         let FourRules { b, inverse_nu, p, log, .. } = &mut self.fours[i];
-        let x = A::Lanes::load(b) * A::Lanes::load(inverse_nu) * q;
-        let (inverse, logarithm) = if x.all_at_most(A::Lanes::splat(SMALL)) {
-            (A::Lanes::splat(1.0) / (A::Lanes::splat(1.0) + x), ln_1p_small(x))
+        let x = A::Vector::load(b) * A::Vector::load(inverse_nu) * q;
+        let (inverse, logarithm) = if x.all_at_most(A::Vector::splat(SMALL)) {
+            (A::Vector::splat(1.0) / (A::Vector::splat(1.0) + x), ln_1p_small(x))
         } else {
             inverse_and_ln_1p(x)
         };
@@ -329,10 +329,10 @@ impl Rule for ObmmRule {
 
     /// `ln t(x)`, the Student-t evidence of the component.
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
         let FourRules { nu, log, log_constant, .. } = &self.fours[i];
-        let half = A::Lanes::splat(-0.5) * (A::Lanes::load(nu) + A::Lanes::splat(1.0));
-        half.mul_add(A::Lanes::load(log), A::Lanes::load(log_constant) - less)
+        let half = A::Vector::splat(-0.5) * (A::Vector::load(nu) + A::Vector::splat(1.0));
+        half.mul_add(A::Vector::load(log), A::Vector::load(log_constant) - less)
     }
 
     #[inline(always)]
@@ -350,20 +350,20 @@ impl Rule for ObmmRule {
         &mut self,
         i: usize,
         four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
-    ) -> Changes<A::Lanes> {
+    ) -> Changes<A::Vector> {
         let own = &mut self.fours[i];
         let mut learned = match self.settings.moments {
             Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r, kept),
             Moments::Paper => {
                 let changes = own.update_literally(self.dim, four, kept.to_quad(), health).load();
-                Learned { changes, kappa: A::Lanes::load(&own.kappa), nu: A::Lanes::load(&own.nu) }
+                Learned { changes, kappa: A::Vector::load(&own.kappa), nu: A::Vector::load(&own.nu) }
             }
         };
         let least = least_nu(self.dim);
-        if !A::Lanes::splat(least.next_up()).all_at_most(learned.nu) {
+        if !A::Vector::splat(least.next_up()).all_at_most(learned.nu) {
             let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
             health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
         }
@@ -376,17 +376,17 @@ impl Rule for ObmmRule {
 
     #[inline(always)]
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
-        let all = A::Lanes::splat;
+        let all = A::Vector::splat;
         let h = 0.5 * self.dim as f64;
         let (least_kappa, least_nu) = self.series_from();
         let FourRules { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.fours[i];
-        let (kappa, nu) = (A::Lanes::load(kappa), A::Lanes::load(nu));
+        let (kappa, nu) = (A::Vector::load(kappa), A::Vector::load(nu));
         // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
-        let middle = ln_1p_small(all(-h) * A::Lanes::load(inverse_nu));
-        let b = ln_1p_small(A::Lanes::load(inverse));
-        let scale = A::Lanes::load(&four.numbers.log_scale) + all(LN_2PI);
+        let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
+        let b = ln_1p_small(A::Vector::load(inverse));
+        let scale = A::Vector::load(&four.numbers.log_scale) + all(LN_2PI);
         let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
-        let log_det = A::Lanes::load(&four.numbers.log_det) + A::Lanes::load(&four.numbers.log_growth);
+        let log_det = A::Vector::load(&four.numbers.log_det) + A::Vector::load(&four.numbers.log_growth);
         all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
         if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
             self.refresh_small(i, four);
@@ -398,7 +398,7 @@ impl Rule for ObmmRule {
         match self.settings.moments {
             Moments::Whitened => {
                 for (a, r) in self.a.iter_mut().zip(r) {
-                    (A::Lanes::load(a) + A::Lanes::load(r)).store(a);
+                    (A::Vector::load(a) + A::Vector::load(r)).store(a);
                 }
             }
             Moments::Paper => {

@@ -8,8 +8,8 @@ use super::method::foreign_state;
 use super::online::{Cells, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{Changes, FourComponents, WorkingCopy};
 use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
@@ -155,9 +155,9 @@ impl OemRule {
         let first = self.rows & !3;
         if self.steps_from != first {
             let counted = if self.settings.count_start { self.start_rows } else { 0 };
-            let n = A::Lanes::splat((first + counted + 1) as f64 + 3.0)
-                + A::Lanes::load(&Quad([0.0, 1.0, 2.0, 3.0]));
-            exp(A::Lanes::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
+            let n = A::Vector::splat((first + counted + 1) as f64 + 3.0)
+                + A::Vector::load(&Quad([0.0, 1.0, 2.0, 3.0]));
+            exp(A::Vector::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
             self.steps_from = first;
         }
     }
@@ -176,22 +176,22 @@ impl OemRule {
 #[inline(always)]
 fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
     let numbers = &four.numbers;
-    let scale = A::Lanes::load(&numbers.log_scale) + A::Lanes::splat(LN_2PI);
-    let rest = A::Lanes::load(&numbers.log_det) + A::Lanes::load(&numbers.log_growth);
-    (A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_quad()
+    let scale = A::Vector::load(&numbers.log_scale) + A::Vector::splat(LN_2PI);
+    let rest = A::Vector::load(&numbers.log_det) + A::Vector::load(&numbers.log_growth);
+    (A::Vector::splat(-0.5) * A::Vector::splat(dim as f64).mul_add(scale, rest)).to_quad()
 }
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes) {
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
         let q = if self.gathering() { self.frozen.fours[i].look_at::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
 
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
-        let constant = A::Lanes::load(&self.log_constants()[i]);
-        A::Lanes::load(&self.q[i]).mul_add(A::Lanes::splat(-0.5), constant - less)
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
+        let constant = A::Vector::load(&self.log_constants()[i]);
+        A::Vector::load(&self.q[i]).mul_add(A::Vector::splat(-0.5), constant - less)
     }
 
     #[inline(always)]
@@ -209,22 +209,23 @@ impl Rule for OemRule {
         &mut self,
         i: usize,
         four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        r: A::Vector,
+        kept: A::Vector,
         _health: &mut Health,
-    ) -> Changes<A::Lanes> {
-        let step = A::Lanes::splat(self.step());
-        let (one, zero, most) = (A::Lanes::splat(1.0), A::Lanes::splat(0.0), A::Lanes::splat(LARGEST_SHARE));
+    ) -> Changes<A::Vector> {
+        let step = A::Vector::splat(self.step());
+        let (one, zero, most) =
+            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_SHARE));
         let gained = step * r;
-        let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
+        let weight = (one - step) * A::Vector::load(&self.weights[i]) + gained;
         let share = gained / weight;
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        let r = share.if_below(A::Lanes::splat(f64::INFINITY), kept, zero);
+        let r = share.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
         let share = share.if_below(most, share, most);
-        let gain = share / share.mul_add(A::Lanes::load(&four.q), one);
+        let gain = share / share.mul_add(A::Vector::load(&four.q), one);
         let rest = one - share;
         let log_stretch =
-            if share.all_at_most(A::Lanes::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
+            if share.all_at_most(A::Vector::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
         Changes { r, step: share, tau: share, gain, stretch: rest, log_stretch }
     }
 
@@ -236,10 +237,10 @@ impl Rule for OemRule {
 
     #[inline(always)]
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], _health: &mut Health) {
-        let step = A::Lanes::splat(self.step());
+        let step = A::Vector::splat(self.step());
         for (weight, r) in self.weights.iter_mut().zip(r) {
-            let old = A::Lanes::load(weight);
-            step.mul_add(A::Lanes::load(r) - old, old).store(weight);
+            let old = A::Vector::load(weight);
+            step.mul_add(A::Vector::load(r) - old, old).store(weight);
         }
         self.rows += 1;
         self.note_steps::<A>();

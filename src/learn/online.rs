@@ -5,8 +5,8 @@
 
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
 use crate::special::{exp, ln};
 
@@ -53,10 +53,10 @@ impl Cells {
 /// asked for four components at a time, the `i`-th four of the cells.
 pub(super) trait Rule: Send {
     /// Looks at a row, given its quadratic forms.
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector);
 
     /// `ln density` of the row that was last looked at, less so much.
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes;
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector;
 
     /// `ln density` of the first component where it is largest.
     fn log_peak(&self) -> f64;
@@ -70,10 +70,10 @@ pub(super) trait Rule: Send {
         &mut self,
         i: usize,
         four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
-    ) -> Changes<A::Lanes>;
+    ) -> Changes<A::Vector>;
 
     /// Once the cells have changed: refreshes what depends on their matrices.
     fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents);
@@ -167,15 +167,15 @@ impl<R: Rule> Online<R> {
             return None;
         }
         let total = rule.weights().1;
-        let all = A::Lanes::splat(sum);
+        let all = A::Vector::splat(sum);
         for share in shares.iter_mut() {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-            (A::Lanes::load(share) / all).store(share);
+            (A::Vector::load(share) / all).store(share);
         }
         for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
-            let r = A::Lanes::load(share);
-            let moved = r.mul_add(A::Lanes::load(&four.q), r);
-            let kept = moved.if_below(A::Lanes::splat(NEGLIGIBLE), A::Lanes::splat(0.0), r);
+            let r = A::Vector::load(share);
+            let moved = r.mul_add(A::Vector::load(&four.q), r);
+            let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
             let changes = rule.update::<A>(i, four, r, kept, health);
             health.pivots_raised += four.learn::<A>(changes, floor) as u64;
         }
@@ -209,9 +209,9 @@ const LEAST_SUM: f64 = 1e-250;
 #[inline(always)]
 fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
     let unit = rule.log_peak();
-    let mut sum = A::Lanes::splat(0.0);
+    let mut sum = A::Vector::splat(0.0);
     for (i, (value, weight)) in shares.iter_mut().zip(rule.weights().0).enumerate() {
-        let share = share(rule.log_densities::<A>(i, A::Lanes::splat(unit)), weight);
+        let share = share(rule.log_densities::<A>(i, A::Vector::splat(unit)), weight);
         share.store(value);
         sum = sum + share;
     }
@@ -222,18 +222,18 @@ fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
 #[cold]
 #[inline(never)]
 fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
-    let (zero, nothing) = (A::Lanes::splat(0.0), A::Lanes::splat(f64::NEG_INFINITY));
+    let (zero, nothing) = (A::Vector::splat(0.0), A::Vector::splat(f64::NEG_INFINITY));
     let weights = rule.weights().0;
     let mut top = nothing;
     for (i, (value, weight)) in shares.iter_mut().zip(weights).enumerate() {
         let density = rule.log_densities::<A>(i, zero);
         density.store(value);
-        top = zero.if_below(A::Lanes::load(weight), density, nothing).max(top);
+        top = zero.if_below(A::Vector::load(weight), density, nothing).max(top);
     }
     let top = top.largest();
     let mut sum = zero;
     for (value, weight) in shares.iter_mut().zip(weights) {
-        let share = share(A::Lanes::load(value) - A::Lanes::splat(top), weight);
+        let share = share(A::Vector::load(value) - A::Vector::splat(top), weight);
         share.store(value);
         sum = sum + share;
     }
@@ -242,8 +242,8 @@ fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -
 
 /// `weight · exp(log density)`; 0 without weight, whatever the density.
 #[inline(always)]
-fn share<L: Four>(log_density: L, weight: &Quad) -> L {
-    let weight = L::load(weight);
+fn share<V: Vector4>(log_density: V, weight: &Quad) -> V {
+    let weight = V::load(weight);
     (weight * exp(log_density)).where_positive(weight)
 }
 
@@ -290,8 +290,8 @@ fn add_scores<A: Arithmetic>(
     low: f64,
     score: &mut Prequential,
 ) -> u64 {
-    let sums = A::Lanes::load(sums).max(A::Lanes::splat(f64::MIN_POSITIVE));
-    let evidence = (A::Lanes::load(tops) + ln(sums)).to_array();
+    let sums = A::Vector::load(sums).max(A::Vector::splat(f64::MIN_POSITIVE));
+    let evidence = (A::Vector::load(tops) + ln(sums)).to_array();
     let mut below = 0;
     for &evidence in &evidence[..count] {
         score.add(Some(evidence));

@@ -5,9 +5,9 @@
 //! `M`, and the last few of `P`. Triangles are kept by rows.
 
 use super::component::Component;
-use super::lanes::{Four, Lanes, Quad};
 use super::precision::Precision;
 use super::simd::{Arithmetic, at_run_time};
+use super::vector::{Quad, Vector, Vector4};
 
 /// Up to so many columns components are kept abreast. With more, lanes without a component cost more than it saves.
 pub(super) const MOST_COLUMNS: usize = 16;
@@ -92,7 +92,7 @@ impl Abreast {
 
     /// Looks at a row, after the update that `M` still had to get, with this gain. Returns `vᵀMv`.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[f64], gain: A::Lanes) -> A::Lanes {
+    pub fn look_at<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         match self.dim {
             1 => self.look_at_few::<A, 1>(x, gain),
             2 => self.look_at_few::<A, 2>(x, gain),
@@ -104,15 +104,15 @@ impl Abreast {
 
     /// So few columns that all of `u`, `v` and `Mv` stay in registers.
     #[inline(always)]
-    fn look_at_few<A: Arithmetic, const D: usize>(&mut self, x: &[f64], gain: A::Lanes) -> A::Lanes {
+    fn look_at_few<A: Arithmetic, const D: usize>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         let Abreast { mean, inverse, products: [product, _], deviations, rows_waiting, .. } = self;
         let (x, deviation) = (&x[..D], &mut deviations[*rows_waiting]);
-        let zero = A::Lanes::splat(0.0);
+        let zero = A::Vector::splat(0.0);
         let (mut v, mut u, mut new) = ([zero; D], [zero; D], [zero; D]);
         for i in 0..D {
-            v[i] = A::Lanes::splat(x[i]) - A::Lanes::load(&mean[i]);
+            v[i] = A::Vector::splat(x[i]) - A::Vector::load(&mean[i]);
             v[i].store(&mut deviation[i]);
-            u[i] = A::Lanes::load(&product[i]);
+            u[i] = A::Vector::load(&product[i]);
         }
         for i in 0..D {
             let gain_u = gain * u[i];
@@ -134,16 +134,16 @@ impl Abreast {
 
     /// Two rows of the triangle at a time, each pair compiled for its own length.
     #[inline(always)]
-    fn look_at_more<A: Arithmetic>(&mut self, x: &[f64], gain: A::Lanes) -> A::Lanes {
+    fn look_at_more<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         let Abreast { dim, mean, inverse: m, products, last, deviations, rows_waiting, .. } = self;
         let v = &mut deviations[*rows_waiting];
         for ((v, x), m) in v.iter_mut().zip(&x[..*dim]).zip(&*mean) {
-            (A::Lanes::splat(*x) - A::Lanes::load(m)).store(v);
+            (A::Vector::splat(*x) - A::Vector::load(m)).store(v);
         }
         let [first, second] = products;
         let (u, out) = if *last == 0 { (first, second) } else { (second, first) };
         *last ^= 1;
-        let mut form = A::Lanes::splat(0.0);
+        let mut form = A::Vector::splat(0.0);
         macro_rules! rows {
             ($($i:literal)*) => {$(
                 if *dim == $i {
@@ -161,16 +161,16 @@ impl Abreast {
 
     /// `m ← m + step·v`.
     #[inline(always)]
-    pub fn move_means<A: Arithmetic>(&mut self, step: A::Lanes) {
+    pub fn move_means<A: Arithmetic>(&mut self, step: A::Vector) {
         let deviation = &self.deviations[self.rows_waiting];
         for (m, v) in self.mean[..self.dim].iter_mut().zip(deviation) {
-            step.mul_add(A::Lanes::load(v), A::Lanes::load(m)).store(m);
+            step.mul_add(A::Vector::load(v), A::Vector::load(m)).store(m);
         }
     }
 
     /// Notes that `P` is to get `t v vᵀ`.
     #[inline(always)]
-    pub fn add_row<A: Arithmetic>(&mut self, t: A::Lanes) {
+    pub fn add_row<A: Arithmetic>(&mut self, t: A::Vector) {
         t.store(&mut self.weights[self.rows_waiting]);
         self.rows_waiting += 1;
         if self.rows_waiting == WAITING {
@@ -204,8 +204,8 @@ const fn row(i: usize) -> usize {
 
 /// An element of `M` after its update, given `g u_i` and `u_j`.
 #[inline(always)]
-fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Lanes, u: A::Lanes) -> A::Lanes {
-    let m = gain_u.neg_mul_add(u, A::Lanes::load(place));
+fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Vector, u: A::Vector) -> A::Vector {
+    let m = gain_u.neg_mul_add(u, A::Vector::load(place));
     m.store(place);
     m
 }
@@ -215,23 +215,23 @@ fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Lanes, u: A::Lanes) -> A:
 #[inline(always)]
 fn two_rows<A: Arithmetic, const I: usize>(
     m: &mut Triangle,
-    gain: A::Lanes,
+    gain: A::Vector,
     u: &Columns,
     v: &Columns,
     out: &mut Columns,
-) -> A::Lanes {
-    let zero = A::Lanes::splat(0.0);
-    let (u_i, v_i) = (A::Lanes::load(&u[I]), A::Lanes::load(&v[I]));
-    let (u_k, v_k) = (A::Lanes::load(&u[I + 1]), A::Lanes::load(&v[I + 1]));
+) -> A::Vector {
+    let zero = A::Vector::splat(0.0);
+    let (u_i, v_i) = (A::Vector::load(&u[I]), A::Vector::load(&v[I]));
+    let (u_k, v_k) = (A::Vector::load(&u[I + 1]), A::Vector::load(&v[I + 1]));
     let (gain_i, gain_k) = (gain * u_i, gain * u_k);
     let (mut sum_i, mut sum_k) = (zero, zero);
     for j in 0..I {
-        let (u, v) = (A::Lanes::load(&u[j]), A::Lanes::load(&v[j]));
+        let (u, v) = (A::Vector::load(&u[j]), A::Vector::load(&v[j]));
         let m_i = updated::<A>(&mut m[row(I) + j], gain_i, u);
         let m_k = updated::<A>(&mut m[row(I + 1) + j], gain_k, u);
         sum_i = m_i.mul_add(v, sum_i);
         sum_k = m_k.mul_add(v, sum_k);
-        m_k.mul_add(v_k, m_i.mul_add(v_i, A::Lanes::load(&out[j]))).store(&mut out[j]);
+        m_k.mul_add(v_k, m_i.mul_add(v_i, A::Vector::load(&out[j]))).store(&mut out[j]);
     }
     let m_i = updated::<A>(&mut m[row(I) + I], gain_i, u_i);
     let across = updated::<A>(&mut m[row(I + 1) + I], gain_k, u_i);
@@ -246,19 +246,19 @@ fn two_rows<A: Arithmetic, const I: usize>(
 #[inline(always)]
 fn one_row<A: Arithmetic, const I: usize>(
     m: &mut Triangle,
-    gain: A::Lanes,
+    gain: A::Vector,
     u: &Columns,
     v: &Columns,
     out: &mut Columns,
-) -> A::Lanes {
-    let zero = A::Lanes::splat(0.0);
-    let (u_i, v_i) = (A::Lanes::load(&u[I]), A::Lanes::load(&v[I]));
+) -> A::Vector {
+    let zero = A::Vector::splat(0.0);
+    let (u_i, v_i) = (A::Vector::load(&u[I]), A::Vector::load(&v[I]));
     let gain_u = gain * u_i;
     let mut sum = zero;
     for j in 0..I {
-        let m = updated::<A>(&mut m[row(I) + j], gain_u, A::Lanes::load(&u[j]));
-        sum = m.mul_add(A::Lanes::load(&v[j]), sum);
-        m.mul_add(v_i, A::Lanes::load(&out[j])).store(&mut out[j]);
+        let m = updated::<A>(&mut m[row(I) + j], gain_u, A::Vector::load(&u[j]));
+        sum = m.mul_add(A::Vector::load(&v[j]), sum);
+        m.mul_add(v_i, A::Vector::load(&out[j])).store(&mut out[j]);
     }
     let m = updated::<A>(&mut m[row(I) + I], gain_u, u_i);
     m.mul_add(v_i, sum).store(&mut out[I]);
@@ -267,11 +267,11 @@ fn one_row<A: Arithmetic, const I: usize>(
 
 #[inline(always)]
 fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: &Quad, u: &[Quad]) {
-    let gain = A::Lanes::load(gain);
+    let gain = A::Vector::load(gain);
     for (i, u_i) in u.iter().enumerate() {
-        let gain_u = gain * A::Lanes::load(u_i);
+        let gain_u = gain * A::Vector::load(u_i);
         for (place, u) in m[row(i)..row(i + 1)].iter_mut().zip(u) {
-            updated::<A>(place, gain_u, A::Lanes::load(u));
+            updated::<A>(place, gain_u, A::Vector::load(u));
         }
     }
 }
@@ -306,15 +306,15 @@ fn add_to_row<A: Arithmetic, const I: usize>(
     rows: &[Columns; WAITING],
     weights: &[Quad; WAITING],
 ) {
-    let mut weighted = [A::Lanes::splat(0.0); WAITING];
+    let mut weighted = [A::Vector::splat(0.0); WAITING];
     for row in 0..WAITING {
-        weighted[row] = A::Lanes::load(&weights[row]) * A::Lanes::load(&rows[row][I]);
+        weighted[row] = A::Vector::load(&weights[row]) * A::Vector::load(&rows[row][I]);
     }
     for j in 0..=I {
         let place = &mut truth[row(I) + j];
-        let mut sum = A::Lanes::load(place);
+        let mut sum = A::Vector::load(place);
         for row in 0..WAITING {
-            sum = weighted[row].mul_add(A::Lanes::load(&rows[row][j]), sum);
+            sum = weighted[row].mul_add(A::Vector::load(&rows[row][j]), sum);
         }
         sum.store(place);
     }

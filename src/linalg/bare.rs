@@ -1,9 +1,9 @@
 //! The kernel alone, for `benches/`: what a row costs at the least.
 
 use super::abreast::{Abreast, MOST_COLUMNS};
-use super::lanes::{Four, Lanes, Quad};
 use super::precision::Precision;
 use super::simd::{Arithmetic, at_run_time};
+use super::vector::{Quad, Vector, Vector4};
 
 /// The fused update and product of `k` unit matrices with each row of `rows` (each padded to whole fours), the gain kept
 /// small. Returns the sum of the quadratic forms.
@@ -38,11 +38,11 @@ at_run_time! {
 
 #[inline(always)]
 fn abreast_kernel<A: Arithmetic>(fours: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 {
-    let mut total = A::Lanes::splat(0.0);
+    let mut total = A::Vector::splat(0.0);
     for _ in 0..repeat {
         for row in rows.chunks_exact(width) {
             for four in fours.iter_mut() {
-                total = total + four.look_at::<A>(Quad::flat(row), A::Lanes::splat(1e-9));
+                total = total + four.look_at::<A>(Quad::flat(row), A::Vector::splat(1e-9));
             }
         }
     }

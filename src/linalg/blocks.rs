@@ -5,8 +5,8 @@
 #[cfg(feature = "openblas")]
 use ndarray::ArrayView2;
 
-use super::lanes::{Four, Lanes, Quad};
 use super::simd::{Arithmetic, at_run_time};
+use super::vector::{Quad, Vector, Vector4};
 
 pub use super::row_blocks::{RowBlocks, Table, in_units};
 
@@ -239,10 +239,10 @@ fn add_moments_kernel<A: Arithmetic>(first: &mut [f64], second: &mut [f64], bloc
 #[inline(always)]
 fn add_stripe<A: Arithmetic>(weighted: &[[f64; BLOCK]; STRIPE], columns: &[f64], rows: &mut [f64], j: usize) {
     let quad = |values: &[f64], r: usize| {
-        A::Lanes::load(&Quad([values[r], values[r + 1], values[r + 2], values[r + 3]]))
+        A::Vector::load(&Quad([values[r], values[r + 1], values[r + 2], values[r + 3]]))
     };
     let columns: [&[f64]; 2] = std::array::from_fn(|n| &columns[n * BLOCK..][..BLOCK]);
-    let mut lanes = [[A::Lanes::splat(0.0); 2]; STRIPE];
+    let mut lanes = [[A::Vector::splat(0.0); 2]; STRIPE];
     for r in (0..BLOCK).step_by(4) {
         let (one, other) = (quad(columns[0], r), quad(columns[1], r));
         for (lanes, weighted) in lanes.iter_mut().zip(weighted) {

@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Factor;
-use super::lanes::{Four, Lanes, Quad};
 use super::precision::Precision;
 use super::simd::Arithmetic;
+use super::vector::{Quad, Vector, Vector4};
 use super::working::WorkingCopy;
 
 /// Location and matrix of one mixture component while it is being learned, with the scratch that its updates need.
@@ -95,22 +95,22 @@ impl Component {
     /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns
     /// `vᵀΨ⁻¹v`, times the scale of a precision, as the sum of four.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Lanes {
+    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Vector {
         for ((v, x), m) in self.deviation.iter_mut().zip(x).zip(&self.mean) {
-            (A::Lanes::load(x) - A::Lanes::load(m)).store(v);
+            (A::Vector::load(x) - A::Vector::load(m)).store(v);
         }
         match &mut self.precision {
             Some(precision) => precision.form::<A>(&self.deviation, gain),
-            None => A::Lanes::load(&Quad([self.quadratic_form_by_factor(), 0.0, 0.0, 0.0])),
+            None => A::Vector::load(&Quad([self.quadratic_form_by_factor(), 0.0, 0.0, 0.0])),
         }
     }
 
     /// `m ← m + step·v`.
     #[inline(always)]
     pub fn move_mean<A: Arithmetic>(&mut self, step: f64) {
-        let step = A::Lanes::splat(step);
+        let step = A::Vector::splat(step);
         for (m, v) in self.mean.iter_mut().zip(&self.deviation) {
-            step.mul_add(A::Lanes::load(v), A::Lanes::load(m)).store(m);
+            step.mul_add(A::Vector::load(v), A::Vector::load(m)).store(m);
         }
     }
 

@@ -1,7 +1,7 @@
 use super::abreast::{Abreast, MOST_COLUMNS};
 use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_log_growth};
-use super::lanes::{Four, Lanes, Quad};
 use super::simd::Arithmetic;
+use super::vector::{Quad, Vector, Vector4};
 use super::{Factor, WorkingCopy};
 use crate::special::ln_1p;
 
@@ -42,26 +42,26 @@ pub(crate) struct Numbers {
 /// What a row does to each component whose responsibility `r` is positive: `m ← m + step·v`,
 /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at the floor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Changes<L> {
-    pub r: L,
-    pub step: L,
-    pub tau: L,
+pub(crate) struct Changes<V> {
+    pub r: V,
+    pub step: V,
+    pub tau: V,
     /// `τ/(1 + τq)`.
-    pub gain: L,
-    pub stretch: L,
-    pub log_stretch: L,
+    pub gain: V,
+    pub stretch: V,
+    pub log_stretch: V,
 }
 
 impl Changes<Quad> {
     #[inline(always)]
-    pub fn load<L: Four>(&self) -> Changes<L> {
+    pub fn load<V: Vector4>(&self) -> Changes<V> {
         Changes {
-            r: L::load(&self.r),
-            step: L::load(&self.step),
-            tau: L::load(&self.tau),
-            gain: L::load(&self.gain),
-            stretch: L::load(&self.stretch),
-            log_stretch: L::load(&self.log_stretch),
+            r: V::load(&self.r),
+            step: V::load(&self.step),
+            tau: V::load(&self.tau),
+            gain: V::load(&self.gain),
+            stretch: V::load(&self.stretch),
+            log_stretch: V::load(&self.log_stretch),
         }
     }
 }
@@ -197,25 +197,25 @@ impl FourComponents {
 
     /// Looks at a row, padded with zeros: deviations and quadratic forms, which are returned.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Lanes {
-        let zero = A::Lanes::splat(0.0);
+    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Vector {
+        let zero = A::Vector::splat(0.0);
         let form = match &mut self.abreast {
-            Some(abreast) => abreast.look_at::<A>(Quad::flat(x), A::Lanes::load(&self.numbers.gain)),
+            Some(abreast) => abreast.look_at::<A>(Quad::flat(x), A::Vector::load(&self.numbers.gain)),
             None => {
                 let mut forms = [zero; 4];
                 let places = self.numbers.gain.0.iter().zip(&mut forms);
                 for (component, (gain, form)) in self.components.iter_mut().zip(places) {
                     *form = component.look_at::<A>(x, *gain);
                 }
-                A::Lanes::sum_of_each(forms)
+                A::Vector::sum_of_each(forms)
             }
         };
         zero.store(&mut self.numbers.gain);
         form.store(&mut self.form);
-        if self.abreast.is_some() && !zero.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
+        if self.abreast.is_some() && !zero.all_at_most(A::Vector::load(&self.numbers.largest_jump)) {
             self.look_by_factor();
         }
-        let q = A::Lanes::load(&self.form) * A::Lanes::load(&self.numbers.inverse_scale);
+        let q = A::Vector::load(&self.form) * A::Vector::load(&self.numbers.inverse_scale);
         q.store(&mut self.q);
         if zero.all_at_most(q) { q } else { self.look_again::<A>() }
     }
@@ -235,19 +235,19 @@ impl FourComponents {
     /// Where a quadratic form is negative or not a number, the working copy is not positive any more.
     #[cold]
     #[inline(never)]
-    fn look_again<A: Arithmetic>(&mut self) -> A::Lanes {
+    fn look_again<A: Arithmetic>(&mut self) -> A::Vector {
         for i in 0..self.count() {
             if !(self.q.0[i] >= 0.0) && self.components[i].precision.is_some() {
                 self.q.0[i] = self.alone(i, Component::quadratic_form_without_precision);
             }
         }
-        A::Lanes::load(&self.q)
+        A::Vector::load(&self.q)
     }
 
     /// Learns the row that was last looked at. Returns how many pivots were raised.
     #[inline(always)]
-    pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Lanes>, floor: &[f64]) -> usize {
-        let (zero, one) = (A::Lanes::splat(0.0), A::Lanes::splat(1.0));
+    pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Vector>, floor: &[f64]) -> usize {
+        let (zero, one) = (A::Vector::splat(0.0), A::Vector::splat(1.0));
         let Changes { mut r, step, tau, gain, stretch, log_stretch } = changes;
         let step = step.where_positive(r);
         match &mut self.abreast {
@@ -261,29 +261,29 @@ impl FourComponents {
             }
         }
         let mut raised = 0;
-        let jump = tau * A::Lanes::load(&self.q);
-        if !jump.all_at_most(A::Lanes::load(&self.numbers.largest_jump)) {
+        let jump = tau * A::Vector::load(&self.q);
+        if !jump.all_at_most(A::Vector::load(&self.numbers.largest_jump)) {
             let mut left = r.to_quad();
             raised = self.learn_alone(&mut left, tau.to_quad(), stretch.to_quad(), floor);
-            r = A::Lanes::load(&left);
+            r = A::Vector::load(&left);
         }
         let numbers = &mut self.numbers;
-        let old_inverse = A::Lanes::load(&numbers.inverse_scale);
+        let old_inverse = A::Vector::load(&numbers.inverse_scale);
         (gain * old_inverse).where_positive(r).store(&mut numbers.gain);
         let Numbers { log_growth, log_scale, scale, inverse_scale, margin, updates_left, .. } = numbers;
         // Those that stay as they are get τ = 0, whatever their numbers.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
         let t = tau * old_inverse;
-        let new_growth = A::Lanes::load(log_growth) + ln_1p(jump.where_positive(r));
+        let new_growth = A::Vector::load(log_growth) + ln_1p(jump.where_positive(r));
         new_growth.store(log_growth);
-        (A::Lanes::load(log_scale) + log_stretch.where_positive(r)).store(log_scale);
-        let new_scale = A::Lanes::load(scale) * stretch;
+        (A::Vector::load(log_scale) + log_stretch.where_positive(r)).store(log_scale);
+        let new_scale = A::Vector::load(scale) * stretch;
         new_scale.store(scale);
         (one / new_scale).store(inverse_scale);
-        let new_margin = A::Lanes::load(margin) * stretch;
+        let new_margin = A::Vector::load(margin) * stretch;
         new_margin.store(margin);
-        let left = A::Lanes::load(updates_left) - one.where_positive(r);
+        let left = A::Vector::load(updates_left) - one.where_positive(r);
         left.store(updates_left);
         match &mut self.abreast {
             Some(abreast) => abreast.add_row::<A>(t),
@@ -297,9 +297,9 @@ impl FourComponents {
         }
         let due = left.if_below(one, one, zero);
         let due = new_margin.if_below(one, one, due);
-        let due = A::Lanes::splat(most_log_growth(floor.len())).if_below(new_growth, one, due);
-        let due = new_scale.if_below(A::Lanes::splat(LEAST_SCALE), one, due);
-        let due = new_scale.if_below(A::Lanes::splat(1.0 / LEAST_SCALE), due, one);
+        let due = A::Vector::splat(most_log_growth(floor.len())).if_below(new_growth, one, due);
+        let due = new_scale.if_below(A::Vector::splat(LEAST_SCALE), one, due);
+        let due = new_scale.if_below(A::Vector::splat(1.0 / LEAST_SCALE), due, one);
         let due = due.where_positive(r);
         if !due.all_at_most(zero) {
             raised += self.rebuild(due.to_quad(), floor);

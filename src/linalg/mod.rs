@@ -8,11 +8,11 @@ mod component;
 mod factor;
 mod fours;
 // Vector loads, stores and instructions; each block of unsafe code says what makes it sound.
-#[allow(unsafe_code)]
-pub(crate) mod lanes;
 mod precision;
 mod row_blocks;
 pub(crate) mod simd;
+#[allow(unsafe_code)]
+pub(crate) mod vector;
 mod working;
 
 #[doc(hidden)]

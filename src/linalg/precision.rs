@@ -8,8 +8,8 @@
 //! Both are lower triangles of 4 × 4 blocks, panel after panel (four columns, from the diagonal block down), each block
 //! by columns. Diagonal blocks are kept whole.
 
-use super::lanes::{Four, Lanes, Quad};
 use super::simd::{Arithmetic, at_run_time};
+use super::vector::{Quad, Vector, Vector4};
 
 /// Rows whose terms wait to be added to `P` together.
 const WAITING: usize = 16;
@@ -107,7 +107,7 @@ impl Precision {
 
     /// `u = Mv`, after the update that `M` still had to get, with this gain. Returns `vᵀMv`, as the sum of four.
     #[inline(always)]
-    pub fn form<A: Arithmetic>(&mut self, v: &[Quad], gain: f64) -> A::Lanes {
+    pub fn form<A: Arithmetic>(&mut self, v: &[Quad], gain: f64) -> A::Vector {
         let Precision { inverse, product: out, spent: u, .. } = self;
         std::mem::swap(out, u);
         if gain > 0.0 {
@@ -121,9 +121,9 @@ impl Precision {
     #[inline(always)]
     pub fn add<A: Arithmetic>(&mut self, v: &[Quad], root: f64) {
         let waiting = &mut self.waiting[self.rows_waiting * v.len()..];
-        let root = A::Lanes::splat(root);
+        let root = A::Vector::splat(root);
         for (to, v) in waiting.iter_mut().zip(v) {
-            (root * A::Lanes::load(v)).store(to);
+            (root * A::Vector::load(v)).store(to);
         }
         self.rows_waiting += 1;
         if self.rows_waiting == WAITING {
@@ -214,52 +214,52 @@ fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) 
 fn diagonal_block<A: Arithmetic, const UPDATE: bool>(
     block: &mut [Quad],
     u: &Quad,
-    gain: A::Lanes,
+    gain: A::Vector,
     v: &Quad,
-    out: A::Lanes,
-) -> A::Lanes {
-    let mut sums = [out, A::Lanes::splat(0.0)];
+    out: A::Vector,
+) -> A::Vector {
+    let mut sums = [out, A::Vector::splat(0.0)];
     for (c, column) in block.iter_mut().enumerate() {
-        let mut m = A::Lanes::load(column);
+        let mut m = A::Vector::load(column);
         if UPDATE {
-            m = (A::Lanes::load(u) * A::Lanes::splat(u.0[c])).mul_add(gain, m);
+            m = (A::Vector::load(u) * A::Vector::splat(u.0[c])).mul_add(gain, m);
             m.store(column);
         }
-        sums[c % 2] = m.mul_add(A::Lanes::splat(v.0[c]), sums[c % 2]);
+        sums[c % 2] = m.mul_add(A::Vector::splat(v.0[c]), sums[c % 2]);
     }
     sums[0] + sums[1]
 }
 
 /// What a panel's blocks below the diagonal need of its own four columns.
-struct Panel<L> {
+struct Panel<V> {
     /// `−g u_c`.
-    gains: [L; 4],
+    gains: [V; 4],
     /// `v_c`.
-    v: [L; 4],
+    v: [V; 4],
     /// `Σ_i M_ic v_i`, lane by lane.
-    sums: [L; 4],
+    sums: [V; 4],
 }
 
-impl<L: Four> Panel<L> {
+impl<V: Vector4> Panel<V> {
     #[inline(always)]
-    fn new(u: &Quad, minus_gain: L, v: &Quad) -> Self {
-        let zero = L::splat(0.0);
+    fn new(u: &Quad, minus_gain: V, v: &Quad) -> Self {
+        let zero = V::splat(0.0);
         let [a, b, c, d] = u.0;
         let gains = [
-            L::splat(a) * minus_gain,
-            L::splat(b) * minus_gain,
-            L::splat(c) * minus_gain,
-            L::splat(d) * minus_gain,
+            V::splat(a) * minus_gain,
+            V::splat(b) * minus_gain,
+            V::splat(c) * minus_gain,
+            V::splat(d) * minus_gain,
         ];
         let [a, b, c, d] = v.0;
-        Panel { gains, v: [L::splat(a), L::splat(b), L::splat(c), L::splat(d)], sums: [zero; 4] }
+        Panel { gains, v: [V::splat(a), V::splat(b), V::splat(c), V::splat(d)], sums: [zero; 4] }
     }
 
     /// One block below the diagonal; returns its rows of `out`.
     #[inline(always)]
-    fn block<const UPDATE: bool>(&mut self, block: &mut [Quad], u: L, v: L, mut out: L) -> L {
+    fn block<const UPDATE: bool>(&mut self, block: &mut [Quad], u: V, v: V, mut out: V) -> V {
         for (c, column) in block.iter_mut().enumerate() {
-            let mut m = L::load(column);
+            let mut m = V::load(column);
             if UPDATE {
                 m = u.mul_add(self.gains[c], m);
                 m.store(column);
@@ -279,28 +279,28 @@ fn product<A: Arithmetic, const UPDATE: bool>(
     u: &[Quad],
     v: &[Quad],
     out: &mut [Quad],
-) -> A::Lanes {
+) -> A::Vector {
     let count = v.len();
     let (u, out) = (&u[..count], &mut out[..count]);
-    let minus_gain = A::Lanes::splat(-gain);
+    let minus_gain = A::Vector::splat(-gain);
     let mut m = &mut m[..triangle(count)];
     out.fill(Quad::default());
-    let mut form = A::Lanes::splat(0.0);
+    let mut form = A::Vector::splat(0.0);
     for p in 0..count {
         let (panel, rest) = m.split_at_mut(4 * (count - p));
         m = rest;
         let (diagonal, below) = panel.split_at_mut(4);
-        let sum = A::Lanes::load(&out[p]);
+        let sum = A::Vector::load(&out[p]);
         let sum = diagonal_block::<A, UPDATE>(diagonal, &u[p], minus_gain, &v[p], sum);
-        let mut own = Panel::<A::Lanes>::new(&u[p], minus_gain, &v[p]);
+        let mut own = Panel::<A::Vector>::new(&u[p], minus_gain, &v[p]);
         let rows = u[p + 1..].iter().zip(&v[p + 1..]).zip(&mut out[p + 1..]);
         for (block, ((u, v), out)) in below.chunks_exact_mut(4).zip(rows) {
-            let sum = A::Lanes::load(out);
-            own.block::<UPDATE>(block, A::Lanes::load(u), A::Lanes::load(v), sum).store(out);
+            let sum = A::Vector::load(out);
+            own.block::<UPDATE>(block, A::Vector::load(u), A::Vector::load(v), sum).store(out);
         }
-        let sum = sum + A::Lanes::sums(own.sums);
+        let sum = sum + A::Vector::sums(own.sums);
         sum.store(&mut out[p]);
-        form = A::Lanes::load(&v[p]).mul_add(sum, form);
+        form = A::Vector::load(&v[p]).mul_add(sum, form);
     }
     form
 }
@@ -327,18 +327,18 @@ fn add_rows_kernel<A: Arithmetic>(truth: &mut [Quad], rows: &[Quad], blocks: usi
             let i = p + 2 * pair;
             match columns.split_at_mut(4) {
                 (first, []) => {
-                    let mut sums = load_block::<A::Lanes>(first);
+                    let mut sums = load_block::<A::Vector>(first);
                     for row in rows.chunks_exact(blocks) {
-                        add_to_block(&mut sums, A::Lanes::load(&row[i]), &row[p]);
+                        add_to_block(&mut sums, A::Vector::load(&row[i]), &row[p]);
                     }
                     store_block(sums, first);
                 }
                 (first, second) => {
-                    let mut upper = load_block::<A::Lanes>(first);
-                    let mut lower = load_block::<A::Lanes>(second);
+                    let mut upper = load_block::<A::Vector>(first);
+                    let mut lower = load_block::<A::Vector>(second);
                     for row in rows.chunks_exact(blocks) {
-                        add_to_block(&mut upper, A::Lanes::load(&row[i]), &row[p]);
-                        add_to_block(&mut lower, A::Lanes::load(&row[i + 1]), &row[p]);
+                        add_to_block(&mut upper, A::Vector::load(&row[i]), &row[p]);
+                        add_to_block(&mut lower, A::Vector::load(&row[i + 1]), &row[p]);
                     }
                     store_block(upper, first);
                     store_block(lower, second);
@@ -349,21 +349,21 @@ fn add_rows_kernel<A: Arithmetic>(truth: &mut [Quad], rows: &[Quad], blocks: usi
 }
 
 #[inline(always)]
-fn load_block<L: Four>(block: &[Quad]) -> [L; 4] {
-    [L::load(&block[0]), L::load(&block[1]), L::load(&block[2]), L::load(&block[3])]
+fn load_block<V: Vector4>(block: &[Quad]) -> [V; 4] {
+    [V::load(&block[0]), V::load(&block[1]), V::load(&block[2]), V::load(&block[3])]
 }
 
 #[inline(always)]
-fn store_block<L: Four>(sums: [L; 4], block: &mut [Quad]) {
+fn store_block<V: Vector4>(sums: [V; 4], block: &mut [Quad]) {
     for (sum, column) in sums.into_iter().zip(block) {
         sum.store(column);
     }
 }
 
 #[inline(always)]
-fn add_to_block<L: Four>(sums: &mut [L; 4], rows: L, columns: &Quad) {
+fn add_to_block<V: Vector4>(sums: &mut [V; 4], rows: V, columns: &Quad) {
     for (sum, column) in sums.iter_mut().zip(columns.0) {
-        *sum = rows.mul_add(L::splat(column), *sum);
+        *sum = rows.mul_add(V::splat(column), *sum);
     }
 }
 

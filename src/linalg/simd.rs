@@ -4,12 +4,12 @@
 //! A kernel is written once, over plain slices in loops that the compiler turns into vector instructions, with
 //! [`Arithmetic::mul_add`] where a product is added.
 
-use super::lanes::{Four, Portable};
+use super::vector::{Portable, Vector4};
 
 /// How `a·b + c` is computed, and what four numbers are computed with.
 pub(crate) trait Arithmetic {
     /// Four numbers at a time.
-    type Lanes: Four;
+    type Vector: Vector4;
 
     /// `a·b + c`.
     fn mul_add(a: f64, b: f64, c: f64) -> f64;
@@ -24,7 +24,7 @@ pub(crate) struct Plain;
 
 #[cfg(target_arch = "x86_64")]
 impl Arithmetic for Fused {
-    type Lanes = super::lanes::Avx;
+    type Vector = super::vector::Avx;
 
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
@@ -33,7 +33,7 @@ impl Arithmetic for Fused {
 }
 
 impl Arithmetic for Plain {
-    type Lanes = Portable;
+    type Vector = Portable;
 
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {

@@ -24,7 +24,7 @@ fn learn_kernel<A: Arithmetic>(four: &mut FourComponents, v: &[Quad], update: Up
     let q = four.look_at::<A>(v).to_array()[0];
     let [r, step, tau, gain, stretch, log_stretch] =
         [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch, stretch.ln()]
-            .map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
+            .map(|value| A::Vector::load(&Quad([value, 0.0, 0.0, 0.0])));
     four.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
     q
 }
@@ -161,12 +161,12 @@ fn learn_four_kernel<A: Arithmetic>(
     rates: [Rates; 4],
     floor: &[f64],
 ) -> [f64; 4] {
-    let lanes = |value: fn(&Rates) -> f64| A::Lanes::load(&Quad(rates.map(|rates| value(&rates))));
+    let lanes = |value: fn(&Rates) -> f64| A::Vector::load(&Quad(rates.map(|rates| value(&rates))));
     let q = four.look_at::<A>(v);
     let (r, step, tau) = (lanes(|own| own.r), lanes(|own| own.step), lanes(|own| own.tau));
-    let one = A::Lanes::splat(1.0);
-    let stretch = A::Lanes::splat(0.75);
-    let log_stretch = A::Lanes::splat(0.75f64.ln());
+    let one = A::Vector::splat(1.0);
+    let stretch = A::Vector::splat(0.75);
+    let log_stretch = A::Vector::splat(0.75f64.ln());
     four.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
     q.to_array()
 }

@@ -40,7 +40,7 @@ impl Quad {
 pub(crate) const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
 
 /// One or several numbers that are computed with together.
-pub(crate) trait Lanes:
+pub(crate) trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The same number in every lane.
@@ -69,14 +69,14 @@ pub(crate) trait Lanes:
 }
 
 /// Four lanes, which can be read from memory and written to it.
-pub(crate) trait Four: Lanes {
+pub(crate) trait Vector4: Vector {
     fn load(from: &Quad) -> Self;
     fn store(self, to: &mut Quad);
 
     /// The sums of the lanes of each.
     fn sums(four: [Self; 4]) -> Self;
 
-    /// The sum of the lanes of each, to the bits of [`Four::sum`].
+    /// The sum of the lanes of each, to the bits of [`Vector4::sum`].
     fn sum_of_each(four: [Self; 4]) -> Self;
 
     /// The square root of each lane.
@@ -110,7 +110,7 @@ pub(crate) trait Four: Lanes {
     #[inline(always)]
     fn largest(self) -> f64 {
         let [a, b, c, d] = self.to_array();
-        Lanes::max(Lanes::max(a, b), Lanes::max(c, d))
+        Vector::max(Vector::max(a, b), Vector::max(c, d))
     }
 }
 
@@ -122,7 +122,7 @@ const FRACTION: u64 = 0x000f_ffff_ffff_ffff;
 /// `2⁵² + 1023`.
 const TWO_52_AND_BIAS: f64 = 4_503_599_627_371_519.0;
 
-impl Lanes for f64 {
+impl Vector for f64 {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         value
@@ -185,7 +185,7 @@ macro_rules! lane_by_lane {
 }
 lane_by_lane!(Add: add, Sub: sub, Mul: mul, Div: div);
 
-impl Lanes for Portable {
+impl Vector for Portable {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         Portable([value; 4])
@@ -203,7 +203,7 @@ impl Lanes for Portable {
 
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        Portable(std::array::from_fn(|i| Lanes::max(self.0[i], other.0[i])))
+        Portable(std::array::from_fn(|i| Vector::max(self.0[i], other.0[i])))
     }
 
     #[inline(always)]
@@ -218,17 +218,17 @@ impl Lanes for Portable {
 
     #[inline(always)]
     fn power_of_two(self) -> Self {
-        Portable(self.0.map(Lanes::power_of_two))
+        Portable(self.0.map(Vector::power_of_two))
     }
 
     #[inline(always)]
     fn split_exponent(self) -> (Self, Self) {
-        let parts = self.0.map(Lanes::split_exponent);
+        let parts = self.0.map(Vector::split_exponent);
         (Portable(parts.map(|(mantissa, _)| mantissa)), Portable(parts.map(|(_, exponent)| exponent)))
     }
 }
 
-impl Four for Portable {
+impl Vector4 for Portable {
     #[inline(always)]
     fn load(from: &Quad) -> Self {
         Portable(from.0)
@@ -246,7 +246,7 @@ impl Four for Portable {
 
     #[inline(always)]
     fn sum_of_each(four: [Self; 4]) -> Self {
-        Portable(four.map(Four::sum))
+        Portable(four.map(Vector4::sum))
     }
 
     #[inline(always)]
@@ -270,7 +270,7 @@ mod avx {
     use std::arch::x86_64::*;
     use std::ops::{Add, Div, Mul, Sub};
 
-    use super::{FRACTION, Four, Lanes, ONE, Quad, ROOT_HALF, TWO_52, TWO_52_AND_BIAS};
+    use super::{FRACTION, ONE, Quad, ROOT_HALF, TWO_52, TWO_52_AND_BIAS, Vector, Vector4};
 
     /// Four lanes in one AVX register.
     #[derive(Clone, Copy)]
@@ -291,7 +291,7 @@ mod avx {
     }
     by_instruction!(Add: add = _mm256_add_pd, Sub: sub = _mm256_sub_pd, Mul: mul = _mm256_mul_pd, Div: div = _mm256_div_pd);
 
-    impl Lanes for Avx {
+    impl Vector for Avx {
         #[inline(always)]
         fn splat(value: f64) -> Self {
             // SAFETY: see the module.
@@ -363,7 +363,7 @@ mod avx {
         }
     }
 
-    impl Four for Avx {
+    impl Vector4 for Avx {
         #[inline(always)]
         fn load(from: &Quad) -> Self {
             // SAFETY: see the module; a `Quad` is aligned to 32 bytes.
@@ -433,8 +433,8 @@ mod tests {
     /// What every operation gives; of those that round differently on the two kinds of machine, the rounded part is 0.
     #[inline(always)]
     fn operations_kernel<A: Arithmetic>(a: &Quad, b: &Quad) -> Vec<[f64; 4]> {
-        let (x, y) = (A::Lanes::load(a), A::Lanes::load(b));
-        let half = A::Lanes::splat(0.5);
+        let (x, y) = (A::Vector::load(a), A::Vector::load(b));
+        let half = A::Vector::splat(0.5);
         // Exponents are split of positive numbers only.
         let (mantissa, exponent) = half.if_below(x, x, half).split_exponent();
         let results = [
@@ -442,21 +442,21 @@ mod tests {
             x - y,
             x * y,
             x / y,
-            x.mul_add(A::Lanes::splat(0.0), y),
-            x.neg_mul_add(A::Lanes::splat(0.0), y),
+            x.mul_add(A::Vector::splat(0.0), y),
+            x.neg_mul_add(A::Vector::splat(0.0), y),
             x.max(y),
             x.if_below(y, x, half),
             x.where_positive(y),
-            (A::Lanes::splat(ROUNDING) + A::Lanes::splat(7.0)).power_of_two(),
+            (A::Vector::splat(ROUNDING) + A::Vector::splat(7.0)).power_of_two(),
             mantissa,
             exponent,
-            A::Lanes::sums([x, y, half, x - y]),
-            A::Lanes::sum_of_each([x, y, half, x - y]),
+            A::Vector::sums([x, y, half, x - y]),
+            A::Vector::sum_of_each([x, y, half, x - y]),
             (x * x).sqrt(),
-            A::Lanes::splat(x.sum()),
-            A::Lanes::splat(x.largest()),
+            A::Vector::splat(x.sum()),
+            A::Vector::splat(x.largest()),
         ];
-        results.map(Four::to_array).to_vec()
+        results.map(Vector4::to_array).to_vec()
     }
 
     at_run_time! {
@@ -483,9 +483,9 @@ mod tests {
 
     #[inline(always)]
     fn sums_kernel<A: Arithmetic>(quads: &[Quad; 4]) -> ([f64; 4], [f64; 4]) {
-        let four: [A::Lanes; 4] = quads.map(|quad| A::Lanes::load(&quad));
+        let four: [A::Vector; 4] = quads.map(|quad| A::Vector::load(&quad));
         let one_by_one = [four[0].sum(), four[1].sum(), four[2].sum(), four[3].sum()];
-        (A::Lanes::sum_of_each(four).to_array(), one_by_one)
+        (A::Vector::sum_of_each(four).to_array(), one_by_one)
     }
 
     at_run_time! {
