@@ -17,7 +17,7 @@ use super::{
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, Factor, WorkingCopy};
 use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
@@ -55,21 +55,21 @@ impl ObmmSettings {
         let components = posterior.components();
         let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
         let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), working);
-        let four = |components: &[NormalWishart]| {
+        let group = |components: &[NormalWishart]| {
             let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
-            let mut four = FourRules::default();
-            four.note_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
-            four
+            let mut group = GroupScalars::default();
+            group.note_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
+            group
         };
         let rule = ObmmRule {
             settings: *self,
             dim: prior.dim(),
             a: Quad::pad(posterior.weights().concentrations(), 0.0),
             total: posterior.weights().total(),
-            fours: components.chunks(4).map(four).collect(),
+            groups: components.chunks(4).map(group).collect(),
             gamma_tail: GammaTail::new(prior.dim()),
             prior,
         };
@@ -140,12 +140,12 @@ struct ObmmRule {
     gamma_tail: GammaTail,
     a: Vec<Quad>,
     total: f64,
-    fours: Vec<FourRules>,
+    groups: Vec<GroupScalars>,
 }
 
 /// The scalars of four components, and what follows from them.
 #[derive(Debug, Clone, Default)]
-struct FourRules {
+struct GroupScalars {
     kappa: Quad,
     nu: Quad,
     /// `κ/(κ+1)`.
@@ -179,7 +179,7 @@ impl ObmmRule {
 
     fn posterior(&self, cells: &Cells) -> Posterior {
         let component = |j: usize| {
-            let FourRules { kappa, nu, .. } = &self.fours[j / 4];
+            let GroupScalars { kappa, nu, .. } = &self.groups[j / 4];
             let (kappa, nu) = (kappa.0[j % 4], nu.0[j % 4]);
             NormalWishart::new(cells.mean(j), kappa, nu, cells.factor(j).times(nu))
                 .expect("every update keeps a component in range")
@@ -211,23 +211,23 @@ impl ObmmRule {
 
     /// The constants of components that the series do not serve.
     #[inline(never)]
-    fn refresh_small(&mut self, i: usize, four: &FourComponents) {
+    fn refresh_small(&mut self, i: usize, group: &ComponentGroup) {
         let (least_kappa, least_nu) = self.series_from();
         let d = self.dim as f64;
-        let FourRules { kappa, nu, b, log_constant, .. } = &mut self.fours[i];
-        for j in 0..four.count() {
+        let GroupScalars { kappa, nu, b, log_constant, .. } = &mut self.groups[i];
+        for j in 0..group.count() {
             let nu = nu.0[j];
             if kappa.0[j] < least_kappa || nu < least_nu {
                 let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
-                let scale = (b.0[j] / (PI * nu)).ln() - four.numbers.log_scale.0[j];
-                let log_det = four.numbers.log_det.0[j] + four.numbers.log_growth.0[j];
+                let scale = (b.0[j] / (PI * nu)).ln() - group.numbers.log_scale.0[j];
+                let log_det = group.numbers.log_det.0[j] + group.numbers.log_growth.0[j];
                 log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
             }
         }
     }
 }
 
-impl FourRules {
+impl GroupScalars {
     /// Notes `κ` and `ν`, and what follows from them.
     #[inline(always)]
     fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
@@ -285,27 +285,27 @@ impl FourRules {
     fn update_literally(
         &mut self,
         dim: usize,
-        four: &FourComponents,
+        group: &ComponentGroup,
         r: Quad,
         health: &mut Health,
     ) -> Changes<Quad> {
         let none = Quad::default();
         let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none, log_stretch: none };
-        for j in 0..four.count() {
+        for j in 0..group.count() {
             let r = changes.r.0[j];
             if r == 0.0 {
                 continue;
             }
             let nu = self.nu.0[j];
-            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: four.q.0[j] / nu, r };
-            let Some(new) = before.literal(&raw_precision(four, j, nu)) else {
+            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: group.q.0[j] / nu, r };
+            let Some(new) = before.literal(&raw_precision(group, j, nu)) else {
                 health.literal_steps_kept += 1;
                 changes.r.0[j] = 0.0;
                 continue;
             };
             (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
             (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
-            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * four.q.0[j]);
+            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * group.q.0[j]);
             changes.stretch.0[j] = new.stretch * nu / new.nu;
             changes.log_stretch.0[j] = changes.stretch.0[j].ln();
         }
@@ -316,7 +316,7 @@ impl FourRules {
 impl Rule for ObmmRule {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
-        let FourRules { b, inverse_nu, p, log, .. } = &mut self.fours[i];
+        let GroupScalars { b, inverse_nu, p, log, .. } = &mut self.groups[i];
         let x = A::Vector::load(b) * A::Vector::load(inverse_nu) * q;
         let (inverse, logarithm) = if x.all_at_most(A::Vector::splat(SMALL)) {
             (A::Vector::splat(1.0) / (A::Vector::splat(1.0) + x), ln_1p_small(x))
@@ -330,14 +330,14 @@ impl Rule for ObmmRule {
     /// `ln t(x)`, the Student-t evidence of the component.
     #[inline(always)]
     fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
-        let FourRules { nu, log, log_constant, .. } = &self.fours[i];
+        let GroupScalars { nu, log, log_constant, .. } = &self.groups[i];
         let half = A::Vector::splat(-0.5) * (A::Vector::load(nu) + A::Vector::splat(1.0));
         half.mul_add(A::Vector::load(log), A::Vector::load(log_constant) - less)
     }
 
     #[inline(always)]
     fn log_peak(&self) -> f64 {
-        self.fours[0].log_constant.0[0]
+        self.groups[0].log_constant.0[0]
     }
 
     #[inline(always)]
@@ -349,16 +349,16 @@ impl Rule for ObmmRule {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
+        group: &ComponentGroup,
         r: A::Vector,
         kept: A::Vector,
         health: &mut Health,
     ) -> Changes<A::Vector> {
-        let own = &mut self.fours[i];
+        let own = &mut self.groups[i];
         let mut learned = match self.settings.moments {
-            Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r, kept),
+            Moments::Whitened => own.update_whitened::<A>(self.dim, &group.q, r, kept),
             Moments::Paper => {
-                let changes = own.update_literally(self.dim, four, kept.to_quad(), health).load();
+                let changes = own.update_literally(self.dim, group, kept.to_quad(), health).load();
                 Learned { changes, kappa: A::Vector::load(&own.kappa), nu: A::Vector::load(&own.nu) }
             }
         };
@@ -370,26 +370,26 @@ impl Rule for ObmmRule {
         if self.settings.discount > 0.0 {
             self.discount(&mut learned);
         }
-        self.fours[i].note_scalars::<A>(learned.kappa, learned.nu);
+        self.groups[i].note_scalars::<A>(learned.kappa, learned.nu);
         learned.changes
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup) {
         let all = A::Vector::splat;
         let h = 0.5 * self.dim as f64;
         let (least_kappa, least_nu) = self.series_from();
-        let FourRules { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.fours[i];
+        let GroupScalars { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.groups[i];
         let (kappa, nu) = (A::Vector::load(kappa), A::Vector::load(nu));
         // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
         let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
         let b = ln_1p_small(A::Vector::load(inverse));
-        let scale = A::Vector::load(&four.numbers.log_scale) + all(LN_2PI);
+        let scale = A::Vector::load(&group.numbers.log_scale) + all(LN_2PI);
         let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
-        let log_det = A::Vector::load(&four.numbers.log_det) + A::Vector::load(&four.numbers.log_growth);
+        let log_det = A::Vector::load(&group.numbers.log_det) + A::Vector::load(&group.numbers.log_growth);
         all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
         if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
-            self.refresh_small(i, four);
+            self.refresh_small(i, group);
         }
     }
 
@@ -430,7 +430,7 @@ impl Rule for ObmmRule {
 }
 
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cells: &FourComponents, j: usize, nu: f64) -> RawPrecision {
+fn raw_precision(cells: &ComponentGroup, j: usize, nu: f64) -> RawPrecision {
     let mut w = cells.factor(j).times(nu).inverse();
     // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
     // power of two it costs no digit.

@@ -10,7 +10,7 @@ use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, St
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, FourComponents, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, WorkingCopy};
 use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
@@ -81,12 +81,12 @@ impl Method for OemSettings {
             settings: *self,
             weights: Quad::pad(mixture.weights(), 0.0),
             start_weights: Quad::pad(start.weights(), 0.0),
-            q: vec![Quad::default(); cells.fours.len()],
-            log_constant: vec![Quad::default(); cells.fours.len()],
+            q: vec![Quad::default(); cells.groups.len()],
+            log_constant: vec![Quad::default(); cells.groups.len()],
             frozen_log_constant: frozen
-                .fours
+                .groups
                 .iter()
-                .map(|four| log_constants::<Plain>(start.dim(), four))
+                .map(|group| log_constants::<Plain>(start.dim(), group))
                 .collect(),
             frozen,
             start,
@@ -174,8 +174,8 @@ impl OemRule {
 
 /// `−½(d ln 2π + ln|Σ|)` of each component.
 #[inline(always)]
-fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
-    let numbers = &four.numbers;
+fn log_constants<A: Arithmetic>(dim: usize, group: &ComponentGroup) -> Quad {
+    let numbers = &group.numbers;
     let scale = A::Vector::load(&numbers.log_scale) + A::Vector::splat(LN_2PI);
     let rest = A::Vector::load(&numbers.log_det) + A::Vector::load(&numbers.log_growth);
     (A::Vector::splat(-0.5) * A::Vector::splat(dim as f64).mul_add(scale, rest)).to_quad()
@@ -184,7 +184,7 @@ fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
 impl Rule for OemRule {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
-        let q = if self.gathering() { self.frozen.fours[i].look_at::<A>(x) } else { q };
+        let q = if self.gathering() { self.frozen.groups[i].look_at::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
 
@@ -208,7 +208,7 @@ impl Rule for OemRule {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
+        group: &ComponentGroup,
         r: A::Vector,
         kept: A::Vector,
         _health: &mut Health,
@@ -222,7 +222,7 @@ impl Rule for OemRule {
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
         let r = share.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
         let share = share.if_below(most, share, most);
-        let gain = share / share.mul_add(A::Vector::load(&four.q), one);
+        let gain = share / share.mul_add(A::Vector::load(&group.q), one);
         let rest = one - share;
         let log_stretch =
             if share.all_at_most(A::Vector::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
@@ -230,8 +230,8 @@ impl Rule for OemRule {
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
-        self.log_constant[i] = log_constants::<A>(self.start.dim(), four);
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup) {
+        self.log_constant[i] = log_constants::<A>(self.start.dim(), group);
         self.note_steps::<A>();
     }
 

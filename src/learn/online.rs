@@ -7,7 +7,7 @@ use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, Factor, WorkingCopy};
 use crate::special::{exp, ln};
 
 /// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
@@ -19,7 +19,7 @@ pub(super) const NEGLIGIBLE: f64 = 1e-8;
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
     dim: usize,
-    pub fours: Vec<FourComponents>,
+    pub groups: Vec<ComponentGroup>,
 }
 
 impl Cells {
@@ -28,24 +28,27 @@ impl Cells {
         let parts: Vec<_> =
             parts.enumerate().map(|(j, (mean, factor))| (mean, factor, working.get(j))).collect();
         let dim = parts.first().map_or(0, |(mean, ..)| mean.len());
-        Cells { dim, fours: parts.chunks(4).map(|four| FourComponents::new(four.iter().copied())).collect() }
+        Cells {
+            dim,
+            groups: parts.chunks(4).map(|group| ComponentGroup::new(group.iter().copied())).collect(),
+        }
     }
 
     /// How many components.
     pub fn count(&self) -> usize {
-        self.fours.iter().map(FourComponents::count).sum()
+        self.groups.iter().map(ComponentGroup::count).sum()
     }
 
     pub fn mean(&self, j: usize) -> Vec<f64> {
-        self.fours[j / 4].mean(j % 4)
+        self.groups[j / 4].mean(j % 4)
     }
 
     pub fn factor(&self, j: usize) -> Factor {
-        self.fours[j / 4].factor(j % 4)
+        self.groups[j / 4].factor(j % 4)
     }
 
     pub fn working_copies(&self) -> Vec<WorkingCopy> {
-        (0..self.count()).map(|j| self.fours[j / 4].working_copy(j % 4)).collect()
+        (0..self.count()).map(|j| self.groups[j / 4].working_copy(j % 4)).collect()
     }
 }
 
@@ -69,14 +72,14 @@ pub(super) trait Rule: Send {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
+        group: &ComponentGroup,
         r: A::Vector,
         kept: A::Vector,
         health: &mut Health,
     ) -> Changes<A::Vector>;
 
     /// Once the cells have changed: refreshes what depends on their matrices.
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents);
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup);
 
     /// Learns the weights from the row's responsibilities, those of all components, and counts the row. The next row is
     /// looked at afterwards.
@@ -107,7 +110,7 @@ impl<R: Rule> Online<R> {
     pub fn new(cells: Cells, rule: R, floor: Vec<f64>, health: Health) -> Self {
         let mut online = Online {
             row: vec![Quad::default(); Quad::needed(cells.dim)],
-            shares: vec![Quad::default(); cells.fours.len()],
+            shares: vec![Quad::default(); cells.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
             cells,
@@ -123,8 +126,8 @@ impl<R: Rule> Online<R> {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, x: &[f64]) {
         pad_row(x, &mut self.row);
-        for (i, four) in self.cells.fours.iter_mut().enumerate() {
-            let q = four.look_at::<A>(&self.row);
+        for (i, group) in self.cells.groups.iter_mut().enumerate() {
+            let q = group.look_at::<A>(&self.row);
             self.rule.look_at::<A>(i, &self.row, q);
         }
     }
@@ -146,8 +149,8 @@ impl<R: Rule> Online<R> {
         if let Some(next) = next {
             self.look_at::<A>(next);
         }
-        for (i, four) in self.cells.fours.iter().enumerate() {
-            self.rule.refresh::<A>(i, four);
+        for (i, group) in self.cells.groups.iter().enumerate() {
+            self.rule.refresh::<A>(i, group);
         }
         evidence
     }
@@ -172,12 +175,12 @@ impl<R: Rule> Online<R> {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
             (A::Vector::load(share) / all).store(share);
         }
-        for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
+        for (i, (group, share)) in cells.groups.iter_mut().zip(&*shares).enumerate() {
             let r = A::Vector::load(share);
-            let moved = r.mul_add(A::Vector::load(&four.q), r);
+            let moved = r.mul_add(A::Vector::load(&group.q), r);
             let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
-            let changes = rule.update::<A>(i, four, r, kept, health);
-            health.pivots_raised += four.learn::<A>(changes, floor) as u64;
+            let changes = rule.update::<A>(i, group, r, kept, health);
+            health.pivots_raised += group.learn::<A>(changes, floor) as u64;
         }
         Some((top, sum / total))
     }
@@ -186,13 +189,13 @@ impl<R: Rule> Online<R> {
 /// Copies a row; the padding stays. (For a few numbers a call of `memcpy` costs more than the copying.)
 #[inline(always)]
 fn pad_row(x: &[f64], row: &mut [Quad]) {
-    let mut fours = x.chunks_exact(4);
+    let mut chunks = x.chunks_exact(4);
     let mut row = row.iter_mut();
-    for (x, to) in fours.by_ref().zip(row.by_ref()) {
+    for (x, to) in chunks.by_ref().zip(row.by_ref()) {
         to.0 = [x[0], x[1], x[2], x[3]];
     }
     if let Some(to) = row.next() {
-        match *fours.remainder() {
+        match *chunks.remainder() {
             [a] => to.0 = [a, 0.0, 0.0, 0.0],
             [a, b] => to.0 = [a, b, 0.0, 0.0],
             [a, b, c] => to.0 = [a, b, c, 0.0],
@@ -249,8 +252,8 @@ fn share<V: Vector4>(log_density: V, weight: &Quad) -> V {
 
 #[inline(always)]
 fn begin_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>) {
-    for (i, four) in online.cells.fours.iter().enumerate() {
-        online.rule.refresh::<A>(i, four);
+    for (i, group) in online.cells.groups.iter().enumerate() {
+        online.rule.refresh::<A>(i, group);
     }
 }
 

@@ -14,9 +14,9 @@ pub fn bare_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
     if dim > MOST_COLUMNS {
         return apart(&mut vec![unit; k], &rows, repeat);
     }
-    let mut four = Abreast::new(&[], dim);
-    (0..4).for_each(|lane| four.take(lane, Some(&unit)));
-    abreast(&mut vec![four; k.div_ceil(4)], &rows, Quad::needed(dim), repeat)
+    let mut group = Abreast::new(&[], dim);
+    (0..4).for_each(|lane| group.take(lane, Some(&unit)));
+    abreast(&mut vec![group; k.div_ceil(4)], &rows, Quad::needed(dim), repeat)
 }
 
 #[inline(always)]
@@ -37,12 +37,12 @@ at_run_time! {
 }
 
 #[inline(always)]
-fn abreast_kernel<A: Arithmetic>(fours: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 {
+fn abreast_kernel<A: Arithmetic>(groups: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 {
     let mut total = A::Vector::splat(0.0);
     for _ in 0..repeat {
         for row in rows.chunks_exact(width) {
-            for four in fours.iter_mut() {
-                total = total + four.look_at::<A>(Quad::flat(row), A::Vector::splat(1e-9));
+            for group in groups.iter_mut() {
+                total = total + group.look_at::<A>(Quad::flat(row), A::Vector::splat(1e-9));
             }
         }
     }
@@ -50,5 +50,5 @@ fn abreast_kernel<A: Arithmetic>(fours: &mut [Abreast], rows: &[Quad], width: us
 }
 
 at_run_time! {
-    fn abreast(fours: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 = abreast_kernel
+    fn abreast(groups: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 = abreast_kernel
 }

@@ -17,7 +17,7 @@ use super::working::WorkingCopy;
 /// Which of them it is to be is decided every so many updates, from the matrix alone, so that a saved matrix goes on
 /// exactly as it would have.
 ///
-/// In the precision form the numbers that every row changes are kept by [`super::FourComponents`], beside those of other
+/// In the precision form the numbers that every row changes are kept by [`super::ComponentGroup`], beside those of other
 /// components; here they are as they were when it last put them down.
 #[derive(Debug, Clone)]
 pub(super) struct Component {

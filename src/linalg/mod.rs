@@ -5,8 +5,8 @@ mod bare;
 mod batch;
 pub(crate) mod blocks;
 mod component;
+mod component_group;
 mod factor;
-mod fours;
 // Vector loads, stores and instructions; each block of unsafe code says what makes it sound.
 mod precision;
 mod row_blocks;
@@ -18,7 +18,7 @@ mod working;
 #[doc(hidden)]
 pub use bare::bare_kernel;
 pub use batch::{cholesky, lower_inverse};
+pub(crate) use component_group::{Changes, ComponentGroup};
 pub use factor::{Factor, FactorError};
-pub(crate) use fours::{Changes, FourComponents};
 pub use simd::kernels;
 pub use working::{WorkingCopy, WorkingCopyError};

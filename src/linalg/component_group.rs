@@ -10,7 +10,7 @@ use crate::special::ln_1p;
 /// What there is one number of for each component stands side by side, and is computed for all four at once; with few
 /// columns means and matrices too. Lanes without a component hold numbers that do no harm.
 #[derive(Debug, Clone)]
-pub(crate) struct FourComponents {
+pub(crate) struct ComponentGroup {
     /// Where they are abreast: as they were when last put down.
     components: Vec<Component>,
     abreast: Option<Box<Abreast>>,
@@ -124,7 +124,7 @@ impl Numbers {
     }
 }
 
-impl FourComponents {
+impl ComponentGroup {
     /// From each component's mean and matrix, and the working copy of the matrix if there is one.
     pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a WorkingCopy>)>) -> Self {
         let component = |(mean, factor, working): (&[f64], &Factor, _)| Component::new(mean, factor, working);
@@ -132,7 +132,7 @@ impl FourComponents {
         let dim = components.first().map_or(0, |component| component.dim());
         let abreast = (dim <= MOST_COLUMNS).then(|| Box::new(Abreast::new(&components, dim)));
         let numbers = Numbers::new(&components);
-        FourComponents { components, abreast, q: Quad::default(), form: Quad::default(), numbers }
+        ComponentGroup { components, abreast, q: Quad::default(), form: Quad::default(), numbers }
     }
 
     pub fn count(&self) -> usize {

@@ -14,23 +14,23 @@ struct Update {
 }
 
 /// A lone component at the origin, where it stays.
-fn lone(factor: Factor, working: Option<&WorkingCopy>) -> FourComponents {
-    FourComponents::new([(&vec![0.0; factor.dim()][..], &factor, working)].into_iter())
+fn lone(factor: Factor, working: Option<&WorkingCopy>) -> ComponentGroup {
+    ComponentGroup::new([(&vec![0.0; factor.dim()][..], &factor, working)].into_iter())
 }
 
 #[inline(always)]
-fn learn_kernel<A: Arithmetic>(four: &mut FourComponents, v: &[Quad], update: Update, floor: &[f64]) -> f64 {
+fn learn_kernel<A: Arithmetic>(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 {
     let Update { tau, stretch } = update;
-    let q = four.look_at::<A>(v).to_array()[0];
+    let q = group.look_at::<A>(v).to_array()[0];
     let [r, step, tau, gain, stretch, log_stretch] =
         [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch, stretch.ln()]
             .map(|value| A::Vector::load(&Quad([value, 0.0, 0.0, 0.0])));
-    four.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
+    group.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
     q
 }
 
 at_run_time! {
-    fn learn(four: &mut FourComponents, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
+    fn learn(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
 }
 
 /// Normal rows in `dim` columns of very different units, whose covariance has this condition number beside that.
@@ -124,7 +124,7 @@ fn components_side_by_side_are_what_each_is_alone() {
         let floor = vec![1e-300; dim];
         let start = |_: usize| (vec![0.0; dim], Factor::identity(dim));
         let parts: Vec<_> = (0..3).map(start).collect();
-        let mut together = FourComponents::new(parts.iter().map(|(m, factor)| (&m[..], factor, None)));
+        let mut together = ComponentGroup::new(parts.iter().map(|(m, factor)| (&m[..], factor, None)));
         let mut alone: Vec<_> = (0..3).map(|_| lone(Factor::identity(dim), None)).collect();
         for row in 0..50 {
             let v = source.next();
@@ -132,10 +132,10 @@ fn components_side_by_side_are_what_each_is_alone() {
             let r =
                 [1.0, f64::from(u8::from(row % 3 > 0 && !learn_one)), f64::from(u8::from(!learn_one)), 0.0];
             let rows_of = |i: usize| Rates { r: r[i], step: 0.1 / (i + 1) as f64, tau: 0.5 + i as f64 };
-            let found = learn_four(&mut together, &v, std::array::from_fn(rows_of), &floor);
+            let found = learn_group(&mut together, &v, std::array::from_fn(rows_of), &floor);
             for (i, alone) in alone.iter_mut().enumerate() {
                 let none = Rates { r: 0.0, step: 0.0, tau: 0.0 };
-                let expected = learn_four(alone, &v, [rows_of(i), none, none, none], &floor)[0];
+                let expected = learn_group(alone, &v, [rows_of(i), none, none, none], &floor)[0];
                 assert_eq!(found[i].to_bits(), expected.to_bits(), "d {dim}, row {row}, component {i}");
             }
         }
@@ -155,24 +155,24 @@ struct Rates {
 }
 
 #[inline(always)]
-fn learn_four_kernel<A: Arithmetic>(
-    four: &mut FourComponents,
+fn learn_group_kernel<A: Arithmetic>(
+    group: &mut ComponentGroup,
     v: &[Quad],
     rates: [Rates; 4],
     floor: &[f64],
 ) -> [f64; 4] {
     let lanes = |value: fn(&Rates) -> f64| A::Vector::load(&Quad(rates.map(|rates| value(&rates))));
-    let q = four.look_at::<A>(v);
+    let q = group.look_at::<A>(v);
     let (r, step, tau) = (lanes(|own| own.r), lanes(|own| own.step), lanes(|own| own.tau));
     let one = A::Vector::splat(1.0);
     let stretch = A::Vector::splat(0.75);
     let log_stretch = A::Vector::splat(0.75f64.ln());
-    four.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
+    group.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
     q.to_array()
 }
 
 at_run_time! {
-    fn learn_four(four: &mut FourComponents, v: &[Quad], rates: [Rates; 4], floor: &[f64]) -> [f64; 4] = learn_four_kernel
+    fn learn_group(group: &mut ComponentGroup, v: &[Quad], rates: [Rates; 4], floor: &[f64]) -> [f64; 4] = learn_group_kernel
 }
 
 /// `cargo test --release --lib a_million -- --ignored`: some minutes.
