@@ -17,7 +17,7 @@ use super::{
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, Factor, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
 use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
@@ -48,13 +48,13 @@ impl ObmmSettings {
         &self,
         prior: Arc<Posterior>,
         posterior: &Posterior,
-        working: &[WorkingCopy],
+        matrix_states: &[MatrixState],
         floor: Vec<f64>,
         health: Health,
     ) -> Box<dyn OnlineLearner> {
         let components = posterior.components();
         let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
-        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), working);
+        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), matrix_states);
         let group = |components: &[NormalWishart]| {
             let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
@@ -90,12 +90,12 @@ impl Method for ObmmSettings {
 
     fn begin(&self, start: &Start) -> LearnerState {
         let prior = prior_around(&start.mixture);
-        LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
+        LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
     }
 
     fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
         let posterior = revised.posterior_after(before.and_then(LearnerState::posterior));
-        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, working: Vec::new() })
+        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, matrix_states: Vec::new() })
     }
 
     fn makes(state: &LearnerState) -> bool {
@@ -108,8 +108,10 @@ impl Method for ObmmSettings {
         floor: Vec<f64>,
         health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
-        let LearnerState::Bayes { prior, posterior, working } = state else { return Err(foreign_state()) };
-        Ok(self.restore(Arc::new(prior), &posterior, &working, floor, health))
+        let LearnerState::Bayes { prior, posterior, matrix_states } = state else {
+            return Err(foreign_state());
+        };
+        Ok(self.restore(Arc::new(prior), &posterior, &matrix_states, floor, health))
     }
 
     fn describe(&self) -> String {
@@ -424,7 +426,7 @@ impl Rule for ObmmRule {
         LearnerState::Bayes {
             prior: Posterior::clone(&self.prior),
             posterior: self.posterior(cells),
-            working: cells.working_copies(),
+            matrix_states: cells.matrix_states(),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, St
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, MatrixState};
 use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
@@ -47,7 +47,7 @@ impl Method for OemSettings {
             start_rows: start.rows,
             mixture: start.mixture.clone(),
             rows: 0,
-            working: Vec::new(),
+            matrix_states: Vec::new(),
         }
     }
 
@@ -59,7 +59,13 @@ impl Method for OemSettings {
             _ => (None, revised.rows, 0),
         };
         let mixture = revised.mixture_after(old);
-        Some(LearnerState::Point { start: mixture.clone(), start_rows, mixture, rows, working: Vec::new() })
+        Some(LearnerState::Point {
+            start: mixture.clone(),
+            start_rows,
+            mixture,
+            rows,
+            matrix_states: Vec::new(),
+        })
     }
 
     fn makes(state: &LearnerState) -> bool {
@@ -72,10 +78,10 @@ impl Method for OemSettings {
         floor: Vec<f64>,
         health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
-        let LearnerState::Point { start, start_rows, mixture, rows, working } = state else {
+        let LearnerState::Point { start, start_rows, mixture, rows, matrix_states } = state else {
             return Err(foreign_state());
         };
-        let cells = cells_of(&mixture, &working);
+        let cells = cells_of(&mixture, &matrix_states);
         let frozen = cells_of(&start, &[]);
         let rule = OemRule {
             settings: *self,
@@ -104,8 +110,8 @@ impl Method for OemSettings {
     }
 }
 
-fn cells_of(mixture: &GaussianMixture, working: &[WorkingCopy]) -> Cells {
-    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), working)
+fn cells_of(mixture: &GaussianMixture, matrix_states: &[MatrixState]) -> Cells {
+    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), matrix_states)
 }
 
 /// The largest share of a component that one row may replace: at 1 its covariance would vanish.
@@ -256,7 +262,7 @@ impl Rule for OemRule {
             start_rows: self.start_rows,
             mixture: self.mixture(cells),
             rows: self.rows,
-            working: cells.working_copies(),
+            matrix_states: cells.matrix_states(),
         }
     }
 }

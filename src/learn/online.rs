@@ -7,7 +7,7 @@ use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, Factor, WorkingCopy};
+use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
 use crate::special::{exp, ln};
 
 /// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
@@ -24,9 +24,12 @@ pub(super) struct Cells {
 
 impl Cells {
     /// From each component's mean and matrix, and the working copies of the matrices if there are any.
-    pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor)>, working: &[WorkingCopy]) -> Self {
+    pub fn new<'a>(
+        parts: impl Iterator<Item = (&'a [f64], &'a Factor)>,
+        matrix_states: &[MatrixState],
+    ) -> Self {
         let parts: Vec<_> =
-            parts.enumerate().map(|(j, (mean, factor))| (mean, factor, working.get(j))).collect();
+            parts.enumerate().map(|(j, (mean, factor))| (mean, factor, matrix_states.get(j))).collect();
         let dim = parts.first().map_or(0, |(mean, ..)| mean.len());
         Cells {
             dim,
@@ -47,8 +50,8 @@ impl Cells {
         self.groups[j / 4].factor(j % 4)
     }
 
-    pub fn working_copies(&self) -> Vec<WorkingCopy> {
-        (0..self.count()).map(|j| self.groups[j / 4].working_copy(j % 4)).collect()
+    pub fn matrix_states(&self) -> Vec<MatrixState> {
+        (0..self.count()).map(|j| self.groups[j / 4].matrix_state(j % 4)).collect()
     }
 }
 

@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Factor;
+use super::matrix_state::MatrixState;
 use super::precision::Precision;
 use super::simd::Arithmetic;
 use super::vector::{Quad, Vector, Vector4};
-use super::working::WorkingCopy;
 
 /// Location and matrix of one mixture component while it is being learned, with the scratch that its updates need.
 ///
@@ -62,12 +62,12 @@ const RANGE: std::ops::Range<f64> = 1e-100..1e100;
 
 impl Component {
     /// Starts from this mean and matrix, and from its working copy if there is one.
-    pub fn new(mean: &[f64], factor: &Factor, working: Option<&WorkingCopy>) -> Self {
+    pub fn new(mean: &[f64], factor: &Factor, matrix_state: Option<&MatrixState>) -> Self {
         let dim = mean.len();
-        let precision = working.and_then(WorkingCopy::precision);
-        let factor = match (working, &precision) {
+        let precision = matrix_state.and_then(MatrixState::precision);
+        let factor = match (matrix_state, &precision) {
             (_, Some(_)) => Factor::empty(),
-            (Some(working), None) => factor.with_scale(working.scale()),
+            (Some(matrix_state), None) => factor.with_scale(matrix_state.scale()),
             (None, None) => factor.clone(),
         };
         let start = Course { updates_left: 0, patience: PATIENCE, margin: 0.0 };
@@ -78,7 +78,7 @@ impl Component {
             whitened: vec![0.0; dim],
             work: vec![0.0; dim],
             precision,
-            course: working.map_or(start, WorkingCopy::course),
+            course: matrix_state.map_or(start, MatrixState::course),
         }
     }
 
@@ -88,8 +88,8 @@ impl Component {
     }
 
     /// What has to be saved beside [`Component::matrix`] to go on to the same bits.
-    pub fn working_copy(&self) -> WorkingCopy {
-        WorkingCopy::new(self.course, self.factor.scale(), self.precision.as_deref())
+    pub fn matrix_state(&self) -> MatrixState {
+        MatrixState::new(self.course, self.factor.scale(), self.precision.as_deref())
     }
 
     /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns

@@ -2,7 +2,7 @@ use super::abreast::{Abreast, MOST_COLUMNS};
 use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_log_growth};
 use super::simd::Arithmetic;
 use super::vector::{Quad, Vector, Vector4};
-use super::{Factor, WorkingCopy};
+use super::{Factor, MatrixState};
 use crate::special::ln_1p;
 
 /// Locations and matrices of up to four components while they are being learned.
@@ -126,8 +126,9 @@ impl Numbers {
 
 impl ComponentGroup {
     /// From each component's mean and matrix, and the working copy of the matrix if there is one.
-    pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a WorkingCopy>)>) -> Self {
-        let component = |(mean, factor, working): (&[f64], &Factor, _)| Component::new(mean, factor, working);
+    pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a MatrixState>)>) -> Self {
+        let component =
+            |(mean, factor, matrix_state): (&[f64], &Factor, _)| Component::new(mean, factor, matrix_state);
         let components: Vec<Component> = parts.map(component).collect();
         let dim = components.first().map_or(0, |component| component.dim());
         let abreast = (dim <= MOST_COLUMNS).then(|| Box::new(Abreast::new(&components, dim)));
@@ -158,8 +159,8 @@ impl ComponentGroup {
         self.component(i).matrix()
     }
 
-    pub fn working_copy(&self, i: usize) -> WorkingCopy {
-        self.component(i).working_copy()
+    pub fn matrix_state(&self, i: usize) -> MatrixState {
+        self.component(i).matrix_state()
     }
 
     /// A component, up to date.

@@ -8,17 +8,17 @@ mod component;
 mod component_group;
 mod factor;
 // Vector loads, stores and instructions; each block of unsafe code says what makes it sound.
+mod matrix_state;
 mod precision;
 mod row_blocks;
 pub(crate) mod simd;
 #[allow(unsafe_code)]
 pub(crate) mod vector;
-mod working;
 
 #[doc(hidden)]
 pub use bare::bare_kernel;
 pub use batch::{cholesky, lower_inverse};
 pub(crate) use component_group::{Changes, ComponentGroup};
 pub use factor::{Factor, FactorError};
+pub use matrix_state::{MatrixState, MatrixStateError};
 pub use simd::kernels;
-pub use working::{WorkingCopy, WorkingCopyError};

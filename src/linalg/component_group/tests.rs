@@ -14,8 +14,8 @@ struct Update {
 }
 
 /// A lone component at the origin, where it stays.
-fn lone(factor: Factor, working: Option<&WorkingCopy>) -> ComponentGroup {
-    ComponentGroup::new([(&vec![0.0; factor.dim()][..], &factor, working)].into_iter())
+fn lone(factor: Factor, matrix_state: Option<&MatrixState>) -> ComponentGroup {
+    ComponentGroup::new([(&vec![0.0; factor.dim()][..], &factor, matrix_state)].into_iter())
 }
 
 #[inline(always)]
@@ -141,7 +141,7 @@ fn components_side_by_side_are_what_each_is_alone() {
         }
         for (i, alone) in alone.iter().enumerate() {
             assert_eq!(together.mean(i), alone.mean(0));
-            assert_eq!(together.working_copy(i), alone.working_copy(0), "d {dim}, component {i}");
+            assert_eq!(together.matrix_state(i), alone.matrix_state(0), "d {dim}, component {i}");
         }
     }
 }
@@ -203,15 +203,15 @@ fn going_on_from_a_saved_matrix_gives_the_same_bits() {
             let b = learn(&mut resumed, &v, update, &floor);
             assert_eq!(a.to_bits(), b.to_bits(), "d {dim}, row {row}");
             if row % 37 == 0 {
-                let saved = (resumed.factor(0), resumed.working_copy(0));
+                let saved = (resumed.factor(0), resumed.matrix_state(0));
                 let text = serde_json::to_string(&saved).unwrap();
-                let (factor, working): (Factor, WorkingCopy) = serde_json::from_str(&text).unwrap();
-                assert!(working.belongs_to(&factor));
-                resumed = lone(factor, Some(&working));
+                let (factor, matrix_state): (Factor, MatrixState) = serde_json::from_str(&text).unwrap();
+                assert!(matrix_state.belongs_to(&factor));
+                resumed = lone(factor, Some(&matrix_state));
             }
         }
         assert_eq!(straight.factor(0), resumed.factor(0));
-        assert_eq!(straight.working_copy(0), resumed.working_copy(0));
+        assert_eq!(straight.matrix_state(0), resumed.matrix_state(0));
     }
 }
 
@@ -258,12 +258,12 @@ fn a_broken_working_copy_is_refused() {
     let mut matrix = lone(Factor::identity(2), None);
     let update = Update { tau: 1.0, stretch: 1.0 };
     learn(&mut matrix, &source.next(), update, &[1e-300; 2]);
-    let good = serde_json::to_value(matrix.working_copy(0)).unwrap();
-    assert!(serde_json::from_value::<WorkingCopy>(good.clone()).is_ok());
+    let good = serde_json::to_value(matrix.matrix_state(0)).unwrap();
+    assert!(serde_json::from_value::<MatrixState>(good.clone()).is_ok());
     let break_with = |path: &str, value: serde_json::Value| {
         let mut broken = good.clone();
         *broken.pointer_mut(path).unwrap() = value;
-        serde_json::from_value::<WorkingCopy>(broken).unwrap_err().to_string()
+        serde_json::from_value::<MatrixState>(broken).unwrap_err().to_string()
     };
     for (path, value) in [
         ("/scale", serde_json::json!(-1.0)),
@@ -275,7 +275,7 @@ fn a_broken_working_copy_is_refused() {
     ] {
         assert!(break_with(path, value).contains("working copy of a component is broken"), "{path}");
     }
-    let other: WorkingCopy = serde_json::from_value(good).unwrap();
+    let other: MatrixState = serde_json::from_value(good).unwrap();
     assert!(other.belongs_to(&matrix.factor(0)) && !other.belongs_to(&Factor::identity(2)));
     assert!(!other.belongs_to(&Factor::identity(3)));
 }

@@ -8,7 +8,7 @@ use super::precision::Precision;
 /// without it, to the same results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Record")]
-pub struct WorkingCopy {
+pub struct MatrixState {
     #[serde(flatten)]
     course: Course,
     /// What the matrix, in whichever form, is multiplied by.
@@ -41,26 +41,26 @@ struct PrecisionRecord {
 /// Why numbers are not a working copy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("the working copy of a component is broken: {0}")]
-pub struct WorkingCopyError(&'static str);
+pub struct MatrixStateError(&'static str);
 
-impl TryFrom<Record> for WorkingCopy {
-    type Error = WorkingCopyError;
+impl TryFrom<Record> for MatrixState {
+    type Error = MatrixStateError;
 
-    fn try_from(record: Record) -> Result<Self, WorkingCopyError> {
+    fn try_from(record: Record) -> Result<Self, MatrixStateError> {
         let Record { updates_left, patience, margin, scale, precision } = record;
         if let Some(precision) = &precision {
             precision.check()?;
             if updates_left == 0 {
-                return Err(WorkingCopyError("it should have been rebuilt"));
+                return Err(MatrixStateError("it should have been rebuilt"));
             }
         }
         if !(margin >= 0.0 && margin.is_finite()) {
-            return Err(WorkingCopyError("its margin is not a number from 0"));
+            return Err(MatrixStateError("its margin is not a number from 0"));
         }
         if !positive(scale) {
-            return Err(WorkingCopyError("its scale is not a positive number"));
+            return Err(MatrixStateError("its scale is not a positive number"));
         }
-        Ok(WorkingCopy { course: Course { updates_left, patience, margin }, scale, precision })
+        Ok(MatrixState { course: Course { updates_left, patience, margin }, scale, precision })
     }
 }
 
@@ -69,20 +69,20 @@ fn positive(value: f64) -> bool {
 }
 
 impl PrecisionRecord {
-    fn check(&self) -> Result<(), WorkingCopyError> {
+    fn check(&self) -> Result<(), MatrixStateError> {
         if ![self.log_scale, self.log_det, self.log_growth].iter().all(|value| value.is_finite()) {
-            return Err(WorkingCopyError("a logarithm is not a number"));
+            return Err(MatrixStateError("a logarithm is not a number"));
         }
         for triangle in [&self.matrix, &self.inverse] {
             if triangle.len() != self.matrix.len() {
-                return Err(WorkingCopyError("its matrix and its inverse differ in size"));
+                return Err(MatrixStateError("its matrix and its inverse differ in size"));
             }
             for (i, row) in triangle.iter().enumerate() {
                 if row.len() != i + 1 {
-                    return Err(WorkingCopyError("its rows are not those of a triangle"));
+                    return Err(MatrixStateError("its rows are not those of a triangle"));
                 }
                 if !row.iter().all(|value| value.is_finite()) || !positive(row[i]) {
-                    return Err(WorkingCopyError(
+                    return Err(MatrixStateError(
                         "an element is not a number, or one of the diagonal not positive",
                     ));
                 }
@@ -92,7 +92,7 @@ impl PrecisionRecord {
     }
 }
 
-impl WorkingCopy {
+impl MatrixState {
     pub(super) fn new(course: Course, factor_scale: f64, precision: Option<&Precision>) -> Self {
         let record = |precision: &Precision| {
             let mut settled = precision.clone();
@@ -109,7 +109,7 @@ impl WorkingCopy {
             }
         };
         let scale = precision.map_or(factor_scale, |precision| precision.scale);
-        WorkingCopy { course, scale, precision: precision.map(record) }
+        MatrixState { course, scale, precision: precision.map(record) }
     }
 
     pub(super) fn course(&self) -> Course {
