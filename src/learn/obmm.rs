@@ -221,8 +221,8 @@ impl ObmmRule {
             let nu = nu.0[j];
             if kappa.0[j] < least_kappa || nu < least_nu {
                 let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
-                let scale = (b.0[j] / (PI * nu)).ln() - group.numbers.log_scale.0[j];
-                let log_det = group.numbers.log_det.0[j] + group.numbers.log_growth.0[j];
+                let scale = (b.0[j] / (PI * nu)).ln() - group.scalars.log_scale.0[j];
+                let log_det = group.scalars.log_det.0[j] + group.scalars.log_growth.0[j];
                 log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
             }
         }
@@ -386,9 +386,9 @@ impl Rule for ObmmRule {
         // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
         let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
         let b = ln_1p_small(A::Vector::load(inverse));
-        let scale = A::Vector::load(&group.numbers.log_scale) + all(LN_2PI);
+        let scale = A::Vector::load(&group.scalars.log_scale) + all(LN_2PI);
         let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
-        let log_det = A::Vector::load(&group.numbers.log_det) + A::Vector::load(&group.numbers.log_growth);
+        let log_det = A::Vector::load(&group.scalars.log_det) + A::Vector::load(&group.scalars.log_growth);
         all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
         if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
             self.refresh_small(i, group);

@@ -181,16 +181,16 @@ impl OemRule {
 /// `−½(d ln 2π + ln|Σ|)` of each component.
 #[inline(always)]
 fn log_constants<A: Arithmetic>(dim: usize, group: &ComponentGroup) -> Quad {
-    let numbers = &group.numbers;
-    let scale = A::Vector::load(&numbers.log_scale) + A::Vector::splat(LN_2PI);
-    let rest = A::Vector::load(&numbers.log_det) + A::Vector::load(&numbers.log_growth);
+    let scalars = &group.scalars;
+    let scale = A::Vector::load(&scalars.log_scale) + A::Vector::splat(LN_2PI);
+    let rest = A::Vector::load(&scalars.log_det) + A::Vector::load(&scalars.log_growth);
     (A::Vector::splat(-0.5) * A::Vector::splat(dim as f64).mul_add(scale, rest)).to_quad()
 }
 
 impl Rule for OemRule {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
-        let q = if self.gathering() { self.frozen.groups[i].look_at::<A>(x) } else { q };
+        let q = if self.gathering() { self.frozen.groups[i].quadratic_forms::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
 

@@ -130,7 +130,7 @@ impl<R: Rule> Online<R> {
     fn look_at<A: Arithmetic>(&mut self, x: &[f64]) {
         pad_row(x, &mut self.row);
         for (i, group) in self.cells.groups.iter_mut().enumerate() {
-            let q = group.look_at::<A>(&self.row);
+            let q = group.quadratic_forms::<A>(&self.row);
             self.rule.look_at::<A>(i, &self.row, q);
         }
     }

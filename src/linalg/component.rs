@@ -31,13 +31,13 @@ pub(super) struct Component {
     work: Vec<f64>,
     /// In the precision form, the matrix.
     pub precision: Option<Box<Precision>>,
-    pub course: Course,
+    pub schedule: FormSchedule,
 }
 
 /// When to look again which form is right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Course {
+pub(super) struct FormSchedule {
     /// Updates until then.
     pub updates_left: u32,
     /// In the Cholesky form, updates to wait after the next look; it doubles with each look that changes nothing.
@@ -70,7 +70,7 @@ impl Component {
             (Some(matrix_state), None) => factor.with_scale(matrix_state.scale()),
             (None, None) => factor.clone(),
         };
-        let start = Course { updates_left: 0, patience: PATIENCE, margin: 0.0 };
+        let start = FormSchedule { updates_left: 0, patience: PATIENCE, margin: 0.0 };
         Component {
             mean: Quad::pad(mean, 0.0),
             deviation: vec![Quad::default(); Quad::needed(dim)],
@@ -78,7 +78,7 @@ impl Component {
             whitened: vec![0.0; dim],
             work: vec![0.0; dim],
             precision,
-            course: matrix_state.map_or(start, MatrixState::course),
+            schedule: matrix_state.map_or(start, MatrixState::schedule),
         }
     }
 
@@ -87,15 +87,15 @@ impl Component {
         self.whitened.len()
     }
 
-    /// What has to be saved beside [`Component::matrix`] to go on to the same bits.
+    /// What has to be saved beside [`Component::to_factor`] to go on to the same bits.
     pub fn matrix_state(&self) -> MatrixState {
-        MatrixState::new(self.course, self.factor.scale(), self.precision.as_deref())
+        MatrixState::new(self.schedule, self.factor.scale(), self.precision.as_deref())
     }
 
     /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns
     /// `vᵀΨ⁻¹v`, times the scale of a precision, as the sum of four.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Vector {
+    pub fn quadratic_form<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Vector {
         for ((v, x), m) in self.deviation.iter_mut().zip(x).zip(&self.mean) {
             (A::Vector::load(x) - A::Vector::load(m)).store(v);
         }
@@ -135,7 +135,7 @@ impl Component {
 
     /// `vᵀΨ⁻¹v` where the precision form gave something that cannot be: it is not positive any more.
     pub fn quadratic_form_without_precision(&mut self) -> f64 {
-        self.leave_precision();
+        self.switch_to_factor();
         self.quadratic_form_by_factor()
     }
 
@@ -148,9 +148,9 @@ impl Component {
         self.factor.rank_one(tau, &self.whitened, &mut self.work);
         self.factor.scale_by(stretch);
         let raised = self.factor.raise_pivots(floor);
-        match self.course.updates_left {
-            0 => self.consider_precision(floor),
-            left => self.course.updates_left = left - 1,
+        match self.schedule.updates_left {
+            0 => self.try_switch_to_precision(floor),
+            left => self.schedule.updates_left = left - 1,
         }
         raised
     }
@@ -160,53 +160,54 @@ impl Component {
     #[inline(never)]
     pub fn rebuild(&mut self, floor: &[f64]) -> usize {
         let Some(precision) = &mut self.precision else { return 0 };
-        if let Some(margin) = fitness(precision, floor) {
-            self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
+        if let Some(margin) = rebuild_and_check(precision, floor) {
+            self.schedule = FormSchedule { updates_left: UPDATES, patience: PATIENCE, margin };
             return 0;
         }
-        self.leave_precision();
+        self.switch_to_factor();
         self.factor.raise_pivots(floor)
     }
 
     /// From the precision form to the Cholesky form.
     #[cold]
     #[inline(never)]
-    fn leave_precision(&mut self) {
-        self.factor = self.matrix();
+    fn switch_to_factor(&mut self) {
+        self.factor = self.to_factor();
         self.precision = None;
-        self.course = Course { updates_left: PATIENCE, patience: 2 * PATIENCE, margin: 0.0 };
+        self.schedule = FormSchedule { updates_left: PATIENCE, patience: 2 * PATIENCE, margin: 0.0 };
     }
 
     /// From the Cholesky form to the precision form, if the matrix is fit for it.
     #[cold]
     #[inline(never)]
-    fn consider_precision(&mut self, floor: &[f64]) {
+    fn try_switch_to_precision(&mut self, floor: &[f64]) {
         let near = |(pivot, floor): (f64, &f64)| pivot < LEAST_MARGIN * floor;
         let inflated = |(pivot, variance): (f64, f64)| variance > MOST_INFLATION * pivot;
         if !self.factor.pivots().zip(floor).any(near)
             && !self.factor.pivots().zip(self.factor.diagonal()).any(inflated)
         {
-            let sums = self.factor.sums();
+            let sums = self.factor.lower_triangle();
             let mut precision =
                 Precision::new(floor.len(), self.factor.scale(), |i, j| sums[i * (i + 1) / 2 + j]);
-            if let Some(margin) = fitness(&mut precision, floor) {
+            if let Some(margin) = rebuild_and_check(&mut precision, floor) {
                 self.precision = Some(Box::new(precision));
                 self.factor = Factor::empty();
-                self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
+                self.schedule = FormSchedule { updates_left: UPDATES, patience: PATIENCE, margin };
                 return;
             }
         }
-        let patience = self.course.patience;
-        self.course = Course { updates_left: patience, patience: (2 * patience).min(UPDATES), margin: 0.0 };
+        let patience = self.schedule.patience;
+        self.schedule =
+            FormSchedule { updates_left: patience, patience: (2 * patience).min(UPDATES), margin: 0.0 };
     }
 
     /// The matrix as it is now.
-    pub fn matrix(&self) -> Factor {
+    pub fn to_factor(&self) -> Factor {
         match &self.precision {
             Some(precision) => {
-                let mut settled = precision.clone();
-                settled.settle();
-                Factor::from_sums(self.whitened.len(), settled.scale, |i, j| settled.truth(i, j))
+                let mut current = precision.clone();
+                current.apply_pending();
+                Factor::from_triangle(self.whitened.len(), current.scale, |i, j| current.matrix(i, j))
             }
             None => self.factor.clone(),
         }
@@ -215,7 +216,7 @@ impl Component {
 
 /// Rebuilds a working copy. Returns how many times above the floor all pivots are, or `None` if the matrix is not fit
 /// for the precision form.
-fn fitness(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
+fn rebuild_and_check(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
     let found = precision.rebuild();
     let margins = found.pivots.iter().zip(floor).map(|(pivot, floor)| precision.scale * pivot / floor);
     let margin = margins.fold(LARGEST_MARGIN, f64::min);

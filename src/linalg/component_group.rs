@@ -1,5 +1,5 @@
-use super::abreast::{Abreast, MOST_COLUMNS};
 use super::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_log_growth};
+use super::interleaved::{Interleaved, MOST_COLUMNS};
 use super::simd::Arithmetic;
 use super::vector::{Quad, Vector, Vector4};
 use super::{Factor, MatrixState};
@@ -13,17 +13,17 @@ use crate::special::ln_1p;
 pub(crate) struct ComponentGroup {
     /// Where they are abreast: as they were when last put down.
     components: Vec<Component>,
-    abreast: Option<Box<Abreast>>,
+    interleaved: Option<Box<Interleaved>>,
     /// `vᵀΨ⁻¹v` of the current row.
     pub q: Quad,
     /// `q · scale`.
     form: Quad,
-    pub numbers: Numbers,
+    pub scalars: MatrixScalars,
 }
 
 /// Numbers of each matrix that every row changes; those of the Cholesky form are such that they do not change.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbers {
+pub(crate) struct MatrixScalars {
     /// `ln |Ψ| = log_det + log_growth + d·log_scale`.
     pub log_det: Quad,
     pub log_growth: Quad,
@@ -32,7 +32,7 @@ pub(crate) struct Numbers {
     inverse_scale: Quad,
     /// See [`super::precision::Precision::gain`].
     gain: Quad,
-    /// See [`super::component::Course`].
+    /// See [`super::component::FormSchedule`].
     margin: Quad,
     updates_left: Quad,
     /// The largest `τq` that is learned four at a time; negative in the Cholesky form, which never is.
@@ -66,10 +66,10 @@ impl Changes<Quad> {
     }
 }
 
-impl Numbers {
+impl MatrixScalars {
     fn new(components: &[Component]) -> Self {
         let all = |value: f64| Quad([value; 4]);
-        let mut numbers = Numbers {
+        let mut scalars = MatrixScalars {
             log_det: all(0.0),
             log_growth: all(0.0),
             log_scale: all(0.0),
@@ -80,23 +80,23 @@ impl Numbers {
             updates_left: all(f64::MAX),
             largest_jump: all(LARGEST_JUMP),
         };
-        components.iter().enumerate().for_each(|(i, component)| numbers.take(i, component));
-        numbers
+        components.iter().enumerate().for_each(|(i, component)| scalars.load_lane(i, component));
+        scalars
     }
 
     /// Takes those of one component.
-    fn take(&mut self, i: usize, component: &Component) {
-        let Component { factor, precision, course, .. } = component;
+    fn load_lane(&mut self, i: usize, component: &Component) {
+        let Component { factor, precision, schedule, .. } = component;
         let values = match precision {
             Some(own) => {
-                let left = f64::from(course.updates_left);
+                let left = f64::from(schedule.updates_left);
                 [
                     own.log_det,
                     own.log_growth,
                     own.log_scale,
                     own.scale,
                     own.gain,
-                    course.margin,
+                    schedule.margin,
                     left,
                     LARGEST_JUMP,
                 ]
@@ -104,22 +104,30 @@ impl Numbers {
             None => [factor.log_det(), 0.0, 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
         };
         self.inverse_scale.0[i] = 1.0 / values[3];
-        let Numbers {
-            log_det, log_growth, log_scale, scale, gain, margin, updates_left, largest_jump, ..
+        let MatrixScalars {
+            log_det,
+            log_growth,
+            log_scale,
+            scale,
+            gain,
+            margin,
+            updates_left,
+            largest_jump,
+            ..
         } = self;
         let places = [log_det, log_growth, log_scale, scale, gain, margin, updates_left, largest_jump];
         places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
     }
 
     /// Gives them back to the component.
-    fn give(&self, i: usize, component: &mut Component) {
+    fn store_lane(&self, i: usize, component: &mut Component) {
         if let Some(precision) = &mut component.precision {
             precision.log_growth = self.log_growth.0[i];
             precision.log_scale = self.log_scale.0[i];
             precision.scale = self.scale.0[i];
             precision.gain = self.gain.0[i];
-            component.course.margin = self.margin.0[i];
-            component.course.updates_left = self.updates_left.0[i] as u32;
+            component.schedule.margin = self.margin.0[i];
+            component.schedule.updates_left = self.updates_left.0[i] as u32;
         }
     }
 }
@@ -131,9 +139,9 @@ impl ComponentGroup {
             |(mean, factor, matrix_state): (&[f64], &Factor, _)| Component::new(mean, factor, matrix_state);
         let components: Vec<Component> = parts.map(component).collect();
         let dim = components.first().map_or(0, |component| component.dim());
-        let abreast = (dim <= MOST_COLUMNS).then(|| Box::new(Abreast::new(&components, dim)));
-        let numbers = Numbers::new(&components);
-        ComponentGroup { components, abreast, q: Quad::default(), form: Quad::default(), numbers }
+        let interleaved = (dim <= MOST_COLUMNS).then(|| Box::new(Interleaved::new(&components, dim)));
+        let scalars = MatrixScalars::new(&components);
+        ComponentGroup { components, interleaved, q: Quad::default(), form: Quad::default(), scalars }
     }
 
     pub fn count(&self) -> usize {
@@ -141,22 +149,22 @@ impl ComponentGroup {
     }
 
     pub fn mean(&self, i: usize) -> Vec<f64> {
-        match &self.abreast {
-            Some(abreast) => abreast.mean(i),
+        match &self.interleaved {
+            Some(interleaved) => interleaved.mean(i),
             None => self.components[i].unpadded(&self.components[i].mean).to_vec(),
         }
     }
 
     /// `x − m` of the current row.
     pub fn deviation(&self, i: usize) -> Vec<f64> {
-        match &self.abreast {
-            Some(abreast) => abreast.deviation(i),
+        match &self.interleaved {
+            Some(interleaved) => interleaved.deviation(i),
             None => self.components[i].unpadded(&self.components[i].deviation).to_vec(),
         }
     }
 
     pub fn factor(&self, i: usize) -> Factor {
-        self.component(i).matrix()
+        self.component(i).to_factor()
     }
 
     pub fn matrix_state(&self, i: usize) -> MatrixState {
@@ -166,68 +174,70 @@ impl ComponentGroup {
     /// A component, up to date.
     fn component(&self, i: usize) -> Component {
         let mut component = self.components[i].clone();
-        self.numbers.give(i, &mut component);
-        if let Some(abreast) = &self.abreast {
-            let mut settled = abreast.clone();
-            settled.settle(&mut self.numbers.gain.clone());
-            settled.give(i, &mut component);
+        self.scalars.store_lane(i, &mut component);
+        if let Some(interleaved) = &self.interleaved {
+            let mut current = interleaved.clone();
+            current.apply_pending(&mut self.scalars.gain.clone());
+            current.store_lane(i, &mut component);
         }
         component
     }
 
     /// Brings one component up to date.
-    fn put_down(&mut self, i: usize) {
-        if let Some(abreast) = &mut self.abreast {
-            abreast.settle(&mut self.numbers.gain);
-            abreast.give(i, &mut self.components[i]);
+    fn flush(&mut self, i: usize) {
+        if let Some(interleaved) = &mut self.interleaved {
+            interleaved.apply_pending(&mut self.scalars.gain);
+            interleaved.store_lane(i, &mut self.components[i]);
         }
-        self.numbers.give(i, &mut self.components[i]);
+        self.scalars.store_lane(i, &mut self.components[i]);
     }
 
     /// Has one component, up to date, do something that is not done four at a time.
-    fn alone<T>(&mut self, i: usize, act: impl FnOnce(&mut Component) -> T) -> T {
-        self.put_down(i);
+    fn with_component<T>(&mut self, i: usize, act: impl FnOnce(&mut Component) -> T) -> T {
+        self.flush(i);
         let component = &mut self.components[i];
         let result = act(component);
-        self.numbers.take(i, component);
-        if let Some(abreast) = &mut self.abreast {
-            abreast.take(i, component.precision.as_deref());
+        self.scalars.load_lane(i, component);
+        if let Some(interleaved) = &mut self.interleaved {
+            interleaved.load_lane(i, component.precision.as_deref());
         }
         result
     }
 
     /// Looks at a row, padded with zeros: deviations and quadratic forms, which are returned.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Vector {
+    pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Vector {
         let zero = A::Vector::splat(0.0);
-        let form = match &mut self.abreast {
-            Some(abreast) => abreast.look_at::<A>(Quad::flat(x), A::Vector::load(&self.numbers.gain)),
+        let form = match &mut self.interleaved {
+            Some(interleaved) => {
+                interleaved.quadratic_forms::<A>(Quad::flat(x), A::Vector::load(&self.scalars.gain))
+            }
             None => {
                 let mut forms = [zero; 4];
-                let places = self.numbers.gain.0.iter().zip(&mut forms);
+                let places = self.scalars.gain.0.iter().zip(&mut forms);
                 for (component, (gain, form)) in self.components.iter_mut().zip(places) {
-                    *form = component.look_at::<A>(x, *gain);
+                    *form = component.quadratic_form::<A>(x, *gain);
                 }
                 A::Vector::sum_of_each(forms)
             }
         };
-        zero.store(&mut self.numbers.gain);
+        zero.store(&mut self.scalars.gain);
         form.store(&mut self.form);
-        if self.abreast.is_some() && !zero.all_at_most(A::Vector::load(&self.numbers.largest_jump)) {
-            self.look_by_factor();
+        if self.interleaved.is_some() && !zero.all_at_most(A::Vector::load(&self.scalars.largest_jump)) {
+            self.quadratic_forms_by_factor();
         }
-        let q = A::Vector::load(&self.form) * A::Vector::load(&self.numbers.inverse_scale);
+        let q = A::Vector::load(&self.form) * A::Vector::load(&self.scalars.inverse_scale);
         q.store(&mut self.q);
-        if zero.all_at_most(q) { q } else { self.look_again::<A>() }
+        if zero.all_at_most(q) { q } else { self.repair_quadratic_forms::<A>() }
     }
 
     /// The quadratic forms of components that are in the Cholesky form while the others are abreast.
     #[inline(never)]
-    fn look_by_factor(&mut self) {
-        let Some(abreast) = &self.abreast else { return };
+    fn quadratic_forms_by_factor(&mut self) {
+        let Some(interleaved) = &self.interleaved else { return };
         for (i, component) in self.components.iter_mut().enumerate() {
             if component.precision.is_none() {
-                abreast.give(i, component);
+                interleaved.store_lane(i, component);
                 self.form.0[i] = component.quadratic_form_by_factor();
             }
         }
@@ -236,10 +246,10 @@ impl ComponentGroup {
     /// Where a quadratic form is negative or not a number, the working copy is not positive any more.
     #[cold]
     #[inline(never)]
-    fn look_again<A: Arithmetic>(&mut self) -> A::Vector {
+    fn repair_quadratic_forms<A: Arithmetic>(&mut self) -> A::Vector {
         for i in 0..self.count() {
             if !(self.q.0[i] >= 0.0) && self.components[i].precision.is_some() {
-                self.q.0[i] = self.alone(i, Component::quadratic_form_without_precision);
+                self.q.0[i] = self.with_component(i, Component::quadratic_form_without_precision);
             }
         }
         A::Vector::load(&self.q)
@@ -251,8 +261,8 @@ impl ComponentGroup {
         let (zero, one) = (A::Vector::splat(0.0), A::Vector::splat(1.0));
         let Changes { mut r, step, tau, gain, stretch, log_stretch } = changes;
         let step = step.where_positive(r);
-        match &mut self.abreast {
-            Some(abreast) => abreast.move_means::<A>(step),
+        match &mut self.interleaved {
+            Some(interleaved) => interleaved.move_means::<A>(step),
             None => {
                 for (component, step) in self.components.iter_mut().zip(step.to_array()) {
                     if step > 0.0 {
@@ -263,15 +273,15 @@ impl ComponentGroup {
         }
         let mut raised = 0;
         let jump = tau * A::Vector::load(&self.q);
-        if !jump.all_at_most(A::Vector::load(&self.numbers.largest_jump)) {
+        if !jump.all_at_most(A::Vector::load(&self.scalars.largest_jump)) {
             let mut left = r.to_quad();
-            raised = self.learn_alone(&mut left, tau.to_quad(), stretch.to_quad(), floor);
+            raised = self.learn_separately(&mut left, tau.to_quad(), stretch.to_quad(), floor);
             r = A::Vector::load(&left);
         }
-        let numbers = &mut self.numbers;
-        let old_inverse = A::Vector::load(&numbers.inverse_scale);
-        (gain * old_inverse).where_positive(r).store(&mut numbers.gain);
-        let Numbers { log_growth, log_scale, scale, inverse_scale, margin, updates_left, .. } = numbers;
+        let scalars = &mut self.scalars;
+        let old_inverse = A::Vector::load(&scalars.inverse_scale);
+        (gain * old_inverse).where_positive(r).store(&mut scalars.gain);
+        let MatrixScalars { log_growth, log_scale, scale, inverse_scale, margin, updates_left, .. } = scalars;
         // Those that stay as they are get τ = 0, whatever their numbers.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
@@ -286,8 +296,8 @@ impl ComponentGroup {
         new_margin.store(margin);
         let left = A::Vector::load(updates_left) - one.where_positive(r);
         left.store(updates_left);
-        match &mut self.abreast {
-            Some(abreast) => abreast.add_row::<A>(t),
+        match &mut self.interleaved {
+            Some(interleaved) => interleaved.add_row::<A>(t),
             None => {
                 for (component, root) in self.components.iter_mut().zip(t.sqrt().to_array()) {
                     if root > 0.0 {
@@ -310,12 +320,12 @@ impl ComponentGroup {
 
     /// Has those learn whose form or row does not allow to do it four at a time; they are then done with the row.
     #[inline(never)]
-    fn learn_alone(&mut self, r: &mut Quad, tau: Quad, stretch: Quad, floor: &[f64]) -> usize {
+    fn learn_separately(&mut self, r: &mut Quad, tau: Quad, stretch: Quad, floor: &[f64]) -> usize {
         let mut raised = 0;
         for i in 0..self.count() {
             let (tau, stretch) = (tau.0[i], stretch.0[i]);
-            if r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.numbers.largest_jump.0[i]) {
-                raised += self.alone(i, |component| component.update_factor(tau, stretch, floor));
+            if r.0[i] > 0.0 && !(tau * self.q.0[i] <= self.scalars.largest_jump.0[i]) {
+                raised += self.with_component(i, |component| component.update_factor(tau, stretch, floor));
                 r.0[i] = 0.0;
             }
         }
@@ -329,7 +339,7 @@ impl ComponentGroup {
         let mut raised = 0;
         for i in 0..self.count() {
             if due.0[i] > 0.0 {
-                raised += self.alone(i, |component| component.rebuild(floor));
+                raised += self.with_component(i, |component| component.rebuild(floor));
             }
         }
         raised

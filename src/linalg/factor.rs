@@ -131,7 +131,7 @@ impl Factor {
 
     /// Factors `c·P`, `P` given by its lower triangle, which is positive definite up to rounding: a pivot that rounding
     /// has eaten up is held at the rounding error of its column.
-    pub(super) fn from_sums(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
+    pub(super) fn from_triangle(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
         let mut lower: Vec<f64> =
             (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
         let mut rest = lower.as_mut_slice();
@@ -154,7 +154,7 @@ impl Factor {
     }
 
     /// The lower triangle of `LLᵀ`, without `c`, packed by rows.
-    pub(super) fn sums(&self) -> Vec<f64> {
+    pub(super) fn lower_triangle(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.lower.len()];
         for k in 0..self.dim {
             let column = &self.lower[self.column_start(k)..][..self.dim - k];

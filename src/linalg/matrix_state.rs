@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Factor;
-use super::component::Course;
+use super::component::FormSchedule;
 use super::precision::Precision;
 
 /// How the matrix of a component was being worked on when it was saved. With it a learner goes on to the same bits;
@@ -10,7 +10,7 @@ use super::precision::Precision;
 #[serde(try_from = "Record")]
 pub struct MatrixState {
     #[serde(flatten)]
-    course: Course,
+    schedule: FormSchedule,
     /// What the matrix, in whichever form, is multiplied by.
     scale: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl TryFrom<Record> for MatrixState {
         if !positive(scale) {
             return Err(MatrixStateError("its scale is not a positive number"));
         }
-        Ok(MatrixState { course: Course { updates_left, patience, margin }, scale, precision })
+        Ok(MatrixState { schedule: FormSchedule { updates_left, patience, margin }, scale, precision })
     }
 }
 
@@ -93,27 +93,27 @@ impl PrecisionRecord {
 }
 
 impl MatrixState {
-    pub(super) fn new(course: Course, factor_scale: f64, precision: Option<&Precision>) -> Self {
+    pub(super) fn new(schedule: FormSchedule, factor_scale: f64, precision: Option<&Precision>) -> Self {
         let record = |precision: &Precision| {
-            let mut settled = precision.clone();
-            settled.settle();
+            let mut current = precision.clone();
+            current.apply_pending();
             let rows = |element: &dyn Fn(usize, usize) -> f64| {
-                (0..settled.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
+                (0..current.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
             };
             PrecisionRecord {
-                log_scale: settled.log_scale,
-                log_det: settled.log_det,
-                log_growth: settled.log_growth,
-                matrix: rows(&|i, j| settled.truth(i, j)),
-                inverse: rows(&|i, j| settled.inverse(i, j)),
+                log_scale: current.log_scale,
+                log_det: current.log_det,
+                log_growth: current.log_growth,
+                matrix: rows(&|i, j| current.matrix(i, j)),
+                inverse: rows(&|i, j| current.inverse(i, j)),
             }
         };
         let scale = precision.map_or(factor_scale, |precision| precision.scale);
-        MatrixState { course, scale, precision: precision.map(record) }
+        MatrixState { schedule, scale, precision: precision.map(record) }
     }
 
-    pub(super) fn course(&self) -> Course {
-        self.course
+    pub(super) fn schedule(&self) -> FormSchedule {
+        self.schedule
     }
 
     pub(super) fn scale(&self) -> f64 {

@@ -12,7 +12,7 @@ use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
 /// Rows whose terms wait to be added to `P` together.
-const WAITING: usize = 16;
+const MOST_PENDING: usize = 16;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -24,17 +24,17 @@ pub(super) struct Precision {
     pub scale: f64,
     /// `ln c`, followed from the last rebuild on.
     pub log_scale: f64,
-    truth: Vec<Quad>,
+    matrix: Vec<Quad>,
     inverse: Vec<Quad>,
     /// `u = Mv` of the last row.
     product: Vec<Quad>,
     /// `u` of the row before, while the next is computed.
-    spent: Vec<Quad>,
+    previous_product: Vec<Quad>,
     /// `g` of the update that `M` still has to get, with `u`; 0 if there is none.
     pub gain: f64,
     /// `√t v` of rows that `P` still has to get.
-    waiting: Vec<Quad>,
-    rows_waiting: usize,
+    pending: Vec<Quad>,
+    pending_rows: usize,
     /// `ln |P|` at the last rebuild.
     pub log_det: f64,
     /// `ln |P|` now less that.
@@ -75,17 +75,17 @@ impl Precision {
             blocks,
             scale,
             log_scale: scale.ln(),
-            truth: zeros(triangle(blocks)),
+            matrix: zeros(triangle(blocks)),
             inverse: zeros(triangle(blocks)),
             product: zeros(blocks),
-            spent: zeros(blocks),
+            previous_product: zeros(blocks),
             gain: 0.0,
-            waiting: zeros(WAITING * blocks),
-            rows_waiting: 0,
+            pending: zeros(MOST_PENDING * blocks),
+            pending_rows: 0,
             log_det: 0.0,
             log_growth: 0.0,
         };
-        fill(&mut own.truth, dim, lower);
+        fill(&mut own.matrix, dim, lower);
         own
     }
 
@@ -94,9 +94,9 @@ impl Precision {
     }
 
     /// Takes another `P`, which has all rows.
-    pub fn set_truth(&mut self, lower: impl Fn(usize, usize) -> f64) {
-        self.rows_waiting = 0;
-        fill(&mut self.truth, self.dim, lower);
+    pub fn set_matrix(&mut self, lower: impl Fn(usize, usize) -> f64) {
+        self.pending_rows = 0;
+        fill(&mut self.matrix, self.dim, lower);
     }
 
     /// Takes another `M`, which has all updates.
@@ -108,7 +108,7 @@ impl Precision {
     /// `u = Mv`, after the update that `M` still had to get, with this gain. Returns `vᵀMv`, as the sum of four.
     #[inline(always)]
     pub fn form<A: Arithmetic>(&mut self, v: &[Quad], gain: f64) -> A::Vector {
-        let Precision { inverse, product: out, spent: u, .. } = self;
+        let Precision { inverse, product: out, previous_product: u, .. } = self;
         std::mem::swap(out, u);
         if gain > 0.0 {
             product::<A, true>(inverse, gain, u, v, out)
@@ -120,13 +120,13 @@ impl Precision {
     /// Notes that `P` is to get `t v vᵀ`, for `root = √t`.
     #[inline(always)]
     pub fn add<A: Arithmetic>(&mut self, v: &[Quad], root: f64) {
-        let waiting = &mut self.waiting[self.rows_waiting * v.len()..];
+        let pending = &mut self.pending[self.pending_rows * v.len()..];
         let root = A::Vector::splat(root);
-        for (to, v) in waiting.iter_mut().zip(v) {
+        for (to, v) in pending.iter_mut().zip(v) {
             (root * A::Vector::load(v)).store(to);
         }
-        self.rows_waiting += 1;
-        if self.rows_waiting == WAITING {
+        self.pending_rows += 1;
+        if self.pending_rows == MOST_PENDING {
             self.flush();
         }
     }
@@ -134,16 +134,16 @@ impl Precision {
     /// Gives `P` the rows that wait.
     #[inline(never)]
     fn flush(&mut self) {
-        let waiting = &self.waiting[..self.rows_waiting * self.blocks];
-        add_rows(&mut self.truth, waiting, self.blocks);
-        self.rows_waiting = 0;
+        let pending = &self.pending[..self.pending_rows * self.blocks];
+        add_rows(&mut self.matrix, pending, self.blocks);
+        self.pending_rows = 0;
     }
 
     /// Gives `P` and `M` all that they still have to get.
-    pub fn settle(&mut self) {
+    pub fn apply_pending(&mut self) {
         self.flush();
         if self.gain > 0.0 {
-            apply_gain(&mut self.inverse, self.gain, &self.product, &mut self.spent);
+            apply_gain(&mut self.inverse, self.gain, &self.product, &mut self.previous_product);
             self.gain = 0.0;
         }
     }
@@ -157,8 +157,8 @@ impl Precision {
         self.log_scale = self.scale.ln();
         let dim = self.dim;
         let mut lower: Vec<f64> =
-            (0..dim).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| self.truth(i, j)).collect();
-        let diagonal: Vec<f64> = (0..dim).map(|i| self.truth(i, i)).collect();
+            (0..dim).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| self.matrix(i, j)).collect();
+        let diagonal: Vec<f64> = (0..dim).map(|i| self.matrix(i, i)).collect();
         let mut pivots = vec![0.0; dim];
         sweep(&mut lower, &mut pivots, &mut self.product);
         fill(&mut self.inverse, dim, |i, j| -lower[i * (i + 1) / 2 + j]);
@@ -178,12 +178,12 @@ impl Precision {
         let (_, exponent) = libm::frexp(self.scale);
         let power = libm::ldexp(1.0, exponent);
         self.scale /= power;
-        Quad::flat_mut(&mut self.truth).iter_mut().for_each(|value| *value *= power);
+        Quad::flat_mut(&mut self.matrix).iter_mut().for_each(|value| *value *= power);
     }
 
     /// An element of `P`, `j ≤ i`, without the rows that wait.
-    pub fn truth(&self, i: usize, j: usize) -> f64 {
-        Quad::flat(&self.truth)[place(self.blocks, i, j)]
+    pub fn matrix(&self, i: usize, j: usize) -> f64 {
+        Quad::flat(&self.matrix)[place(self.blocks, i, j)]
     }
 
     /// An element of `M`, `j ≤ i`, without the update that it still has to get.
@@ -317,8 +317,8 @@ at_run_time! {
 }
 
 #[inline(always)]
-fn add_rows_kernel<A: Arithmetic>(truth: &mut [Quad], rows: &[Quad], blocks: usize) {
-    let mut rest = truth;
+fn add_rows_kernel<A: Arithmetic>(matrix: &mut [Quad], rows: &[Quad], blocks: usize) {
+    let mut rest = matrix;
     for p in 0..blocks {
         let (panel, after) = rest.split_at_mut(4 * (blocks - p));
         rest = after;
@@ -369,7 +369,7 @@ fn add_to_block<V: Vector4>(sums: &mut [V; 4], rows: V, columns: &Quad) {
 
 at_run_time! {
     /// `P ← P + Σ v vᵀ` over the rows, each element in their order.
-    fn add_rows(truth: &mut [Quad], rows: &[Quad], blocks: usize) = add_rows_kernel
+    fn add_rows(matrix: &mut [Quad], rows: &[Quad], blocks: usize) = add_rows_kernel
 }
 
 /// Sweeps every pivot of a symmetric matrix in turn (rows of its lower triangle): leaves minus its inverse, and its

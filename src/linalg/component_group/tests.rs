@@ -21,7 +21,7 @@ fn lone(factor: Factor, matrix_state: Option<&MatrixState>) -> ComponentGroup {
 #[inline(always)]
 fn learn_kernel<A: Arithmetic>(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 {
     let Update { tau, stretch } = update;
-    let q = group.look_at::<A>(v).to_array()[0];
+    let q = group.quadratic_forms::<A>(v).to_array()[0];
     let [r, step, tau, gain, stretch, log_stretch] =
         [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch, stretch.ln()]
             .map(|value| A::Vector::load(&Quad([value, 0.0, 0.0, 0.0])));
@@ -81,7 +81,7 @@ fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool
     for row in 0..rows {
         let v = source.next();
         let q = learn(&mut fast, &v, update, &floor);
-        reference.components[0].course.updates_left = 2; // never looks at the other form
+        reference.components[0].schedule.updates_left = 2; // never looks at the other form
         let exact = learn(&mut reference, &v, update, &floor);
         assert!((q / exact - 1.0).abs() < 1e-6, "row {row}: {q} against {exact}");
         ever_fast |= fast.components[0].precision.is_some();
@@ -162,7 +162,7 @@ fn learn_group_kernel<A: Arithmetic>(
     floor: &[f64],
 ) -> [f64; 4] {
     let lanes = |value: fn(&Rates) -> f64| A::Vector::load(&Quad(rates.map(|rates| value(&rates))));
-    let q = group.look_at::<A>(v);
+    let q = group.quadratic_forms::<A>(v);
     let (r, step, tau) = (lanes(|own| own.r), lanes(|own| own.step), lanes(|own| own.tau));
     let one = A::Vector::splat(1.0);
     let stretch = A::Vector::splat(0.75);
@@ -226,7 +226,7 @@ fn the_floor_holds_in_whatever_form() {
         let v = source.next();
         let update = Update { tau: 0.01, stretch: 0.99 };
         learn(&mut matrix, &v, update, &floor);
-        reference.components[0].course.updates_left = 2;
+        reference.components[0].schedule.updates_left = 2;
         learn(&mut reference, &v, update, &floor);
         let held = matrix.factor(0).pivots().zip(&floor).all(|(pivot, floor)| pivot >= floor * (1.0 - 1e-9));
         assert!(held, "{:?}", matrix.factor(0).pivots().collect::<Vec<_>>());

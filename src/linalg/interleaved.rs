@@ -13,7 +13,7 @@ use super::vector::{Quad, Vector, Vector4};
 pub(super) const MOST_COLUMNS: usize = 16;
 
 /// Rows whose terms wait to be added to `P` together.
-const WAITING: usize = 4;
+const MOST_PENDING: usize = 4;
 
 /// One number of each component for each column.
 type Columns = [Quad; MOST_COLUMNS];
@@ -23,40 +23,40 @@ type Triangle = [Quad; row(MOST_COLUMNS)];
 
 /// See the module. Lanes whose component is not in the precision form hold zeros in `P` and `M`.
 #[derive(Debug, Clone)]
-pub(super) struct Abreast {
+pub(super) struct Interleaved {
     dim: usize,
     mean: Columns,
-    truth: Triangle,
+    matrix: Triangle,
     inverse: Triangle,
     /// `u = Mv` of the last row, and room for the next.
     products: [Columns; 2],
     /// Which of `products` is that of the last row.
     last: usize,
     /// `v` of rows that `P` still has to get, and after them that of the current row.
-    deviations: [Columns; WAITING],
+    deviations: [Columns; MOST_PENDING],
     /// `t` of rows that `P` still has to get; 0 beyond them.
-    weights: [Quad; WAITING],
-    rows_waiting: usize,
+    weights: [Quad; MOST_PENDING],
+    pending_rows: usize,
 }
 
-impl Abreast {
+impl Interleaved {
     pub fn new(components: &[Component], dim: usize) -> Self {
         let none = [Quad::default(); MOST_COLUMNS];
-        let mut own = Abreast {
+        let mut own = Interleaved {
             dim,
             mean: none,
-            truth: [Quad::default(); row(MOST_COLUMNS)],
+            matrix: [Quad::default(); row(MOST_COLUMNS)],
             inverse: [Quad::default(); row(MOST_COLUMNS)],
             products: [none; 2],
             last: 0,
-            deviations: [none; WAITING],
-            weights: [Quad::default(); WAITING],
-            rows_waiting: 0,
+            deviations: [none; MOST_PENDING],
+            weights: [Quad::default(); MOST_PENDING],
+            pending_rows: 0,
         };
         for (lane, component) in components.iter().enumerate() {
             let mean = component.unpadded(&component.mean);
             own.mean.iter_mut().zip(mean).for_each(|(to, value)| to.0[lane] = *value);
-            own.take(lane, component.precision.as_deref());
+            own.load_lane(lane, component.precision.as_deref());
         }
         own
     }
@@ -67,46 +67,50 @@ impl Abreast {
 
     /// `x − m` of the current row.
     pub fn deviation(&self, lane: usize) -> Vec<f64> {
-        self.deviations[self.rows_waiting][..self.dim].iter().map(|quad| quad.0[lane]).collect()
+        self.deviations[self.pending_rows][..self.dim].iter().map(|quad| quad.0[lane]).collect()
     }
 
     /// Takes a component's matrices, which have nothing that they still have to get.
-    pub fn take(&mut self, lane: usize, precision: Option<&Precision>) {
+    pub fn load_lane(&mut self, lane: usize, precision: Option<&Precision>) {
         let places = (0..self.dim).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        for ((i, j), (truth, inverse)) in places.zip(self.truth.iter_mut().zip(&mut self.inverse)) {
-            truth.0[lane] = precision.map_or(0.0, |own| own.truth(i, j));
+        for ((i, j), (matrix, inverse)) in places.zip(self.matrix.iter_mut().zip(&mut self.inverse)) {
+            matrix.0[lane] = precision.map_or(0.0, |own| own.matrix(i, j));
             inverse.0[lane] = precision.map_or(0.0, |own| own.inverse(i, j));
         }
     }
 
     /// Gives a component's matrices back to it, once they are settled, and the current row's deviation.
-    pub fn give(&self, lane: usize, component: &mut Component) {
+    pub fn store_lane(&self, lane: usize, component: &mut Component) {
         let deviation = Quad::flat_mut(&mut component.deviation);
-        let current = &self.deviations[self.rows_waiting][..self.dim];
+        let current = &self.deviations[self.pending_rows][..self.dim];
         deviation.iter_mut().zip(current).for_each(|(to, from)| *to = from.0[lane]);
         if let Some(precision) = &mut component.precision {
-            precision.set_truth(|i, j| self.truth[row(i) + j].0[lane]);
+            precision.set_matrix(|i, j| self.matrix[row(i) + j].0[lane]);
             precision.set_inverse(|i, j| self.inverse[row(i) + j].0[lane]);
         }
     }
 
     /// Looks at a row, after the update that `M` still had to get, with this gain. Returns `vᵀMv`.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
+    pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         match self.dim {
-            1 => self.look_at_few::<A, 1>(x, gain),
-            2 => self.look_at_few::<A, 2>(x, gain),
-            3 => self.look_at_few::<A, 3>(x, gain),
-            4 => self.look_at_few::<A, 4>(x, gain),
-            _ => self.look_at_more::<A>(x, gain),
+            1 => self.quadratic_forms_in_registers::<A, 1>(x, gain),
+            2 => self.quadratic_forms_in_registers::<A, 2>(x, gain),
+            3 => self.quadratic_forms_in_registers::<A, 3>(x, gain),
+            4 => self.quadratic_forms_in_registers::<A, 4>(x, gain),
+            _ => self.quadratic_forms_by_row_pairs::<A>(x, gain),
         }
     }
 
     /// So few columns that all of `u`, `v` and `Mv` stay in registers.
     #[inline(always)]
-    fn look_at_few<A: Arithmetic, const D: usize>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
-        let Abreast { mean, inverse, products: [product, _], deviations, rows_waiting, .. } = self;
-        let (x, deviation) = (&x[..D], &mut deviations[*rows_waiting]);
+    fn quadratic_forms_in_registers<A: Arithmetic, const D: usize>(
+        &mut self,
+        x: &[f64],
+        gain: A::Vector,
+    ) -> A::Vector {
+        let Interleaved { mean, inverse, products: [product, _], deviations, pending_rows, .. } = self;
+        let (x, deviation) = (&x[..D], &mut deviations[*pending_rows]);
         let zero = A::Vector::splat(0.0);
         let (mut v, mut u, mut new) = ([zero; D], [zero; D], [zero; D]);
         for i in 0..D {
@@ -134,9 +138,9 @@ impl Abreast {
 
     /// Two rows of the triangle at a time, each pair compiled for its own length.
     #[inline(always)]
-    fn look_at_more<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
-        let Abreast { dim, mean, inverse: m, products, last, deviations, rows_waiting, .. } = self;
-        let v = &mut deviations[*rows_waiting];
+    fn quadratic_forms_by_row_pairs<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
+        let Interleaved { dim, mean, inverse: m, products, last, deviations, pending_rows, .. } = self;
+        let v = &mut deviations[*pending_rows];
         for ((v, x), m) in v.iter_mut().zip(&x[..*dim]).zip(&*mean) {
             (A::Vector::splat(*x) - A::Vector::load(m)).store(v);
         }
@@ -162,7 +166,7 @@ impl Abreast {
     /// `m ← m + step·v`.
     #[inline(always)]
     pub fn move_means<A: Arithmetic>(&mut self, step: A::Vector) {
-        let deviation = &self.deviations[self.rows_waiting];
+        let deviation = &self.deviations[self.pending_rows];
         for (m, v) in self.mean[..self.dim].iter_mut().zip(deviation) {
             step.mul_add(A::Vector::load(v), A::Vector::load(m)).store(m);
         }
@@ -171,9 +175,9 @@ impl Abreast {
     /// Notes that `P` is to get `t v vᵀ`.
     #[inline(always)]
     pub fn add_row<A: Arithmetic>(&mut self, t: A::Vector) {
-        t.store(&mut self.weights[self.rows_waiting]);
-        self.rows_waiting += 1;
-        if self.rows_waiting == WAITING {
+        t.store(&mut self.weights[self.pending_rows]);
+        self.pending_rows += 1;
+        if self.pending_rows == MOST_PENDING {
             self.flush();
         }
     }
@@ -181,16 +185,16 @@ impl Abreast {
     /// Gives `P` the rows that wait.
     #[inline(never)]
     fn flush(&mut self) {
-        add_rows(&mut self.truth, self.dim, &self.deviations, &self.weights);
-        self.weights = [Quad::default(); WAITING];
-        if let Some(current) = self.deviations.get(self.rows_waiting) {
+        add_rows(&mut self.matrix, self.dim, &self.deviations, &self.weights);
+        self.weights = [Quad::default(); MOST_PENDING];
+        if let Some(current) = self.deviations.get(self.pending_rows) {
             self.deviations[0] = *current;
         }
-        self.rows_waiting = 0;
+        self.pending_rows = 0;
     }
 
     /// Gives `P` and `M` all that they still have to get.
-    pub fn settle(&mut self, gain: &mut Quad) {
+    pub fn apply_pending(&mut self, gain: &mut Quad) {
         self.flush();
         apply_gain(&mut self.inverse, gain, &self.products[self.last][..self.dim]);
         *gain = Quad::default();
@@ -283,17 +287,17 @@ at_run_time! {
 
 #[inline(always)]
 fn add_rows_kernel<A: Arithmetic>(
-    truth: &mut Triangle,
+    matrix: &mut Triangle,
     dim: usize,
-    rows: &[Columns; WAITING],
-    weights: &[Quad; WAITING],
+    rows: &[Columns; MOST_PENDING],
+    weights: &[Quad; MOST_PENDING],
 ) {
     macro_rules! rows {
         ($($i:literal)*) => {$(
             if dim == $i {
                 return;
             }
-            add_to_row::<A, $i>(truth, rows, weights);
+            add_to_row::<A, $i>(matrix, rows, weights);
         )*};
     }
     rows!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
@@ -302,18 +306,18 @@ fn add_rows_kernel<A: Arithmetic>(
 /// Row `I` of [`add_rows`].
 #[inline(always)]
 fn add_to_row<A: Arithmetic, const I: usize>(
-    truth: &mut Triangle,
-    rows: &[Columns; WAITING],
-    weights: &[Quad; WAITING],
+    matrix: &mut Triangle,
+    rows: &[Columns; MOST_PENDING],
+    weights: &[Quad; MOST_PENDING],
 ) {
-    let mut weighted = [A::Vector::splat(0.0); WAITING];
-    for row in 0..WAITING {
+    let mut weighted = [A::Vector::splat(0.0); MOST_PENDING];
+    for row in 0..MOST_PENDING {
         weighted[row] = A::Vector::load(&weights[row]) * A::Vector::load(&rows[row][I]);
     }
     for j in 0..=I {
-        let place = &mut truth[row(I) + j];
+        let place = &mut matrix[row(I) + j];
         let mut sum = A::Vector::load(place);
-        for row in 0..WAITING {
+        for row in 0..MOST_PENDING {
             sum = weighted[row].mul_add(A::Vector::load(&rows[row][j]), sum);
         }
         sum.store(place);
@@ -322,5 +326,5 @@ fn add_to_row<A: Arithmetic, const I: usize>(
 
 at_run_time! {
     /// `P ← P + Σ t v vᵀ` over the rows, each element in their order.
-    fn add_rows(truth: &mut Triangle, dim: usize, rows: &[Columns; WAITING], weights: &[Quad; WAITING]) = add_rows_kernel
+    fn add_rows(matrix: &mut Triangle, dim: usize, rows: &[Columns; MOST_PENDING], weights: &[Quad; MOST_PENDING]) = add_rows_kernel
 }

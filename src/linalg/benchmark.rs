@@ -1,26 +1,26 @@
 //! The kernel alone, for `benches/`: what a row costs at the least.
 
-use super::abreast::{Abreast, MOST_COLUMNS};
+use super::interleaved::{Interleaved, MOST_COLUMNS};
 use super::precision::Precision;
 use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
 /// The fused update and product of `k` unit matrices with each row of `rows` (each padded to whole fours), the gain kept
 /// small. Returns the sum of the quadratic forms.
-pub fn bare_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
+pub fn fused_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
     let mut unit = Precision::new(dim, 1.0, |i, j| if i == j { 1.0 } else { 0.0 });
     unit.rebuild();
     let rows = Quad::pad(rows, 0.0);
     if dim > MOST_COLUMNS {
-        return apart(&mut vec![unit; k], &rows, repeat);
+        return separate(&mut vec![unit; k], &rows, repeat);
     }
-    let mut group = Abreast::new(&[], dim);
-    (0..4).for_each(|lane| group.take(lane, Some(&unit)));
-    abreast(&mut vec![group; k.div_ceil(4)], &rows, Quad::needed(dim), repeat)
+    let mut group = Interleaved::new(&[], dim);
+    (0..4).for_each(|lane| group.load_lane(lane, Some(&unit)));
+    interleaved(&mut vec![group; k.div_ceil(4)], &rows, Quad::needed(dim), repeat)
 }
 
 #[inline(always)]
-fn apart_kernel<A: Arithmetic>(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 {
+fn separate_kernel<A: Arithmetic>(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 {
     let mut total = 0.0;
     for _ in 0..repeat {
         for row in rows.chunks_exact(Quad::needed(matrices[0].dim())) {
@@ -33,16 +33,21 @@ fn apart_kernel<A: Arithmetic>(matrices: &mut [Precision], rows: &[Quad], repeat
 }
 
 at_run_time! {
-    fn apart(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 = apart_kernel
+    fn separate(matrices: &mut [Precision], rows: &[Quad], repeat: usize) -> f64 = separate_kernel
 }
 
 #[inline(always)]
-fn abreast_kernel<A: Arithmetic>(groups: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 {
+fn interleaved_kernel<A: Arithmetic>(
+    groups: &mut [Interleaved],
+    rows: &[Quad],
+    width: usize,
+    repeat: usize,
+) -> f64 {
     let mut total = A::Vector::splat(0.0);
     for _ in 0..repeat {
         for row in rows.chunks_exact(width) {
             for group in groups.iter_mut() {
-                total = total + group.look_at::<A>(Quad::flat(row), A::Vector::splat(1e-9));
+                total = total + group.quadratic_forms::<A>(Quad::flat(row), A::Vector::splat(1e-9));
             }
         }
     }
@@ -50,5 +55,5 @@ fn abreast_kernel<A: Arithmetic>(groups: &mut [Abreast], rows: &[Quad], width: u
 }
 
 at_run_time! {
-    fn abreast(groups: &mut [Abreast], rows: &[Quad], width: usize, repeat: usize) -> f64 = abreast_kernel
+    fn interleaved(groups: &mut [Interleaved], rows: &[Quad], width: usize, repeat: usize) -> f64 = interleaved_kernel
 }
