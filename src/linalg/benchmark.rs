@@ -1,12 +1,12 @@
-//! The kernel alone, for `benches/`: what a row costs at the least.
+//! The fused kernel alone, for `benches/`: a lower bound of what a row costs.
 
 use super::interleaved::{Interleaved, MOST_COLUMNS};
 use super::precision::Precision;
 use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
-/// The fused update and product of `k` unit matrices with each row of `rows` (each padded to whole fours), the gain kept
-/// small. Returns the sum of the quadratic forms.
+/// Runs the fused update and product of `k` unit matrices with each row of `rows`, each padded to a multiple of four
+/// numbers, `repeat` times. The gain is small, so the matrices hardly change. Returns the sum of the quadratic forms.
 pub fn fused_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
     let mut unit = Precision::new(dim, 1.0, |i, j| if i == j { 1.0 } else { 0.0 });
     unit.rebuild();

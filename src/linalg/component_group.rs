@@ -5,13 +5,13 @@ use super::vector::{Quad, Vector, Vector4};
 use super::{Factor, MatrixState};
 use crate::special::ln_1p;
 
-/// Locations and matrices of up to four components while they are being learned.
+/// Means and matrices of up to four components while they are being learned, one component per vector lane.
 ///
-/// What there is one number of for each component stands side by side, and is computed for all four at once; with few
-/// columns means and matrices too. Lanes without a component hold numbers that do no harm.
+/// Scalars of all four are computed with the same instructions. With few columns means and matrices are interleaved too.
+/// Lanes without a component hold harmless numbers: they are finite and have no effect.
 #[derive(Debug, Clone)]
 pub(crate) struct ComponentGroup {
-    /// Where they are abreast: as they were when last put down.
+    /// Stale while `interleaved` is `Some`; refreshed by `flush`.
     components: Vec<Component>,
     interleaved: Option<Box<Interleaved>>,
     /// `vᵀΨ⁻¹v` of the current row.
@@ -21,7 +21,7 @@ pub(crate) struct ComponentGroup {
     pub scalars: MatrixScalars,
 }
 
-/// Numbers of each matrix that every row changes; those of the Cholesky form are such that they do not change.
+/// Numbers of each matrix that change with every row. In a lane in the Cholesky form they are constants.
 #[derive(Debug, Clone)]
 pub(crate) struct MatrixScalars {
     /// `ln |Ψ| = log_det + log_growth + d·log_scale`.
@@ -35,12 +35,13 @@ pub(crate) struct MatrixScalars {
     /// See [`super::component::FormSchedule`].
     margin: Quad,
     updates_left: Quad,
-    /// The largest `τq` that is learned four at a time; negative in the Cholesky form, which never is.
+    /// The largest `τq` that is learned for all lanes together. It is negative in the Cholesky form, which is always
+    /// learned separately.
     largest_jump: Quad,
 }
 
-/// What a row does to each component whose responsibility `r` is positive: `m ← m + step·v`,
-/// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots held at the floor.
+/// The update of each component whose responsibility `r` is positive: `m ← m + step·v`,
+/// `Ψ ← stretch·(Ψ + τ v vᵀ)`, then pivots are raised to the floor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Changes<V> {
     pub r: V,
@@ -84,7 +85,7 @@ impl MatrixScalars {
         scalars
     }
 
-    /// Takes those of one component.
+    /// Copies the scalars of a component into its lane.
     fn load_lane(&mut self, i: usize, component: &Component) {
         let Component { factor, precision, schedule, .. } = component;
         let values = match precision {
@@ -119,7 +120,7 @@ impl MatrixScalars {
         places.into_iter().zip(values).for_each(|(place, value)| place.0[i] = value);
     }
 
-    /// Gives them back to the component.
+    /// Copies a lane back to its component.
     fn store_lane(&self, i: usize, component: &mut Component) {
         if let Some(precision) = &mut component.precision {
             precision.log_growth = self.log_growth.0[i];
@@ -133,7 +134,7 @@ impl MatrixScalars {
 }
 
 impl ComponentGroup {
-    /// From each component's mean and matrix, and the working copy of the matrix if there is one.
+    /// From each component's mean and matrix, and the state of the matrix if it was saved.
     pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor, Option<&'a MatrixState>)>) -> Self {
         let component =
             |(mean, factor, matrix_state): (&[f64], &Factor, _)| Component::new(mean, factor, matrix_state);
@@ -171,7 +172,7 @@ impl ComponentGroup {
         self.component(i).matrix_state()
     }
 
-    /// A component, up to date.
+    /// A copy of a component that includes every row.
     fn component(&self, i: usize) -> Component {
         let mut component = self.components[i].clone();
         self.scalars.store_lane(i, &mut component);
@@ -183,7 +184,7 @@ impl ComponentGroup {
         component
     }
 
-    /// Brings one component up to date.
+    /// Copies the current numbers of a lane to its component.
     fn flush(&mut self, i: usize) {
         if let Some(interleaved) = &mut self.interleaved {
             interleaved.apply_pending(&mut self.scalars.gain);
@@ -192,7 +193,7 @@ impl ComponentGroup {
         self.scalars.store_lane(i, &mut self.components[i]);
     }
 
-    /// Has one component, up to date, do something that is not done four at a time.
+    /// Runs a step on one component that is not done for all lanes together.
     fn with_component<T>(&mut self, i: usize, act: impl FnOnce(&mut Component) -> T) -> T {
         self.flush(i);
         let component = &mut self.components[i];
@@ -204,7 +205,7 @@ impl ComponentGroup {
         result
     }
 
-    /// Looks at a row, padded with zeros: deviations and quadratic forms, which are returned.
+    /// Computes the deviations and the quadratic forms of a row, padded with zeros. Returns the quadratic forms.
     #[inline(always)]
     pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Vector {
         let zero = A::Vector::splat(0.0);
@@ -231,7 +232,7 @@ impl ComponentGroup {
         if zero.all_at_most(q) { q } else { self.repair_quadratic_forms::<A>() }
     }
 
-    /// The quadratic forms of components that are in the Cholesky form while the others are abreast.
+    /// The quadratic forms of lanes in the Cholesky form while the others are interleaved.
     #[inline(never)]
     fn quadratic_forms_by_factor(&mut self) {
         let Some(interleaved) = &self.interleaved else { return };
@@ -243,7 +244,7 @@ impl ComponentGroup {
         }
     }
 
-    /// Where a quadratic form is negative or not a number, the working copy is not positive any more.
+    /// Recomputes, by the Cholesky form, quadratic forms that are negative or NaN: rounding has made `M` indefinite.
     #[cold]
     #[inline(never)]
     fn repair_quadratic_forms<A: Arithmetic>(&mut self) -> A::Vector {
@@ -255,7 +256,7 @@ impl ComponentGroup {
         A::Vector::load(&self.q)
     }
 
-    /// Learns the row that was last looked at. Returns how many pivots were raised.
+    /// Learns the row of the last call of `quadratic_forms`. Returns how many pivots were raised.
     #[inline(always)]
     pub fn learn<A: Arithmetic>(&mut self, changes: Changes<A::Vector>, floor: &[f64]) -> usize {
         let (zero, one) = (A::Vector::splat(0.0), A::Vector::splat(1.0));
@@ -282,7 +283,7 @@ impl ComponentGroup {
         let old_inverse = A::Vector::load(&scalars.inverse_scale);
         (gain * old_inverse).where_positive(r).store(&mut scalars.gain);
         let MatrixScalars { log_growth, log_scale, scale, inverse_scale, margin, updates_left, .. } = scalars;
-        // Those that stay as they are get τ = 0, whatever their numbers.
+        // Lanes that do not learn the row get τ = 0, even where their own numbers are infinite or NaN.
         let tau = tau.where_positive(r);
         let stretch = zero.if_below(r, stretch, one);
         let t = tau * old_inverse;
@@ -318,7 +319,7 @@ impl ComponentGroup {
         raised
     }
 
-    /// Has those learn whose form or row does not allow to do it four at a time; they are then done with the row.
+    /// Learns the row for lanes in the Cholesky form and for lanes with too large a `τq`, and sets their `r` to 0.
     #[inline(never)]
     fn learn_separately(&mut self, r: &mut Quad, tau: Quad, stretch: Quad, floor: &[f64]) -> usize {
         let mut raised = 0;
@@ -332,7 +333,7 @@ impl ComponentGroup {
         raised
     }
 
-    /// Rebuilds the working copies that are due.
+    /// Rebuilds the matrices that are due.
     #[cold]
     #[inline(never)]
     fn rebuild(&mut self, due: Quad, floor: &[f64]) -> usize {

@@ -1,40 +1,42 @@
-//! Means and matrices of four components abreast: of each element the four numbers stand side by side, so that all four
-//! are worked on at once, however few columns there are.
+//! Means and matrices of four components, interleaved: the four values of each element are adjacent in memory. One vector
+//! instruction works on all four components, even with a single column.
 //!
-//! The matrices are those of [`super::precision`], `P` and `M`, and so is what is kept back of them: the last update of
-//! `M`, and the last few of `P`. Triangles are kept by rows.
+//! The matrices are `P` and `M` of [`super::precision`]. As there, the last update of `M` and the last rows of `P` stay
+//! pending. Triangles are stored by rows.
 
 use super::component::Component;
 use super::precision::Precision;
 use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
-/// Up to so many columns components are kept abreast. With more, lanes without a component cost more than it saves.
+/// The largest number of columns in this form. With more, unused lanes cost more than the form saves.
 pub(super) const MOST_COLUMNS: usize = 16;
 
-/// Rows whose terms wait to be added to `P` together.
+/// Rows that are added to `P` together.
 const MOST_PENDING: usize = 4;
 
-/// One number of each component for each column.
+/// One number for each column and component.
 type Columns = [Quad; MOST_COLUMNS];
 
-/// Rows of a lower triangle.
+/// A lower triangle of each component, by rows.
 type Triangle = [Quad; row(MOST_COLUMNS)];
 
-/// See the module. Lanes whose component is not in the precision form hold zeros in `P` and `M`.
+/// Means and matrices of four components. Lanes whose component is in the Cholesky form have `P = M = 0`.
 #[derive(Debug, Clone)]
 pub(super) struct Interleaved {
     dim: usize,
     mean: Columns,
+    /// `P` without the pending rows.
     matrix: Triangle,
+    /// `M` without the pending update.
     inverse: Triangle,
-    /// `u = Mv` of the last row, and room for the next.
+    /// `u = Mv` of the last row, and space for that of the next row.
     products: [Columns; 2],
-    /// Which of `products` is that of the last row.
+    /// The index in `products` of the last row.
     last: usize,
-    /// `v` of rows that `P` still has to get, and after them that of the current row.
+    /// `v` of the pending rows of `P`, followed by that of the current row.
     deviations: [Columns; MOST_PENDING],
-    /// `t` of rows that `P` still has to get; 0 beyond them.
+    /// `t` of the pending rows of `P`; 0 after them.
     weights: [Quad; MOST_PENDING],
     pending_rows: usize,
 }
@@ -70,7 +72,7 @@ impl Interleaved {
         self.deviations[self.pending_rows][..self.dim].iter().map(|quad| quad.0[lane]).collect()
     }
 
-    /// Takes a component's matrices, which have nothing that they still have to get.
+    /// Copies a component's matrices, to which nothing is pending, into its lane.
     pub fn load_lane(&mut self, lane: usize, precision: Option<&Precision>) {
         let places = (0..self.dim).flat_map(|i| (0..=i).map(move |j| (i, j)));
         for ((i, j), (matrix, inverse)) in places.zip(self.matrix.iter_mut().zip(&mut self.inverse)) {
@@ -79,7 +81,7 @@ impl Interleaved {
         }
     }
 
-    /// Gives a component's matrices back to it, once they are settled, and the current row's deviation.
+    /// Copies a lane back to its component: the current row's deviation, and the matrices without what is pending.
     pub fn store_lane(&self, lane: usize, component: &mut Component) {
         let deviation = Quad::flat_mut(&mut component.deviation);
         let current = &self.deviations[self.pending_rows][..self.dim];
@@ -90,7 +92,7 @@ impl Interleaved {
         }
     }
 
-    /// Looks at a row, after the update that `M` still had to get, with this gain. Returns `vᵀMv`.
+    /// Applies the pending update of `M`, with this gain, and computes `v` and `u = Mv` of a row. Returns `vᵀMv`.
     #[inline(always)]
     pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         match self.dim {
@@ -102,7 +104,7 @@ impl Interleaved {
         }
     }
 
-    /// So few columns that all of `u`, `v` and `Mv` stay in registers.
+    /// For few columns: `u`, `v` and `Mv` stay in registers.
     #[inline(always)]
     fn quadratic_forms_in_registers<A: Arithmetic, const D: usize>(
         &mut self,
@@ -136,7 +138,7 @@ impl Interleaved {
         form
     }
 
-    /// Two rows of the triangle at a time, each pair compiled for its own length.
+    /// For more columns: two rows of the triangle at a time. Each pair is compiled for its own length.
     #[inline(always)]
     fn quadratic_forms_by_row_pairs<A: Arithmetic>(&mut self, x: &[f64], gain: A::Vector) -> A::Vector {
         let Interleaved { dim, mean, inverse: m, products, last, deviations, pending_rows, .. } = self;
@@ -172,7 +174,7 @@ impl Interleaved {
         }
     }
 
-    /// Notes that `P` is to get `t v vᵀ`.
+    /// Adds `t v vᵀ` to the pending rows of `P`.
     #[inline(always)]
     pub fn add_row<A: Arithmetic>(&mut self, t: A::Vector) {
         t.store(&mut self.weights[self.pending_rows]);
@@ -182,7 +184,7 @@ impl Interleaved {
         }
     }
 
-    /// Gives `P` the rows that wait.
+    /// Adds the pending rows to `P`.
     #[inline(never)]
     fn flush(&mut self) {
         add_rows(&mut self.matrix, self.dim, &self.deviations, &self.weights);
@@ -193,7 +195,7 @@ impl Interleaved {
         self.pending_rows = 0;
     }
 
-    /// Gives `P` and `M` all that they still have to get.
+    /// Applies what is pending to `P` and `M`, and sets the gain to 0.
     pub fn apply_pending(&mut self, gain: &mut Quad) {
         self.flush();
         apply_gain(&mut self.inverse, gain, &self.products[self.last][..self.dim]);
@@ -201,12 +203,12 @@ impl Interleaved {
     }
 }
 
-/// Where row `i` of a triangle begins.
+/// The index of the first element of row `i` of a triangle.
 const fn row(i: usize) -> usize {
     i * (i + 1) / 2
 }
 
-/// An element of `M` after its update, given `g u_i` and `u_j`.
+/// Updates an element of `M`, given `g u_i` and `u_j`, and returns it.
 #[inline(always)]
 fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Vector, u: A::Vector) -> A::Vector {
     let m = gain_u.neg_mul_add(u, A::Vector::load(place));
@@ -214,8 +216,8 @@ fn updated<A: Arithmetic>(place: &mut Quad, gain_u: A::Vector, u: A::Vector) -> 
     m
 }
 
-/// Rows `I` and `I + 1` of `M ← M − g u uᵀ` and of `out = Mv`, with what they add to the rows before. Returns what they
-/// add to `vᵀMv`.
+/// Rows `I` and `I + 1` of `M ← M − g u uᵀ` and of `out = Mv`, and their terms in the rows of `out` above them. Returns their
+/// terms of `vᵀMv`.
 #[inline(always)]
 fn two_rows<A: Arithmetic, const I: usize>(
     m: &mut Triangle,
@@ -246,7 +248,7 @@ fn two_rows<A: Arithmetic, const I: usize>(
     v_i * m_i.mul_add(v_i, sum_i + sum_i) + v_k * m_k.mul_add(v_k, sum_k + sum_k)
 }
 
-/// The same for row `I` alone, the last of an odd number.
+/// [`two_rows`] for row `I` alone, the last one of an odd number of columns.
 #[inline(always)]
 fn one_row<A: Arithmetic, const I: usize>(
     m: &mut Triangle,
@@ -281,7 +283,7 @@ fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: &Quad, u: &[Quad]) {
 }
 
 at_run_time! {
-    /// `M ← M − g u uᵀ`, to the bits of the update that goes with a product.
+    /// `M ← M − g u uᵀ`, with the same bits as in [`Interleaved::quadratic_forms`].
     fn apply_gain(m: &mut [Quad], gain: &Quad, u: &[Quad]) = apply_gain_kernel
 }
 
@@ -325,6 +327,6 @@ fn add_to_row<A: Arithmetic, const I: usize>(
 }
 
 at_run_time! {
-    /// `P ← P + Σ t v vᵀ` over the rows, each element in their order.
+    /// `P ← P + Σ t v vᵀ` over the rows, in their order.
     fn add_rows(matrix: &mut Triangle, dim: usize, rows: &[Columns; MOST_PENDING], weights: &[Quad; MOST_PENDING]) = add_rows_kernel
 }

@@ -1,54 +1,57 @@
-//! The precision form of a component's matrix: `Ψ = c·P`, with the truth `P` (a sum of positive terms) and a working
-//! copy `M ≈ P⁻¹` of its inverse, which answers quadratic forms with one product.
+//! The precision form of a component's matrix: `Ψ = c·P`, where `P` is a sum of positive terms, and `M ≈ P⁻¹`, which gives a
+//! quadratic form with one product.
 //!
-//! Adding `t v vᵀ` to `P` takes `g u uᵀ` from `M`, `u = Mv`, `g = t/(1 + t vᵀu)`. That is kept back until the next
-//! product reads `M` anyway, so the triangle is read once a row. `P` is updated in blocks of [`WAITING`] rows; each of
-//! its elements gets the terms in the order of the rows, so doing it sooner gives the same bits.
+//! Adding `t v vᵀ` to `P` subtracts `g u uᵀ` from `M`, with `u = Mv` and `g = t/(1 + t vᵀu)`. This update stays pending until
+//! the next product, which reads `M` in any case, so the triangle is read once per row. `P` is updated by
+//! [`MOST_PENDING`] rows at a time. Each element adds its terms in the order of the rows, so an earlier update gives the same
+//! bits.
 //!
-//! Both are lower triangles of 4 × 4 blocks, panel after panel (four columns, from the diagonal block down), each block
-//! by columns. Diagonal blocks are kept whole.
+//! Both matrices are lower triangles of 4 × 4 blocks, stored by panels (four columns, from the diagonal block down) and
+//! within a block by columns. Diagonal blocks are stored whole.
 
 use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
-/// Rows whose terms wait to be added to `P` together.
+/// Rows that are added to `P` together.
 const MOST_PENDING: usize = 16;
 
-/// See the module.
+/// A matrix in the precision form.
 #[derive(Debug, Clone)]
 pub(super) struct Precision {
     dim: usize,
-    /// 4 × 4 blocks in a column.
+    /// 4 × 4 blocks in the first panel.
     blocks: usize,
     /// `c`.
     pub scale: f64,
-    /// `ln c`, followed from the last rebuild on.
+    /// `ln c`, computed by the last rebuild and updated since.
     pub log_scale: f64,
+    /// `P` without the pending rows.
     matrix: Vec<Quad>,
+    /// `M` without the pending update.
     inverse: Vec<Quad>,
     /// `u = Mv` of the last row.
     product: Vec<Quad>,
-    /// `u` of the row before, while the next is computed.
+    /// `u` of the row before the last.
     previous_product: Vec<Quad>,
-    /// `g` of the update that `M` still has to get, with `u`; 0 if there is none.
+    /// `g` of the pending update of `M`; 0 if there is none.
     pub gain: f64,
-    /// `√t v` of rows that `P` still has to get.
+    /// `√t v` of each pending row of `P`.
     pending: Vec<Quad>,
     pending_rows: usize,
     /// `ln |P|` at the last rebuild.
     pub log_det: f64,
-    /// `ln |P|` now less that.
+    /// The increase of `ln |P|` since the last rebuild.
     pub log_growth: f64,
 }
 
-/// What a rebuild found out about `P`.
+/// Properties of `P` that a rebuild computes.
 pub(super) struct Inspection {
     /// Variance of each column given the columns before it.
     pub pivots: Vec<f64>,
-    /// The most that a column's variance shrinks when all others are known: `max P_jj M_jj`, a measure of the
-    /// conditioning that does not depend on units.
+    /// `max P_jj M_jj`: the largest factor by which a column's variance shrinks when all other columns are known. It
+    /// measures the conditioning and does not depend on units.
     pub inflation: f64,
-    /// Least and largest of the diagonals of `P` and `M`.
+    /// The smallest and the largest element on the diagonals of `P` and `M`.
     pub range: (f64, f64),
 }
 
@@ -57,7 +60,7 @@ fn triangle(blocks: usize) -> usize {
     2 * blocks * (blocks + 1)
 }
 
-/// Where element `(i, j)` is among the numbers of a triangle: `j ≤ i`, or both in one diagonal block.
+/// The index of element `(i, j)` in a triangle of blocks, for `j ≤ i` or both in one diagonal block.
 fn place(blocks: usize, i: usize, j: usize) -> usize {
     let (row, panel) = (i / 4, j / 4);
     let before = panel * blocks - panel * panel.saturating_sub(1) / 2;
@@ -65,7 +68,7 @@ fn place(blocks: usize, i: usize, j: usize) -> usize {
 }
 
 impl Precision {
-    /// `c·P`, with `P` given by the rows of its lower triangle. `M` is not there until [`Precision::rebuild`] or
+    /// `c·P`, with `P` given by the elements of its lower triangle. `M` is zero until [`Precision::rebuild`] or
     /// [`Precision::set_inverse`].
     pub fn new(dim: usize, scale: f64, lower: impl Fn(usize, usize) -> f64) -> Self {
         let blocks = Quad::needed(dim);
@@ -93,19 +96,19 @@ impl Precision {
         self.dim
     }
 
-    /// Takes another `P`, which has all rows.
+    /// Replaces `P` by one that includes all rows.
     pub fn set_matrix(&mut self, lower: impl Fn(usize, usize) -> f64) {
         self.pending_rows = 0;
         fill(&mut self.matrix, self.dim, lower);
     }
 
-    /// Takes another `M`, which has all updates.
+    /// Replaces `M` by one that includes all updates.
     pub fn set_inverse(&mut self, lower: impl Fn(usize, usize) -> f64) {
         self.gain = 0.0;
         fill(&mut self.inverse, self.dim, lower);
     }
 
-    /// `u = Mv`, after the update that `M` still had to get, with this gain. Returns `vᵀMv`, as the sum of four.
+    /// Applies the pending update of `M`, with this gain, and computes `u = Mv`. Returns four numbers whose sum is `vᵀMv`.
     #[inline(always)]
     pub fn form<A: Arithmetic>(&mut self, v: &[Quad], gain: f64) -> A::Vector {
         let Precision { inverse, product: out, previous_product: u, .. } = self;
@@ -117,7 +120,7 @@ impl Precision {
         }
     }
 
-    /// Notes that `P` is to get `t v vᵀ`, for `root = √t`.
+    /// Adds `t v vᵀ` to the pending rows of `P`, given `root = √t`.
     #[inline(always)]
     pub fn add<A: Arithmetic>(&mut self, v: &[Quad], root: f64) {
         let pending = &mut self.pending[self.pending_rows * v.len()..];
@@ -131,7 +134,7 @@ impl Precision {
         }
     }
 
-    /// Gives `P` the rows that wait.
+    /// Adds the pending rows to `P`.
     #[inline(never)]
     fn flush(&mut self) {
         let pending = &self.pending[..self.pending_rows * self.blocks];
@@ -139,7 +142,7 @@ impl Precision {
         self.pending_rows = 0;
     }
 
-    /// Gives `P` and `M` all that they still have to get.
+    /// Applies what is pending to `P` and `M`.
     pub fn apply_pending(&mut self) {
         self.flush();
         if self.gain > 0.0 {
@@ -148,7 +151,14 @@ impl Precision {
         }
     }
 
-    /// Makes `M` anew from `P`, and `ln|P|` with it.
+    /// A copy to which everything pending is applied.
+    pub fn with_pending(&self) -> Self {
+        let mut current = self.clone();
+        current.apply_pending();
+        current
+    }
+
+    /// Computes `M` and `ln |P|` from `P`.
     pub fn rebuild(&mut self) -> Inspection {
         self.flush();
         self.gain = 0.0;
@@ -173,7 +183,7 @@ impl Precision {
         found
     }
 
-    /// Moves the powers of two in `c` into `P`, where they are exact.
+    /// Moves the power of two in `c` into `P`. This is exact.
     fn fold_scale(&mut self) {
         let (_, exponent) = libm::frexp(self.scale);
         let power = libm::ldexp(1.0, exponent);
@@ -181,18 +191,18 @@ impl Precision {
         Quad::flat_mut(&mut self.matrix).iter_mut().for_each(|value| *value *= power);
     }
 
-    /// An element of `P`, `j ≤ i`, without the rows that wait.
+    /// An element of `P`, `j ≤ i`, without the pending rows.
     pub fn matrix(&self, i: usize, j: usize) -> f64 {
         Quad::flat(&self.matrix)[place(self.blocks, i, j)]
     }
 
-    /// An element of `M`, `j ≤ i`, without the update that it still has to get.
+    /// An element of `M`, `j ≤ i`, without the pending update.
     pub fn inverse(&self, i: usize, j: usize) -> f64 {
         Quad::flat(&self.inverse)[place(self.blocks, i, j)]
     }
 }
 
-/// Sets a triangle of blocks, with both halves of the diagonal blocks.
+/// Fills a triangle of blocks, including both halves of the diagonal blocks.
 fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) {
     let blocks = Quad::needed(dim);
     let flat = Quad::flat_mut(triangle);
@@ -207,9 +217,9 @@ fn fill(triangle: &mut [Quad], dim: usize, lower: impl Fn(usize, usize) -> f64) 
     }
 }
 
-/// The four columns of a diagonal block: `M − g u uᵀ`, and what it adds to `out`.
+/// A diagonal block: `M ← M − g u uᵀ` (if `UPDATE`). Returns `out` plus the block's product with `v`.
 ///
-/// The products of `u` come first, so that both halves of the block stay the same to the last bit.
+/// Multiplying the elements of `u` first keeps both halves of the block equal to the last bit.
 #[inline(always)]
 fn diagonal_block<A: Arithmetic, const UPDATE: bool>(
     block: &mut [Quad],
@@ -230,13 +240,13 @@ fn diagonal_block<A: Arithmetic, const UPDATE: bool>(
     sums[0] + sums[1]
 }
 
-/// What a panel's blocks below the diagonal need of its own four columns.
+/// The values of a panel's four columns, broadcast for its blocks below the diagonal.
 struct Panel<V> {
     /// `−g u_c`.
     gains: [V; 4],
     /// `v_c`.
     v: [V; 4],
-    /// `Σ_i M_ic v_i`, lane by lane.
+    /// `Σ_i M_ic v_i`, over the rows of each lane.
     sums: [V; 4],
 }
 
@@ -255,7 +265,7 @@ impl<V: Vector4> Panel<V> {
         Panel { gains, v: [V::splat(a), V::splat(b), V::splat(c), V::splat(d)], sums: [zero; 4] }
     }
 
-    /// One block below the diagonal; returns its rows of `out`.
+    /// A block below the diagonal: `M ← M − g u uᵀ` (if `UPDATE`). Returns `out` plus the block's product with `v`.
     #[inline(always)]
     fn block<const UPDATE: bool>(&mut self, block: &mut [Quad], u: V, v: V, mut out: V) -> V {
         for (c, column) in block.iter_mut().enumerate() {
@@ -271,7 +281,7 @@ impl<V: Vector4> Panel<V> {
     }
 }
 
-/// `M ← M − g u uᵀ` (if `UPDATE`), then `out = Mv`. Returns `vᵀMv`, as the sum of four.
+/// `M ← M − g u uᵀ` (if `UPDATE`), then `out = Mv`. Returns four numbers whose sum is `vᵀMv`.
 #[inline(always)]
 fn product<A: Arithmetic, const UPDATE: bool>(
     m: &mut [Quad],
@@ -307,12 +317,12 @@ fn product<A: Arithmetic, const UPDATE: bool>(
 
 #[inline(always)]
 fn apply_gain_kernel<A: Arithmetic>(m: &mut [Quad], gain: f64, u: &[Quad], scratch: &mut [Quad]) {
-    // The product itself is of no interest: any v will do.
+    // Only the update counts; the product goes to scratch space.
     product::<A, true>(m, gain, u, u, scratch);
 }
 
 at_run_time! {
-    /// `M ← M − g u uᵀ`, to the bits of the update that goes with a product.
+    /// `M ← M − g u uᵀ`, with the same bits as in [`product`].
     fn apply_gain(m: &mut [Quad], gain: f64, u: &[Quad], scratch: &mut [Quad]) = apply_gain_kernel
 }
 
@@ -368,12 +378,12 @@ fn add_to_block<V: Vector4>(sums: &mut [V; 4], rows: V, columns: &Quad) {
 }
 
 at_run_time! {
-    /// `P ← P + Σ v vᵀ` over the rows, each element in their order.
+    /// `P ← P + Σ v vᵀ` over the rows, in their order.
     fn add_rows(matrix: &mut [Quad], rows: &[Quad], blocks: usize) = add_rows_kernel
 }
 
-/// Sweeps every pivot of a symmetric matrix in turn (rows of its lower triangle): leaves minus its inverse, and its
-/// pivots, the variance of each column given the columns before it.
+/// Replaces a symmetric matrix, given by the rows of its lower triangle, by minus its inverse (sweep operator). `pivots`
+/// gets the variance of each column given the columns before it.
 #[inline(always)]
 fn sweep_kernel<A: Arithmetic>(lower: &mut [f64], pivots: &mut [f64], scratch: &mut [Quad]) {
     let dim = pivots.len();

@@ -1,5 +1,5 @@
-//! Four numbers at a time: the vector type that the kernels are written over, in one form for machines with AVX2
-//! and FMA and one for any machine. A single number is a vector too, so that a formula is written once.
+//! Vectors of four numbers that the kernels compute with: one type for machines with AVX2 and FMA, and one for any machine.
+//! A single number is a [`Vector`] too, so that scalar code shares the formulas.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub(crate) struct Quad(pub [f64; 4]);
 
 impl Quad {
-    /// How many it takes to hold `count` numbers.
+    /// The number of quads that hold `count` numbers.
     pub const fn needed(count: usize) -> usize {
         count.div_ceil(4)
     }
@@ -21,14 +21,14 @@ impl Quad {
         quads
     }
 
-    /// All their numbers, one after the other.
+    /// The numbers of all quads as one slice.
     #[inline(always)]
     pub fn flat(quads: &[Quad]) -> &[f64] {
-        // SAFETY: a `Quad` is four `f64` in a row without padding (size 32, see the test), and stricter aligned.
+        // SAFETY: a `Quad` is four consecutive `f64` without padding (the test checks its size), and more strictly aligned.
         unsafe { std::slice::from_raw_parts(quads.as_ptr().cast(), 4 * quads.len()) }
     }
 
-    /// See [`Quad::flat`].
+    /// [`Quad::flat`], mutable.
     #[inline(always)]
     pub fn flat_mut(quads: &mut [Quad]) -> &mut [f64] {
         // SAFETY: as in `flat`, and any four numbers make a `Quad`.
@@ -36,10 +36,10 @@ impl Quad {
     }
 }
 
-/// Adding this to a small number leaves it rounded to a whole one, in the low bits of the sum.
+/// Adding this to a small number rounds it to an integer, which the low bits of the sum hold.
 pub(crate) const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
 
-/// One or several numbers that are computed with together.
+/// One or several numbers (lanes) that one operation computes together.
 pub(crate) trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
@@ -52,13 +52,13 @@ pub(crate) trait Vector:
     /// `c − self·b`.
     fn neg_mul_add(self, b: Self, c: Self) -> Self;
 
-    /// The larger of the two; `other` where either is not a number.
+    /// The larger of the two; `other` where either is NaN.
     fn max(self, other: Self) -> Self;
 
-    /// Where `other` is positive, else 0.
+    /// `self` where `other` is positive, else 0.
     fn where_positive(self, other: Self) -> Self;
 
-    /// `yes` where `self < than`, else `no` (also where either is not a number).
+    /// `yes` where `self < than`, else `no`; also `no` where either is NaN.
     fn if_below(self, than: Self, yes: Self, no: Self) -> Self;
 
     /// `2^k`, where `self` is `ROUNDING + k`, `−1022 ≤ k ≤ 1023`.
@@ -68,24 +68,24 @@ pub(crate) trait Vector:
     fn split_exponent(self) -> (Self, Self);
 }
 
-/// Four lanes, which can be read from memory and written to it.
+/// A vector of four lanes that can be loaded from memory and stored to it.
 pub(crate) trait Vector4: Vector {
     fn load(from: &Quad) -> Self;
     fn store(self, to: &mut Quad);
 
-    /// The sums of the lanes of each.
+    /// The sum of the lanes of each vector. The order of addition differs from [`Vector4::sum`].
     fn sums(four: [Self; 4]) -> Self;
 
-    /// The sum of the lanes of each, to the bits of [`Vector4::sum`].
+    /// The sum of the lanes of each vector, with the same bits as [`Vector4::sum`].
     fn sum_of_each(four: [Self; 4]) -> Self;
 
     /// The square root of each lane.
     fn sqrt(self) -> Self;
 
-    /// Whether every lane is at most that of `other`; not where either is not a number.
+    /// Whether every lane is at most that of `other`; false where either is NaN.
     fn all_at_most(self, other: Self) -> bool;
 
-    /// The four numbers.
+    /// The lanes in memory.
     #[inline(always)]
     fn to_quad(self) -> Quad {
         let mut quad = Quad::default();
@@ -93,20 +93,20 @@ pub(crate) trait Vector4: Vector {
         quad
     }
 
-    /// The four numbers.
+    /// The lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f64; 4] {
         self.to_quad().0
     }
 
-    /// The sum of its lanes.
+    /// The sum of the lanes.
     #[inline(always)]
     fn sum(self) -> f64 {
         let [a, b, c, d] = self.to_array();
         (a + c) + (b + d)
     }
 
-    /// The largest of its lanes, all of which are numbers.
+    /// The largest lane. No lane may be NaN.
     #[inline(always)]
     fn largest(self) -> f64 {
         let [a, b, c, d] = self.to_array();
@@ -114,7 +114,7 @@ pub(crate) trait Vector4: Vector {
     }
 }
 
-/// Bits of `√½`, of `1` and of `2⁵²`, and of the fraction of a number.
+/// The bits of `√½`, `1` and `2⁵²`, and the mask of the fraction.
 const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 const TWO_52: u64 = 0x4330_0000_0000_0000;
@@ -166,7 +166,7 @@ impl Vector for f64 {
     }
 }
 
-/// Four lanes on any machine.
+/// Four lanes, for any machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([f64; 4]);
 
@@ -263,8 +263,8 @@ impl Vector4 for Portable {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx::Avx;
 
-/// SAFETY of all of it: an [`Avx`] is made only by code that is generic over [`super::simd::Arithmetic`] and runs as
-/// `Fused`, and that is named only where the machine was asked for AVX2 and FMA ([`super::simd`]).
+/// SAFETY of the whole module: only code that is generic over [`super::simd::Arithmetic`] and runs as `Fused` makes an
+/// [`Avx`], and `Fused` is used only after a check that the machine has AVX2 and FMA ([`super::simd`]).
 #[cfg(target_arch = "x86_64")]
 mod avx {
     use std::arch::x86_64::*;
@@ -430,12 +430,12 @@ mod tests {
         assert_eq!(quads[1].0[0], 7.0);
     }
 
-    /// What every operation gives; of those that round differently on the two kinds of machine, the rounded part is 0.
+    /// The result of every operation. Operations that round differently with FMA get 0 as the rounded part.
     #[inline(always)]
     fn operations_kernel<A: Arithmetic>(a: &Quad, b: &Quad) -> Vec<[f64; 4]> {
         let (x, y) = (A::Vector::load(a), A::Vector::load(b));
         let half = A::Vector::splat(0.5);
-        // Exponents are split of positive numbers only.
+        // `split_exponent` needs positive numbers.
         let (mantissa, exponent) = half.if_below(x, x, half).split_exponent();
         let results = [
             x + y,
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn vector_instructions_do_what_the_portable_form_does() {
+    fn vector_instructions_agree_with_the_portable_form() {
         let numbers = [0.0, -0.0, 1.0, -2.5, 1e300, 1e-300, 3.7e-12, f64::INFINITY, f64::NAN, -7.0, 0.1];
         for i in 0..numbers.len() {
             for j in 0..numbers.len() {
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_four_are_those_of_each() {
+    fn sums_of_four_vectors_agree_with_the_sum_of_each() {
         let value = |i: usize| (i as f64 * 1.7).sin() * 10f64.powi(i as i32 % 5);
         let quads = std::array::from_fn(|i| Quad(std::array::from_fn(|j| value(4 * i + j))));
         for (together, one_by_one) in [sums(&quads), sums_kernel::<Plain>(&quads)] {

@@ -21,7 +21,7 @@ impl Sums {
     fn add(&mut self, other: &Sums) {
         self.log_likelihood += other.log_likelihood;
         for (sum, other) in self.moments.iter_mut().zip(&other.moments) {
-            sum.join(other);
+            sum.merge(other);
         }
     }
 }

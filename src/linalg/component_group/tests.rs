@@ -6,14 +6,14 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// What the row does to a component.
+/// The update of the matrix by one row.
 #[derive(Clone, Copy)]
 struct Update {
     tau: f64,
     stretch: f64,
 }
 
-/// A lone component at the origin, where it stays.
+/// One component whose mean stays at the origin.
 fn lone(factor: Factor, matrix_state: Option<&MatrixState>) -> ComponentGroup {
     ComponentGroup::new([(&vec![0.0; factor.dim()][..], &factor, matrix_state)].into_iter())
 }
@@ -33,7 +33,7 @@ at_run_time! {
     fn learn(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
 }
 
-/// Normal rows in `dim` columns of very different units, whose covariance has this condition number beside that.
+/// Normal rows in `dim` columns of very different units. Apart from the units, the covariance has this condition number.
 struct Rows {
     rng: ChaCha8Rng,
     dim: usize,
@@ -47,7 +47,7 @@ impl Rows {
 
     fn next(&mut self) -> Vec<Quad> {
         let mut v: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(&mut self.rng)).collect();
-        // One weak direction in the midst of all columns, by a reflection.
+        // A reflection turns the weak direction away from the first column.
         v[0] *= self.condition.powf(-0.5);
         let mean = v.iter().sum::<f64>() * 2.0 / self.dim as f64;
         v.iter_mut().enumerate().for_each(|(j, v)| *v = (*v - mean) * 10f64.powi(j as i32 % 7 - 3));
@@ -62,7 +62,7 @@ fn difference(found: &Factor, expected: &Factor) -> f64 {
     apart.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// Learns rows in both forms; `forgetting` is that of a filter, 0 keeps all.
+/// Learns rows in both forms. `forgetting` is the step of an exponential filter; 0 keeps all rows.
 fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool) {
     let mut source = Rows::new(dim, condition);
     let floor = vec![1e-300; dim];
@@ -81,7 +81,7 @@ fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool
     for row in 0..rows {
         let v = source.next();
         let q = learn(&mut fast, &v, update, &floor);
-        reference.components[0].schedule.updates_left = 2; // never looks at the other form
+        reference.components[0].schedule.updates_left = 2; // never tries the precision form
         let exact = learn(&mut reference, &v, update, &floor);
         assert!((q / exact - 1.0).abs() < 1e-6, "row {row}: {q} against {exact}");
         ever_fast |= fast.components[0].precision.is_some();
@@ -116,9 +116,9 @@ fn both_forms_agree_with_any_number_of_columns() {
     }
 }
 
-/// Rows that each component takes in another measure, or not at all.
+/// Each component learns rows with other rates, or not at all.
 #[test]
-fn components_side_by_side_are_what_each_is_alone() {
+fn a_group_computes_what_each_component_computes_alone() {
     for (dim, learn_one) in (1..=MOST_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
         let mut source = Rows::new(dim, 10.0);
         let floor = vec![1e-300; dim];
@@ -128,7 +128,7 @@ fn components_side_by_side_are_what_each_is_alone() {
         let mut alone: Vec<_> = (0..3).map(|_| lone(Factor::identity(dim), None)).collect();
         for row in 0..50 {
             let v = source.next();
-            // The second of them is left out now and then, or all but the first.
+            // The second component skips every third row, or only the first one learns.
             let r =
                 [1.0, f64::from(u8::from(row % 3 > 0 && !learn_one)), f64::from(u8::from(!learn_one)), 0.0];
             let rows_of = |i: usize| Rates { r: r[i], step: 0.1 / (i + 1) as f64, tau: 0.5 + i as f64 };
@@ -146,7 +146,7 @@ fn components_side_by_side_are_what_each_is_alone() {
     }
 }
 
-/// What a row does to one of four.
+/// The update of one component by one row.
 #[derive(Clone, Copy)]
 struct Rates {
     r: f64,
@@ -189,10 +189,10 @@ fn a_million_rows_agree_in_every_direction_at_any_condition() {
 }
 
 #[test]
-fn going_on_from_a_saved_matrix_gives_the_same_bits() {
+fn resuming_from_a_saved_matrix_gives_the_same_bits() {
     for (dim, forgetting) in [(1, 0.0), (3, 0.0), (10, 0.02), (21, 0.0), (22, 0.001)] {
         let mut source = Rows::new(dim, 1e3);
-        // Now and then near the floor, in the Cholesky form.
+        // Sometimes near the floor, which needs the Cholesky form.
         let floor = vec![1e-2; dim];
         let mut straight = lone(Factor::identity(dim), None);
         let mut resumed = straight.clone();
@@ -216,7 +216,7 @@ fn going_on_from_a_saved_matrix_gives_the_same_bits() {
 }
 
 #[test]
-fn the_floor_holds_in_whatever_form() {
+fn the_floor_holds_in_both_forms() {
     let (dim, mut source) = (4, Rows::new(4, 1e7));
     let floor: Vec<f64> = (0..dim).map(|j| 1e-3 * 100f64.powi(j % 7 - 3)).collect();
     let dim = dim as usize;
@@ -253,7 +253,7 @@ fn a_row_far_out_is_learned_in_the_cholesky_form() {
 }
 
 #[test]
-fn a_broken_working_copy_is_refused() {
+fn an_invalid_matrix_state_is_refused() {
     let mut source = Rows::new(2, 1.0);
     let mut matrix = lone(Factor::identity(2), None);
     let update = Update { tau: 1.0, stretch: 1.0 };
@@ -273,7 +273,7 @@ fn a_broken_working_copy_is_refused() {
         ("/updates_left", serde_json::json!(0)),
         ("/margin", serde_json::json!(-1.0)),
     ] {
-        assert!(break_with(path, value).contains("working copy of a component is broken"), "{path}");
+        assert!(break_with(path, value).contains("state of a component's matrix is invalid"), "{path}");
     }
     let other: MatrixState = serde_json::from_value(good).unwrap();
     assert!(other.belongs_to(&matrix.factor(0)) && !other.belongs_to(&Factor::identity(2)));

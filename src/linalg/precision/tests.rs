@@ -4,7 +4,7 @@ use super::super::simd::Plain;
 use super::*;
 use crate::linalg::Factor;
 
-/// One row, by the scalar arithmetic that is otherwise done for four components at once.
+/// Learns one row, with the scalar arithmetic that [`super::super::ComponentGroup`] does for four components.
 #[inline(always)]
 fn learn_kernel<A: Arithmetic>(matrix: &mut Precision, v: &[Quad], tau: f64, stretch: f64) -> f64 {
     let form = matrix.form::<A>(v, matrix.gain).sum();
@@ -25,11 +25,11 @@ fn assert_close(found: f64, expected: f64, size: f64, what: &str) {
     assert!((found - expected).abs() < 1e-9 * size, "{what}: {found} against {expected}");
 }
 
-/// Rebuilding, products with and without an update, rows that wait and rows that do not, against plain loops over a whole
-/// matrix; products also in their portable compilation.
+/// Compares rebuilding, products with and without an update, and pending and added rows with plain loops over a whole matrix.
+/// Products are also compared in their portable compilation.
 #[test]
 fn kernels_agree_with_plain_loops_at_every_size() {
-    // An interpreter that checks every access takes its time.
+    // Miri is slow.
     let most = if cfg!(miri) { 9 } else { 100 };
     for dim in 1..=most {
         for learn in [learn, learn_kernel::<Plain>] {
