@@ -96,7 +96,7 @@ pub mod model;
 pub mod report;
 pub mod special;
 pub mod stats;
-mod words;
+mod text;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use libm::lgamma;
 
-use crate::linalg::lanes::{Four, Lanes, ROUNDING};
+use crate::linalg::vector::{ROUNDING, Vector, Vector4};
 
 /// `ln π`.
 pub const LN_PI: f64 = 1.144_729_885_849_400_2;
@@ -59,10 +59,10 @@ impl GammaTail {
 
     /// Given `1/w`.
     #[inline(always)]
-    pub fn at<L: Lanes>(&self, inverse: L) -> L {
+    pub fn at<V: Vector>(&self, inverse: V) -> V {
         let square = inverse * inverse;
-        let tail = square.mul_add(L::splat(-self.terms[2]), L::splat(-self.terms[1]));
-        square * square.mul_add(tail, L::splat(-self.terms[0]))
+        let tail = square.mul_add(V::splat(-self.terms[2]), V::splat(-self.terms[1]));
+        square * square.mul_add(tail, V::splat(-self.terms[0]))
     }
 }
 
@@ -91,11 +91,11 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
 
 /// `exp(x)`, to about one unit in the last place; 0 below −708, `∞` above 700.
 #[inline(always)]
-pub(crate) fn exp<L: Lanes>(x: L) -> L {
-    let shifted = x.mul_add(L::splat(std::f64::consts::LOG2_E), L::splat(ROUNDING));
-    let k = shifted - L::splat(ROUNDING);
-    let r = k.mul_add(L::splat(-LN_2_HIGH), x);
-    let r = k.mul_add(L::splat(-LN_2_LOW), r);
+pub(crate) fn exp<V: Vector>(x: V) -> V {
+    let shifted = x.mul_add(V::splat(std::f64::consts::LOG2_E), V::splat(ROUNDING));
+    let k = shifted - V::splat(ROUNDING);
+    let r = k.mul_add(V::splat(-LN_2_HIGH), x);
+    let r = k.mul_add(V::splat(-LN_2_LOW), r);
     // Taylor's series, |r| ≤ ½ ln 2, in an order that leaves the machine something to do at once.
     let r2 = r * r;
     let r4 = r2 * r2;
@@ -103,79 +103,79 @@ pub(crate) fn exp<L: Lanes>(x: L) -> L {
     let middle = r2.mul_add(taylor(r, 8), taylor(r, 6));
     let high = r2.mul_add(taylor(r, 12), taylor(r, 10));
     let tail = r4.mul_add(r4.mul_add(high, middle), low);
-    let value = (r2.mul_add(tail, r) + L::splat(1.0)) * shifted.power_of_two();
-    let value = L::splat(700.0).if_below(x, L::splat(f64::INFINITY), value);
-    x.if_below(L::splat(-708.0), L::splat(0.0), value)
+    let value = (r2.mul_add(tail, r) + V::splat(1.0)) * shifted.power_of_two();
+    let value = V::splat(700.0).if_below(x, V::splat(f64::INFINITY), value);
+    x.if_below(V::splat(-708.0), V::splat(0.0), value)
 }
 
 /// `1/i! + r/(i+1)!`.
 #[inline(always)]
-fn taylor<L: Lanes>(r: L, i: usize) -> L {
-    r.mul_add(L::splat(INVERSE_FACTORIALS[i + 1]), L::splat(INVERSE_FACTORIALS[i]))
+fn taylor<V: Vector>(r: V, i: usize) -> V {
+    r.mul_add(V::splat(INVERSE_FACTORIALS[i + 1]), V::splat(INVERSE_FACTORIALS[i]))
 }
 
 /// `ln x` for positive normal `x`, to about one unit in the last place; `∞` of `∞`.
 ///
 /// With `x = 2^k m`, `f = m − 1`, `s = f/(2+f)`: `ln m = f − f²/2 + s(f²/2 + R(s²))`, the `R` of fdlibm.
 #[inline(always)]
-pub(crate) fn ln<L: Lanes>(x: L) -> L {
+pub(crate) fn ln<V: Vector>(x: V) -> V {
     let parts = LogParts::new(x);
-    parts.log(x, L::splat(1.0) / parts.divisor())
+    parts.log(x, V::splat(1.0) / parts.divisor())
 }
 
 /// `1/x` and `ln x` with one division.
 #[inline(always)]
-fn inverse_and_ln<L: Lanes>(x: L) -> (L, L) {
+fn inverse_and_ln<V: Vector>(x: V) -> (V, V) {
     let parts = LogParts::new(x);
     let divisor = parts.divisor();
-    let both = L::splat(1.0) / (x * divisor);
+    let both = V::splat(1.0) / (x * divisor);
     (divisor * both, parts.log(x, x * both))
 }
 
 /// `x = 2^k (1 + f)`.
-struct LogParts<L> {
-    f: L,
-    k: L,
+struct LogParts<V> {
+    f: V,
+    k: V,
 }
 
-impl<L: Lanes> LogParts<L> {
+impl<V: Vector> LogParts<V> {
     #[inline(always)]
-    fn new(x: L) -> Self {
+    fn new(x: V) -> Self {
         let (m, k) = x.split_exponent();
-        LogParts { f: m - L::splat(1.0), k }
+        LogParts { f: m - V::splat(1.0), k }
     }
 
     /// `2 + f`.
     #[inline(always)]
-    fn divisor(&self) -> L {
-        self.f + L::splat(2.0)
+    fn divisor(&self) -> V {
+        self.f + V::splat(2.0)
     }
 
     /// `ln x`, given `1/(2 + f)`.
     #[inline(always)]
-    fn log(&self, x: L, inverse: L) -> L {
+    fn log(&self, x: V, inverse: V) -> V {
         let LogParts { f, k } = *self;
         let s = f * inverse;
-        let half_square = L::splat(0.5) * f * f;
+        let half_square = V::splat(0.5) * f * f;
         let z = s * s;
         let w = z * z;
-        let even = w.mul_add(L::splat(R[5]), L::splat(R[3]));
-        let even = w.mul_add(even, L::splat(R[1]));
-        let odd = w.mul_add(L::splat(R[6]), L::splat(R[4]));
-        let odd = w.mul_add(w.mul_add(odd, L::splat(R[2])), L::splat(R[0]));
+        let even = w.mul_add(V::splat(R[5]), V::splat(R[3]));
+        let even = w.mul_add(even, V::splat(R[1]));
+        let odd = w.mul_add(V::splat(R[6]), V::splat(R[4]));
+        let odd = w.mul_add(w.mul_add(odd, V::splat(R[2])), V::splat(R[0]));
         let r = w.mul_add(even, z * odd);
-        let low = s.mul_add(half_square + r, k * L::splat(LN_2_LOW)) - half_square + f;
-        x.if_below(L::splat(f64::INFINITY), k.mul_add(L::splat(LN_2_HIGH), low), x)
+        let low = s.mul_add(half_square + r, k * V::splat(LN_2_LOW)) - half_square + f;
+        x.if_below(V::splat(f64::INFINITY), k.mul_add(V::splat(LN_2_HIGH), low), x)
     }
 }
 
 /// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`: the logarithm of the sum, and what the sum lost.
 #[inline(always)]
-pub(crate) fn inverse_and_ln_1p<L: Lanes>(x: L) -> (L, L) {
-    let sum = L::splat(1.0) + x;
+pub(crate) fn inverse_and_ln_1p<V: Vector>(x: V) -> (V, V) {
+    let sum = V::splat(1.0) + x;
     let (inverse, log) = inverse_and_ln(sum);
-    let lost = (x - (sum - L::splat(1.0))) * inverse;
-    (inverse, sum.if_below(L::splat(f64::INFINITY), log + lost, log))
+    let lost = (x - (sum - V::splat(1.0))) * inverse;
+    (inverse, sum.if_below(V::splat(f64::INFINITY), log + lost, log))
 }
 
 /// Up to here a short series gives `ln(1 + x)`.
@@ -183,7 +183,7 @@ pub(crate) const SMALL: f64 = 1.0 / 32.0;
 
 /// `ln(1 + x)` for `|x| ≤ SMALL`, without a division.
 #[inline(always)]
-pub(crate) fn ln_1p_small<L: Lanes>(x: L) -> L {
+pub(crate) fn ln_1p_small<V: Vector>(x: V) -> V {
     let x2 = x * x;
     let x4 = x2 * x2;
     let low = x2.mul_add(mercator(x, 2), mercator(x, 0));
@@ -194,14 +194,14 @@ pub(crate) fn ln_1p_small<L: Lanes>(x: L) -> L {
 
 /// Two terms of `ln(1 + x)/x`, divided by `x^i`, from `x^i` on; `i` is even.
 #[inline(always)]
-fn mercator<L: Lanes>(x: L, i: u32) -> L {
-    x.mul_add(L::splat(-1.0 / f64::from(i + 2)), L::splat(1.0 / f64::from(i + 1)))
+fn mercator<V: Vector>(x: V, i: u32) -> V {
+    x.mul_add(V::splat(-1.0 / f64::from(i + 2)), V::splat(1.0 / f64::from(i + 1)))
 }
 
 /// `ln(1 + x)` for `x ≥ 0`.
 #[inline(always)]
-pub(crate) fn ln_1p<L: Four>(x: L) -> L {
-    if x.all_at_most(L::splat(SMALL)) { ln_1p_small(x) } else { inverse_and_ln_1p(x).1 }
+pub(crate) fn ln_1p<V: Vector4>(x: V) -> V {
+    if x.all_at_most(V::splat(SMALL)) { ln_1p_small(x) } else { inverse_and_ln_1p(x).1 }
 }
 
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::words::printable;
+use crate::text::printable;
 
 /// Where a command's words go.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::{Labels, Model};
 use crate::stats::{BatchSums, ColumnSummary};
-use crate::words::count;
+use crate::text::count;
 
 /// Score data under a model
 ///

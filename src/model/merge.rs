@@ -171,7 +171,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.kept = joined_rows(prior, shards);
     model.checkpoint = None;
     model.curve = Vec::new();
-    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
+    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, matrix_states: Vec::new() };
     model.rows = rows;
     model.columns = merged_columns(prior, shards);
     let scores = shards.iter().map(|(_, shard)| shard.prequential);
