@@ -89,6 +89,7 @@ pub mod cli;
 pub mod data;
 pub mod dist;
 pub mod experiment;
+mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;

@@ -1,4 +1,4 @@
-//! Special functions: log-gamma ratios and log-sum-exp, without the cancellation of the textbook forms.
+//! Special functions: log-gamma ratios, log-sum-exp, and vectorised exponentials and logarithms.
 
 use libm::lgamma;
 
@@ -11,18 +11,23 @@ pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 
 /// `ln Γ(x + d/2) − ln Γ(x)` for `x > 0`.
 ///
-/// Two log-gammas of a large `x` are huge and nearly equal: at `x = 10⁸` their difference has lost eight
-/// digits. Here the difference of the two Stirling series is taken term by term instead; small arguments
-/// are first moved up by `Γ(x+1) = x Γ(x)`.
+/// For a large `x` both log-gammas are huge and nearly equal: at `x = 10⁸` their difference loses eight digits. This function
+/// subtracts the two Stirling series term by term. Small arguments are first increased by `Γ(x+1) = x Γ(x)`.
+///
+/// ```
+/// use gmm_bmm::special::log_gamma_ratio;
+///
+/// assert!((log_gamma_ratio(1e8, 2) - 1e8f64.ln()).abs() < 1e-13); // Γ(x + 1) = x Γ(x)
+/// ```
 pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     let shift = d as f64 / 2.0;
     if x < STIRLING_FROM && x + shift < 2.0 * STIRLING_FROM {
         return lgamma(x + shift) - lgamma(x);
     }
-    // Below `STIRLING_FROM` the recurrence moves x up; x + shift is large enough for the series already.
+    // The recurrence increases x to `STIRLING_FROM`. For x + shift the series is accurate without it.
     let mut base = x;
     let mut rising = 1.0;
-    let mut gap = shift; // not `top − base`, which is rounded where they are large
+    let mut gap = shift; // `top − base` without its rounding error
     while base < STIRLING_FROM {
         rising *= base;
         base += 1.0;
@@ -33,7 +38,7 @@ pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     leading + (stirling_tail(top) - stirling_tail(base)) + rising.ln()
 }
 
-/// What `ln Γ(x + h) − ln Γ(x)`, `h = d/2`, has beyond `h ln w` about the middle `w = x + (h−1)/2`, where the odd terms of
+/// The tail `ln Γ(x + h) − ln Γ(x) − h ln w`, with `h = d/2` and the centre `w = x + (h−1)/2`, where the odd terms of
 /// Stirling's series cancel: `−B₃(a)/3w² − B₅(a)/10w⁴ − B₇(a)/21w⁶`, `a = (h+1)/2`, with the Bernoulli polynomials `B`.
 #[derive(Debug, Clone)]
 pub(crate) struct GammaTail {
@@ -52,12 +57,12 @@ impl GammaTail {
         GammaTail { h, terms: [b3 / 3.0, b5 / 10.0, b7 / 21.0] }
     }
 
-    /// It is good to the last digit from this `w` on.
-    pub fn good_from(&self) -> f64 {
+    /// The smallest `w` at which the series has full double precision.
+    pub fn accurate_from(&self) -> f64 {
         20.0 * self.h.max(1.0)
     }
 
-    /// Given `1/w`.
+    /// The tail, given `1/w`.
     #[inline(always)]
     pub fn at<V: Vector>(&self, inverse: V) -> V {
         let square = inverse * inverse;
@@ -66,7 +71,7 @@ impl GammaTail {
     }
 }
 
-/// From here on five terms of Stirling's series give full double precision.
+/// From this argument, five terms of Stirling's series give full double precision.
 const STIRLING_FROM: f64 = 16.0;
 
 /// `ln Γ(z) − [(z − ½) ln z − z + ½ ln 2π]`.
@@ -80,7 +85,13 @@ fn stirling_tail(z: f64) -> f64 {
                     + square * (1.0 / 1260.0 + square * (-1.0 / 1680.0 + square * (1.0 / 1188.0)))))
 }
 
-/// `ln Σ exp(v)`.
+/// `ln Σ exp(v)` without overflow.
+///
+/// ```
+/// use gmm_bmm::special::log_sum_exp;
+///
+/// assert_eq!(log_sum_exp(&[1e4, 1e4]), 1e4 + 2f64.ln());
+/// ```
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !top.is_finite() {
@@ -89,14 +100,14 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     top + values.iter().map(|value| (value - top).exp()).sum::<f64>().ln()
 }
 
-/// `exp(x)`, to about one unit in the last place; 0 below −708, `∞` above 700.
+/// `exp(x)`, accurate to about one unit in the last place; 0 below −708, `∞` above 700.
 #[inline(always)]
 pub(crate) fn exp<V: Vector>(x: V) -> V {
     let shifted = x.mul_add(V::splat(std::f64::consts::LOG2_E), V::splat(ROUNDING));
     let k = shifted - V::splat(ROUNDING);
     let r = k.mul_add(V::splat(-LN_2_HIGH), x);
     let r = k.mul_add(V::splat(-LN_2_LOW), r);
-    // Taylor's series, |r| ≤ ½ ln 2, in an order that leaves the machine something to do at once.
+    // Taylor's series for |r| ≤ ½ ln 2, in independent parts that the processor computes in parallel.
     let r2 = r * r;
     let r4 = r2 * r2;
     let low = r2.mul_add(taylor(r, 4), taylor(r, 2));
@@ -114,7 +125,7 @@ fn taylor<V: Vector>(r: V, i: usize) -> V {
     r.mul_add(V::splat(INVERSE_FACTORIALS[i + 1]), V::splat(INVERSE_FACTORIALS[i]))
 }
 
-/// `ln x` for positive normal `x`, to about one unit in the last place; `∞` of `∞`.
+/// `ln x` for positive normal `x`, accurate to about one unit in the last place; `∞` for `∞`.
 ///
 /// With `x = 2^k m`, `f = m − 1`, `s = f/(2+f)`: `ln m = f − f²/2 + s(f²/2 + R(s²))`, the `R` of fdlibm.
 #[inline(always)]
@@ -169,7 +180,7 @@ impl<V: Vector> LogParts<V> {
     }
 }
 
-/// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`: the logarithm of the sum, and what the sum lost.
+/// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`. The logarithm is corrected for the rounding error of `1 + x`.
 #[inline(always)]
 pub(crate) fn inverse_and_ln_1p<V: Vector>(x: V) -> (V, V) {
     let sum = V::splat(1.0) + x;
@@ -178,7 +189,7 @@ pub(crate) fn inverse_and_ln_1p<V: Vector>(x: V) -> (V, V) {
     (inverse, sum.if_below(V::splat(f64::INFINITY), log + lost, log))
 }
 
-/// Up to here a short series gives `ln(1 + x)`.
+/// The largest `|x|` for [`ln_1p_small`].
 pub(crate) const SMALL: f64 = 1.0 / 32.0;
 
 /// `ln(1 + x)` for `|x| ≤ SMALL`, without a division.
@@ -192,7 +203,7 @@ pub(crate) fn ln_1p_small<V: Vector>(x: V) -> V {
     x * x4.mul_add(x4.mul_add(high, middle), low)
 }
 
-/// Two terms of `ln(1 + x)/x`, divided by `x^i`, from `x^i` on; `i` is even.
+/// The terms `x^i` and `x^(i+1)` of the series of `ln(1 + x)/x`, divided by `x^i`, for even `i`.
 #[inline(always)]
 fn mercator<V: Vector>(x: V, i: u32) -> V {
     x.mul_add(V::splat(-1.0 / f64::from(i + 2)), V::splat(1.0 / f64::from(i + 1)))
@@ -246,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Error in units of the last place.
+    /// The error in units in the last place.
     fn ulps(found: f64, exact: f64) -> f64 {
         (found - exact).abs() / (exact.abs().max(f64::MIN_POSITIVE) * f64::EPSILON)
     }
@@ -283,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_the_gamma_ratio_is_what_the_function_has_beyond_the_logarithm() {
+    fn the_gamma_tail_agrees_with_the_gamma_ratio() {
         for d in [1, 2, 3, 10, 50, 91] {
             let tail = GammaTail::new(d);
             let h = d as f64 / 2.0;
             for i in 0..200 {
-                let w = tail.good_from() * (1.0 + 0.1 * f64::from(i));
+                let w = tail.accurate_from() * (1.0 + 0.1 * f64::from(i));
                 let exact = log_gamma_ratio(w - (h - 1.0) / 2.0, d);
                 let found = h * w.ln() + tail.at(1.0 / w);
                 assert!(

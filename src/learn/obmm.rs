@@ -208,7 +208,7 @@ impl ObmmRule {
     /// The least `κ` and `ν` that the series of the evidence serve.
     #[inline(always)]
     fn series_from(&self) -> (f64, f64) {
-        (1.0 / SMALL, 2.0 * self.gamma_tail.good_from() + 0.5 * self.dim as f64)
+        (1.0 / SMALL, 2.0 * self.gamma_tail.accurate_from() + 0.5 * self.dim as f64)
     }
 
     /// The constants of components that the series do not serve.

@@ -170,7 +170,7 @@ impl CommonGround {
         let rows = findings.iter().map(|found| found.rows).sum();
         let mut columns = vec![ColumnSummary::default(); self.floor.len()];
         for found in findings {
-            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.joined(own));
+            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.merged(own));
         }
         let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = findings.iter().map(|found| found.kept.as_ref()).collect();

@@ -287,7 +287,7 @@ fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
 fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {
     let merged = |(j, column): (usize, &Column)| {
         let parts = shards.iter().map(|(_, shard)| shard.columns[j].summary);
-        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::joined), ..column.clone() }
+        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::merged), ..column.clone() }
     };
     prior.columns.iter().enumerate().map(merged).collect()
 }
