@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
-use crate::words::count;
+use crate::text::count;
 
 /// The exponents that online EM may choose from, by the validation rows. Of equals the first is chosen, so the default
 /// comes first.

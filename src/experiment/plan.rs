@@ -8,6 +8,7 @@ use super::contender::Contender;
 use super::error::ExperimentError;
 use super::record::{CellRecord, CellSettings, DataRecord, Record};
 use super::split::{Split, fitting_rows};
+use crate::fnv;
 use crate::learn::mix_bits;
 
 /// A data set with its rows.
@@ -221,8 +222,7 @@ pub(super) fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
 /// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
 /// spreads every bit.
 fn derived_seed(seed: u64, words: &str) -> u64 {
-    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    mix_bits(seed.to_le_bytes().into_iter().chain(words.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv))
+    mix_bits(seed.to_le_bytes().into_iter().chain(words.bytes()).fold(fnv::EMPTY, fnv::add))
 }
 
 #[cfg(test)]

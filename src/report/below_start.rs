@@ -6,7 +6,7 @@ use super::scores::mean;
 use super::summary::{Cells, differences};
 use crate::experiment::{Contender, DataRecord, Pairs};
 use crate::stats::standard_error;
-use crate::words::runs_of_k;
+use crate::text::runs_of_k;
 
 /// How far a learner is below the start with the same K.
 struct Loss {

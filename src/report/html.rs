@@ -6,7 +6,7 @@ use super::grid::{self, Grid};
 use super::names::{tested_on, thousands, title};
 use super::plot::Picture;
 use super::summary::Summary;
-use crate::words::{count, printable};
+use crate::text::{count, printable};
 
 const STYLE: &str = include_str!("report.css");
 

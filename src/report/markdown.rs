@@ -6,7 +6,7 @@ use super::grid::{self, Grid};
 use super::names::tested_on;
 use super::plot::Picture;
 use super::summary::Summary;
-use crate::words::printable;
+use crate::text::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");

@@ -15,7 +15,7 @@ use crate::experiment::{
     paired_differences,
 };
 use crate::stats::Elbow;
-use crate::words::count;
+use crate::text::count;
 
 /// Learners that others are tested against by default: the first that took part.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];

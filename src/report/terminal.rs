@@ -4,7 +4,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, presets};
 
 use super::grid::{self, Grid};
 use super::summary::Summary;
-use crate::words::printable;
+use crate::text::printable;
 
 /// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 115 columns.
 const LINE: usize = 100;
