@@ -7,7 +7,6 @@ mod provenance;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -24,8 +23,8 @@ use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::data::Units;
 use crate::experiment::{
-    Contender, Ending, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule, Workers,
-    read_records, refuse_file_as_folder,
+    CellRecord, Contender, Ending, ExperimentError, Pairs, Plan, RECORDS_FILE, RecordIndex, SelectRule,
+    Session, Workers, read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportOptions, SetSummary, report_files, write_report};
 use crate::words::printable;
@@ -189,21 +188,23 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
     args.refuse_overwriting_data()?;
-    // The file of records stays locked until the tables are written, so that they are those of all its records.
-    let (_file, records, cells_run) = match &args.from_records {
-        Some(records) => {
-            check_place_of_tables(folder, records)?;
-            (None, read_records(records)?, 0)
+    // The session keeps the record file locked until the tables are written, so that they show all its records.
+    let (session, read, cells_run);
+    let records = match &args.from_records {
+        Some(source) => {
+            check_place_of_tables(folder, source)?;
+            (read, cells_run) = (read_records(source)?, 0);
+            read.as_slice()
         }
         None => {
-            let (file, records, run) = run_plan(folder, args.workers(), &args.plan(console)?, console)?;
-            (Some(file), records, run)
+            (session, cells_run) = run_plan(folder, args.workers(), args.plan(console)?, console)?;
+            session.records()
         }
     };
-    let cells = count_cells(&records);
+    let cells = RecordIndex::new(records).cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", source.display());
-    let summary = write_report(&records, &args.shown.options(), folder)
+    let summary = write_report(records, &args.shown.options(), folder)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
         folder: folder.to_path_buf(),
@@ -227,10 +228,6 @@ fn check_place_of_tables(folder: &Path, records: &Path) -> anyhow::Result<()> {
         )));
     }
     Ok(())
-}
-
-fn count_cells(records: &[Record]) -> usize {
-    records.iter().filter(|record| matches!(record, Record::Cell(_))).count()
 }
 
 fn describe(result: &CompareResult) -> String {
@@ -267,65 +264,42 @@ impl ShownArgs {
     }
 }
 
-/// Runs what the records do not have yet. Gives their file, all records, and the number of cells that were run.
+/// Runs the cells that the records do not have. Returns the session and the number of cells that were run.
 fn run_plan(
     folder: &Path,
     workers: Workers,
-    plan: &Plan,
+    plan: Plan,
     console: &Console,
-) -> anyhow::Result<(RecordFile, Vec<Record>, usize)> {
+) -> anyhow::Result<(Session, usize)> {
     let interrupted = watch_for_interrupt();
-    let (mut file, mut records) = RecordFile::open(folder)?;
-    plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
-    let missing = plan.missing_cells(&records).len();
-    let done = count_cells(&records);
-    if done > 0 {
-        console.note(&format!("'{}' has {done} cells already; {missing} are missing", folder.display()));
-    }
-    let earlier = records.clone();
-    if missing > 0 {
-        let run = Record::Run(run_record(plan, workers));
-        file.append(&run)?;
-        records.push(run);
+    let mut session = Session::open(folder, plan).map_err(|error| match error {
+        error @ ExperimentError::OtherSettings { .. } => {
+            anyhow::Error::from(error).context(format!("cannot add to '{}'", folder.display()))
+        }
+        other => other.into(),
+    })?;
+    let missing = session.missing_cells().len();
+    let finished = RecordIndex::new(session.records()).cell_count();
+    if finished > 0 {
+        console.note(&format!("'{}' has {finished} cells already; {missing} are missing", folder.display()));
     }
     let bar = console.progress(Some(missing as u64));
-    let mut sink = |record: &Record| {
-        file.append(record)?;
-        if let Record::Cell(cell) = record {
-            bar.inc(1);
-            let (done, data) = (bar.position(), printable(&cell.data));
-            bar.set_message(format!("{done} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
-        }
-        records.push(record.clone());
-        Ok(())
+    let mut progress = |cell: &CellRecord| {
+        bar.inc(1);
+        let (run, data) = (bar.position(), printable(&cell.data));
+        bar.set_message(format!("{run} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
     };
-    let ending = crate::experiment::run(plan, &earlier, workers, interrupted, &mut sink);
+    let ending = session.run(provenance::of_this_run(), workers, interrupted, &mut progress);
     bar.finish_and_clear();
-    file.sync()?;
-    let run = count_cells(&records) - count_cells(&earlier);
+    let run = missing - session.missing_cells().len();
     if ending? == Ending::Stopped && interrupted.load(Ordering::Relaxed) {
         return Err(Interrupted(format!(
-            " after {run} of {missing} cells: they are kept in '{}', and the same command goes on from there",
+            " after {run} of {missing} cells: they are kept in '{}', and the same command resumes from there",
             folder.display()
         ))
         .into());
     }
-    Ok((file, records, run))
-}
-
-fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
-    RunRecord {
-        tool: env!("CARGO_PKG_VERSION").into(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        began: provenance::utc(SystemTime::now()),
-        processor: provenance::processor(),
-        threads: workers.jobs * workers.threads,
-        seed: plan.seed,
-        folds: plan.folds,
-        ks: plan.ks.clone(),
-        settings: plan.settings,
-        moves: true,
-    }
+    Ok((session, run))
 }
 
 impl Args {

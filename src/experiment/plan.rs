@@ -6,7 +6,8 @@ use ndarray::Array2;
 
 use super::contender::Contender;
 use super::error::ExperimentError;
-use super::record::{CellRecord, CellSettings, DataRecord, Record};
+use super::index::{RecordIndex, SetIndex};
+use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
 use crate::learn::mix_bits;
 
@@ -97,26 +98,26 @@ impl Plan {
         Ok(())
     }
 
-    /// The cells that `earlier` records do not have, in the order of the plan.
-    pub fn missing_cells(&self, earlier: &[Record]) -> Vec<Cell> {
-        let done: HashSet<(&str, usize, usize, Contender)> =
-            cells(earlier).map(|cell| (cell.data.as_str(), cell.fold, cell.k, cell.contender)).collect();
-        // One that learns K has one cell in each fold, which stands with the first K until it is known.
-        let learned: HashSet<(&str, usize, Contender)> = cells(earlier)
-            .filter(|cell| cell.contender.learns_k())
-            .map(|cell| (cell.data.as_str(), cell.fold, cell.contender))
-            .collect();
+    /// The cells that the records do not have, in the order of the plan.
+    pub(super) fn missing_cells(&self, index: &RecordIndex) -> Vec<Cell> {
         let mut missing = Vec::new();
-        for (index, set) in self.sets.iter().enumerate() {
-            let data = set.record.data.as_str();
+        for (place, set) in self.sets.iter().enumerate() {
+            let recorded = index.set(&set.record.data);
+            // A learner that learns K has one cell in each fold, which is listed under the first K.
+            let has_learned_k = |contender: Contender, fold: usize| {
+                recorded.is_some_and(|set| set.cells_of(contender).any(|cell| cell.fold == fold))
+            };
+            let has_cell = |contender: Contender, k: usize, fold: usize| {
+                recorded.is_some_and(|set| set.cell(contender, k, fold).is_some())
+            };
             for fold in 0..self.folds {
-                for (place, &k) in self.ks.iter().enumerate() {
-                    let wanted = |contender: &Contender| match contender.learns_k() {
-                        true => place == 0 && !learned.contains(&(data, fold, *contender)),
-                        false => !done.contains(&(data, fold, k, *contender)),
+                for &k in &self.ks {
+                    let is_missing = |contender: &Contender| match contender.learns_k() {
+                        true => k == self.ks[0] && !has_learned_k(*contender, fold),
+                        false => !has_cell(*contender, k, fold),
                     };
-                    let here = self.contenders.iter().copied().filter(wanted);
-                    missing.extend(here.map(|contender| Cell { set: index, fold, k, contender }));
+                    let here = self.contenders.iter().copied().filter(is_missing);
+                    missing.extend(here.map(|contender| Cell { set: place, fold, k, contender }));
                 }
             }
         }
@@ -124,48 +125,37 @@ impl Plan {
     }
 
     /// Refuses to mix with records that were made with other settings or from other data.
-    pub fn check_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
-        for record in earlier {
-            match record {
-                Record::Run(run) => {
-                    // Cells of early versions say nothing about the learners as they are now.
-                    same("starts", &moves(run.moves), &moves(true))?;
-                    same("seed", &run.seed, &self.seed)?;
-                    same("folds", &run.folds, &self.folds)?;
-                    same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
-                    same("shards", &run.settings.shards, &self.settings.shards)?;
-                    same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
-                }
-                Record::Data(data) if data.missing.is_none() => {
-                    let Some(set) = self.sets.iter().find(|set| set.record.data == data.data) else {
-                        continue;
-                    };
-                    let of = |what: &str| format!("{what} of '{}'", data.data);
-                    same(&of("rows"), &data.rows, &set.record.rows)?;
-                    same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
-                    same(&of("noise"), &noise(data), &noise(&set.record))?;
-                }
-                _ => {}
-            }
+    pub(super) fn check_against(&self, index: &RecordIndex) -> Result<(), ExperimentError> {
+        for run in index.runs() {
+            // Cells of early versions say nothing about the learners of this version.
+            same("starts", &moves(run.moves), &moves(true))?;
+            same("seed", &run.seed, &self.seed)?;
+            same("folds", &run.folds, &self.folds)?;
+            same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+            same("shards", &run.settings.shards, &self.settings.shards)?;
+            same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
         }
-        self.check_rows_against(earlier)
+        for set in &self.sets {
+            let Some(recorded) = index.set(&set.record.data) else { continue };
+            if let Some(data) = recorded.data().filter(|data| data.missing.is_none()) {
+                let of = |what: &str| format!("{what} of '{}'", data.data);
+                same(&of("rows"), &data.rows, &set.record.rows)?;
+                same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
+                same(&of("noise"), &noise(data), &noise(&set.record))?;
+            }
+            self.check_rows_against(set, recorded)?;
+        }
+        Ok(())
     }
 
     /// The spread of the training rows tells whether a fold is the one that earlier cells were run on.
-    fn check_rows_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
-        let mut folds: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
-        for cell in cells(earlier) {
-            if let Some(index) = self.sets.iter().position(|set| set.record.data == cell.data)
-                && cell.fold < self.folds
-            {
-                folds.insert((index, cell.fold), (cell.log_jacobian, cell.test.len()));
-            }
-        }
-        for ((index, fold), theirs) in folds {
-            let split = Split::new(self, &self.sets[index], fold);
-            if theirs != (split.log_jacobian(), split.test.nrows()) {
+    fn check_rows_against(&self, set: &PlannedSet, recorded: &SetIndex) -> Result<(), ExperimentError> {
+        let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
+        for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.folds) {
+            let split = Split::new(self, set, fold);
+            if (cell.log_jacobian, cell.test.len()) != (split.log_jacobian(), split.test.nrows()) {
                 return Err(ExperimentError::OtherSettings {
-                    what: format!("'{}' with", self.sets[index].record.data),
+                    what: format!("'{}' with", set.record.data),
                     theirs: "other rows".into(),
                     ours: "those it has now".into(),
                 });
@@ -210,14 +200,6 @@ fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(),
     })
 }
 
-/// The cells among some records.
-pub(super) fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
-    records.iter().filter_map(|record| match record {
-        Record::Cell(cell) => Some(cell.as_ref()),
-        _ => None,
-    })
-}
-
 /// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
 /// spreads every bit.
 fn derived_seed(seed: u64, words: &str) -> u64 {
@@ -227,6 +209,7 @@ fn derived_seed(seed: u64, words: &str) -> u64 {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::record::Record;
     use super::*;
     use crate::data::Units;
 
@@ -244,6 +227,7 @@ pub(super) mod tests {
             stand_in: false,
             missing: None,
             sample: None,
+            paper: None,
         };
         Plan {
             sets: vec![PlannedSet { record, rows: values, test: None }],
@@ -278,7 +262,10 @@ pub(super) mod tests {
         let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
             "folds":3,"ks":[2]}"#;
         let early: Record = serde_json::from_str(early).unwrap();
-        let refused = plan_of(60, 3).check_against(std::slice::from_ref(&early)).unwrap_err().to_string();
+        let refused = plan_of(60, 3)
+            .check_against(&RecordIndex::new(std::slice::from_ref(&early)))
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("starts without moves, as early versions made them"), "{refused}");
         let Record::Run(run) = early else { panic!("a run") };
         let description = Contender::Em.describe(Some(&run));
@@ -293,7 +280,7 @@ pub(super) mod tests {
     #[test]
     fn all_cells_are_missing_at_first() {
         let plan = plan_of(60, 3);
-        assert_eq!(plan.missing_cells(&[]).len(), 3 * 2 * 2);
+        assert_eq!(plan.missing_cells(&RecordIndex::default()).len(), 3 * 2 * 2);
     }
 
     #[test]

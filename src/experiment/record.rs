@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
+use super::paper::PaperRecord;
 use crate::data::Units;
 use crate::dist::Marginal;
 
@@ -97,6 +98,9 @@ pub struct DataRecord {
     /// The first few columns of some rows, taken at random, for a picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Vec<Vec<f64>>>,
+    /// What the paper reports for it. `None` in records of early versions; reading them fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperRecord>,
 }
 
 /// What the names of sets with noise in their discrete columns end in.
@@ -171,7 +175,8 @@ pub struct CurveRecord {
     /// Rows seen and mean test log-likelihood then, in the data's own units.
     pub points: Vec<(u64, f64)>,
     /// Rows that the start was fitted to: the rows of the first point. Where these are all training rows there is one
-    /// point. `None` in records of early versions, whose points begin before the start was complete.
+    /// point. `None` in records of early versions, whose points begin before the start was complete; reading them fills
+    /// it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<u64>,
     /// Rows seen at each revision of the structure that changed the mixture.

@@ -3,8 +3,8 @@
 use super::ReportError;
 use super::names::{fixed, title};
 use super::scores::mean;
-use super::summary::{Cells, differences};
-use crate::experiment::{Contender, DataRecord, Pairs};
+use super::summary::differences;
+use crate::experiment::{Contender, DataRecord, Pairs, SetIndex};
 use crate::stats::standard_error;
 use crate::words::runs_of_k;
 
@@ -17,10 +17,10 @@ struct Loss {
 }
 
 /// The learners of one set that are below the start by more than the standard error, in a sentence.
-pub(super) fn note(data: &DataRecord, cells: &Cells) -> Result<Option<String>, ReportError> {
+pub(super) fn note(data: &DataRecord, records: &SetIndex) -> Result<Option<String>, ReportError> {
     let mut named = Vec::new();
-    for &contender in cells.keys().filter(|contender| contender.is_online()) {
-        let losses = losses(contender, data, cells)?;
+    for contender in records.contenders().filter(|contender| contender.is_online()) {
+        let losses = losses(contender, records)?;
         if let Some(worst) = losses.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
             let by = format!("{} ± {}", fixed(worst.mean, 4), fixed(worst.standard_error, 4));
             let by = if losses.len() == 1 {
@@ -45,15 +45,12 @@ pub(super) fn none() -> String {
 }
 
 /// The K at which a learner is below the start by more than the standard error.
-fn losses(contender: Contender, data: &DataRecord, cells: &Cells) -> Result<Vec<Loss>, ReportError> {
-    let (Some(ours), Some(starts)) = (cells.get(&contender), cells.get(&Contender::Start)) else {
-        return Ok(Vec::new());
-    };
+fn losses(contender: Contender, records: &SetIndex) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
     // Folds in which a learner found different K say nothing together.
-    for (&k, folds) in ours.iter().filter(|_| !contender.learns_k()) {
-        let Some(start) = starts.get(&k) else { continue };
-        let differences = differences(folds, start, Pairs::Rows, &data.data)?;
+    for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
+        let Some(start) = records.folds(Contender::Start, k) else { continue };
+        let differences = differences(folds, start, Pairs::Rows, records.name())?;
         if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))
             && -mean > standard_error
         {

@@ -2,9 +2,9 @@
 
 use super::names::{self, NONE, fixed, p_value, significant, thousands, title};
 use super::paired::Arrow;
-use super::summary::{Entry, PaperColumns, SetSummary, Summary};
+use super::summary::{Entry, SetSummary, Summary};
 use crate::data::Units;
-use crate::experiment::{Contender, SIGNIFICANCE};
+use crate::experiment::{Contender, PaperColumns, SIGNIFICANCE};
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]

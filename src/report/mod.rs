@@ -18,13 +18,13 @@ mod terminal;
 pub use paired::Arrow;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 pub use scores::{KScore, Score, Spread};
-pub use summary::{Entry, PaperColumns, SetSummary, Summary};
+pub use summary::{Entry, SetSummary, Summary};
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::data::Units;
-use crate::experiment::{Contender, Pairs, Record, SelectRule};
+use crate::experiment::{Contender, Pairs, Record, RecordIndex, SelectRule};
 use crate::model::OutputFile;
 use plot::Picture;
 
@@ -109,9 +109,10 @@ pub fn write_report(
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
-    let mut summary = Summary::new(records, options)?;
-    summary.notes.extend(plot::notes(&summary, records));
-    let pictures = plot::pictures(&summary, records)?;
+    let index = RecordIndex::new(records);
+    let mut summary = Summary::of_index(&index, options)?;
+    summary.notes.extend(plot::notes(&summary, &index));
+    let pictures = plot::pictures(&summary, &index)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }

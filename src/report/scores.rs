@@ -1,15 +1,10 @@
 //! The figures of one learner on one data set, over its folds.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::data::Units;
-use crate::experiment::CellRecord;
+use crate::experiment::{CellRecord, Folds};
 use crate::stats::{self, median};
-
-/// The cells of one learner, one for each fold, by the number of the fold.
-pub(super) type Folds<'a> = BTreeMap<usize, &'a CellRecord>;
 
 /// The figures of one learner with one K on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -101,6 +101,7 @@ impl Args {
             discrete: Vec::new(),
             stand_in: self.stand_in,
             sample: None,
+            paper: None,
         }
     }
 

@@ -2,8 +2,19 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::experiment::Provenance;
+
+pub(super) fn of_this_run() -> Provenance {
+    Provenance {
+        tool: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        began: utc(SystemTime::now()),
+        processor: processor(),
+    }
+}
+
 /// `2026-01-31T12:00:00Z`.
-pub(super) fn utc(time: SystemTime) -> String {
+fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, clock) = (seconds / 86_400, seconds % 86_400);
     // Days since 1 March of year 0, in which every leap day is the last of its year (Howard Hinnant's algorithm).
@@ -20,7 +31,7 @@ pub(super) fn utc(time: SystemTime) -> String {
 }
 
 /// The processor as the system names it.
-pub(super) fn processor() -> String {
+fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     named.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())

@@ -9,7 +9,6 @@ use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::learn::default_init_rows;
 use crate::report::names::{self, fixed, title};
 use crate::report::summary::SetSummary;
 
@@ -69,7 +68,7 @@ impl Curves {
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
                 continue;
             };
-            let start_rows = start_rows(curve, set.data.columns.len());
+            let start_rows = curve.start_rows;
             let shown = usable(curve).filter(|(rows, _)| *rows >= start_rows.unwrap_or(0) as f64);
             let points: Vec<_> = shown.map(|(rows, score)| (rows, score + shift)).collect();
             if points.len() < 2 {
@@ -141,13 +140,6 @@ impl Curves {
         axis.ticks.iter_mut().for_each(|(value, label)| *label = rows(*value));
         (axis, std::convert::identity)
     }
-}
-
-/// Rows that the start of a curve was fitted to: as the record says, or for a record of an early version the default.
-pub(super) fn start_rows(curve: &CurveRecord, columns: usize) -> Option<u64> {
-    let last = curve.points.last()?.0;
-    let default = || (columns > 0).then(|| (default_init_rows(curve.k, columns) as u64).min(last));
-    curve.start_rows.or_else(default)
 }
 
 /// The points that a log axis can show.

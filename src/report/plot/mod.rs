@@ -23,7 +23,7 @@ use super::ReportError;
 use super::names::{range_of_k, thousands, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
-use crate::experiment::{CurveRecord, Record};
+use crate::experiment::{CurveRecord, RecordIndex};
 
 /// A picture in both formats.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,27 +52,26 @@ impl Picture {
 }
 
 /// The pictures of each data set.
-pub(super) fn pictures(summary: &Summary, records: &[Record]) -> Result<Vec<Vec<Picture>>, ReportError> {
+pub(super) fn pictures(summary: &Summary, index: &RecordIndex) -> Result<Vec<Vec<Picture>>, ReportError> {
     let mut taken = BTreeSet::new();
     summary
         .sets
         .iter()
         .map(|set| {
             let slug = slug(&set.data.data, &mut taken);
-            let mut pictures = set_pictures(summary, set, &curves_of(records, set), &slug)?;
-            pictures.extend(pair_plot(summary, set, records, &slug)?);
+            let mut pictures = set_pictures(summary, set, curves_of(index, set), &slug)?;
+            pictures.extend(pair_plot(summary, set, index, &slug)?);
             Ok(pictures)
         })
         .collect()
 }
 
 /// Why sets have no learning curve, a sentence each.
-pub(super) fn notes(summary: &Summary, records: &[Record]) -> Vec<String> {
+pub(super) fn notes(summary: &Summary, index: &RecordIndex) -> Vec<String> {
     let note = |set: &SetSummary| {
-        let curves = curves_of(records, set);
+        let curves = curves_of(index, set);
         let rows = curves.first()?.points.last()?.0;
-        let columns = set.data.columns.len();
-        let are_points = curves.iter().all(|curve| curves::start_rows(curve, columns) == Some(rows));
+        let are_points = curves.iter().all(|curve| curve.start_rows == Some(rows));
         are_points.then(|| {
             format!(
                 "{}: there is no learning curve, since the start is fitted to all {} training rows.",
@@ -84,12 +83,8 @@ pub(super) fn notes(summary: &Summary, records: &[Record]) -> Vec<String> {
     summary.sets.iter().filter_map(note).collect()
 }
 
-fn curves_of<'a>(records: &'a [Record], set: &SetSummary) -> Vec<&'a CurveRecord> {
-    let of_set = |record: &'a Record| match record {
-        Record::Curve(curve) if curve.data == set.data.data => Some(curve),
-        _ => None,
-    };
-    records.iter().filter_map(of_set).collect()
+fn curves_of<'i, 'a>(index: &'i RecordIndex<'a>, set: &SetSummary) -> &'i [&'a CurveRecord] {
+    index.set(&set.data.data).map_or(&[], |set| set.curves())
 }
 
 fn set_pictures(
@@ -143,31 +138,16 @@ fn set_pictures(
 fn pair_plot(
     summary: &Summary,
     set: &SetSummary,
-    records: &[Record],
+    index: &RecordIndex,
     slug: &str,
 ) -> Result<Option<Picture>, ReportError> {
-    let chosen = || {
-        let reference = summary.reference?;
-        Some((reference, *set.entry(reference)?.chosen.get(&0)?))
+    let found = || {
+        let (records, reference) = (index.set(&set.data.data)?, summary.reference?);
+        let k = *set.entry(reference)?.chosen.get(&0)?;
+        let components = records.cell(reference, k, 0)?.marginals.clone()?;
+        Some((reference, k, components, records.sample()?.to_vec()))
     };
-    let Some((reference, k)) = chosen() else { return Ok(None) };
-    let of_cell = |record: &Record| match record {
-        Record::Cell(cell)
-            if (cell.data.as_str(), cell.fold, cell.contender, cell.k)
-                == (&set.data.data, 0, reference, k) =>
-        {
-            cell.marginals.clone()
-        }
-        _ => None,
-    };
-    let of_set = |record: &Record| match record {
-        Record::Data(data) if data.data == set.data.data => data.sample.clone(),
-        _ => None,
-    };
-    let mut newest = records.iter().rev();
-    let (Some(components), Some(rows)) = (newest.clone().find_map(of_cell), newest.find_map(of_set)) else {
-        return Ok(None);
-    };
+    let Some((reference, k, components, rows)) = found() else { return Ok(None) };
     let (title, name) = (title(&set.data), reference.name());
     let plot = PairPlot {
         heading: format!("{title}: {name}, K = {k}"),
