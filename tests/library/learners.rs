@@ -9,7 +9,7 @@ use gmm_bmm::learn::{
     ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
 use gmm_bmm::linalg::Factor;
-use gmm_bmm::model::{ColumnNames, Model};
+use gmm_bmm::model::Model;
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -329,7 +329,7 @@ fn all_learners() -> Vec<Algorithm> {
 fn models_of_a_cut_pass(settings: &FitSettings, rows: &Array2<f64>, cut: usize) -> [Vec<u8>; 2] {
     let (first, rest) = rows.view().split_at(Axis(0), cut);
     let names = (0..rows.ncols()).map(|j| format!("x{j}")).collect();
-    let columns = ColumnNames { names, named: true };
+    let columns = names.into();
     let write = |fit: &OnlineFit| {
         let mut text = Vec::new();
         Model::from_fit(settings, fit.state().unwrap(), &columns).write(&mut text).unwrap();
