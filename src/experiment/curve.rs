@@ -13,12 +13,12 @@ const FOLD: usize = 0;
 /// Points of a curve.
 const POINTS: usize = 30;
 
-/// The curves of one data set that are still to be drawn.
+/// The missing curves of one data set.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CurveJob {
     /// Index of the data set in the plan.
     pub set: usize,
-    /// Components: what the validation rows of the fold chose for oBMM, or the first online learner without it.
+    /// Components: the K that the fold's validation rows chose for oBMM, or for the first online learner without oBMM.
     pub k: usize,
     /// Learners, with the α or β of their cell.
     pub learners: Vec<(Contender, Option<f64>)>,
@@ -50,8 +50,8 @@ fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<Cur
     (!learners.is_empty()).then_some(CurveJob { set, k, learners, level })
 }
 
-/// Draws the curves of one data set.
-pub(super) fn draw(
+/// Computes the curves of one data set. Stops when `emit` returns `false`.
+pub(super) fn run_curves(
     plan: &Plan,
     job: &CurveJob,
     emit: &mut dyn FnMut(CurveRecord) -> bool,

@@ -1,4 +1,4 @@
-//! What is to be compared.
+//! The plan of a comparison.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,20 +14,20 @@ use crate::learn::mix_bits;
 /// A data set with its rows.
 #[derive(Debug, Clone)]
 pub struct PlannedSet {
-    /// What the records say of it.
+    /// Its record.
     pub record: DataRecord,
     /// The rows that are split into folds; all training rows if there are test rows.
     pub rows: Array2<f64>,
-    /// Test rows of their own.
+    /// Separate test rows.
     pub test: Option<Array2<f64>>,
 }
 
-/// What is to be compared.
+/// What to compare.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The data sets.
     pub sets: Vec<PlannedSet>,
-    /// Sets that were not at hand and keep their rows in the tables.
+    /// Sets without data that keep a row in the tables.
     pub missing: Vec<DataRecord>,
     /// The numbers of components.
     pub ks: Vec<usize>,
@@ -35,29 +35,29 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// Seed of splits and starts.
     pub seed: u64,
-    /// Folds of the cross-validation; 1 if the sets have test rows of their own.
+    /// Folds of the cross-validation; 1 if the sets have separate test rows.
     pub folds: usize,
     /// Settings of the learners.
     pub settings: CellSettings,
-    /// How often each fit is timed; the median counts.
+    /// How often each fit is timed; the median is recorded.
     pub repeat: usize,
 }
 
-/// One learner with one K on one fold of one data set, still to be run.
+/// One learner with one K on one fold of one data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cell {
     /// Index of the data set in the plan.
     pub set: usize,
     /// The test fold, from 0.
     pub fold: usize,
-    /// Components; means nothing to a learner that learns K.
+    /// Components; ignored by a learner that learns K.
     pub k: usize,
     /// The learner.
     pub contender: Contender,
 }
 
 impl Plan {
-    /// Refuses a plan that makes no sense.
+    /// Refuses a plan that cannot be run.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let refuse = |text: String| Err(ExperimentError::Plan(text));
         if self.sets.is_empty() || self.contenders.is_empty() || self.ks.is_empty() || self.ks.contains(&0) {
@@ -87,7 +87,7 @@ impl Plan {
             }
             let least = fitting_rows(rows - if set.test.is_some() { 0 } else { rows.div_ceil(self.folds) });
             let largest = self.ks.iter().copied().max().unwrap_or(1);
-            // The second half of the training rows is scored by what was learned from the first.
+            // The second half of the training rows is scored after learning the first.
             if least / 2 < largest || least == rows {
                 return refuse(format!(
                     "'{name}' has too few rows for K = {largest}: {least} are left to learn from once test and \
@@ -148,7 +148,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The spread of the training rows tells whether a fold is the one that earlier cells were run on.
+    /// Compares the spread of each fold's training rows with the one recorded in its cells.
     fn check_rows_against(&self, set: &PlannedSet, recorded: &SetIndex) -> Result<(), ExperimentError> {
         let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
         for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.folds) {
@@ -164,7 +164,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A seed for one purpose, of its own for each data set.
+    /// A seed for one purpose on one data set.
     pub(super) fn seed_of(&self, set: &PlannedSet, purpose: &str) -> u64 {
         derived_seed(self.seed, &format!("{}/{purpose}", set.record.name_without_noise()))
     }
@@ -175,7 +175,7 @@ fn warmup(settings: &CellSettings) -> String {
 }
 
 fn moves(moves: bool) -> &'static str {
-    if moves { "with moves" } else { "without moves, as early versions made them" }
+    if moves { "with moves" } else { "without moves, as in early versions" }
 }
 
 fn noise(data: &DataRecord) -> String {
@@ -200,11 +200,10 @@ fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(),
     })
 }
 
-/// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
-/// spreads every bit.
-fn derived_seed(seed: u64, words: &str) -> u64 {
+/// Derives a seed from another and a purpose, the same on every machine: FNV-1a, then a finaliser that mixes all bits.
+fn derived_seed(seed: u64, purpose: &str) -> u64 {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    mix_bits(seed.to_le_bytes().into_iter().chain(words.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv))
+    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv))
 }
 
 #[cfg(test)]
@@ -242,7 +241,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn plans_that_make_no_sense_are_refused() {
+    fn plans_that_cannot_be_run_are_refused() {
         assert!(plan_of(60, 3).check().is_ok());
         let refused = |change: &dyn Fn(&mut Plan)| {
             let mut plan = plan_of(60, 3);
@@ -256,7 +255,7 @@ pub(super) mod tests {
         assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
     }
 
-    /// Their starts and batch EM were others, and the record of their run does not know the settings of today.
+    /// Their starts and their batch EM differ, and their run records lack some settings.
     #[test]
     fn records_of_early_versions_are_not_added_to() {
         let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
@@ -266,13 +265,13 @@ pub(super) mod tests {
             .check_against(&RecordIndex::new(std::slice::from_ref(&early)))
             .unwrap_err()
             .to_string();
-        assert!(refused.contains("starts without moves, as early versions made them"), "{refused}");
+        assert!(refused.contains("starts without moves, as in early versions"), "{refused}");
         let Record::Run(run) = early else { panic!("a run") };
         let description = Contender::Em.describe(Some(&run));
         assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
         let now = Contender::Em.describe(None);
         assert!(
-            now.starts_with("batch EM with moves (splits and joins of components), the best of 2 starts,"),
+            now.starts_with("batch EM with moves (splits and merges of components), the best of 2 starts,"),
             "{now}"
         );
     }
@@ -284,7 +283,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn seeds_differ_by_every_word() {
+    fn seeds_depend_on_seed_and_purpose() {
         let seeds = [derived_seed(1, "a"), derived_seed(2, "a"), derived_seed(1, "b"), derived_seed(1, "ab")];
         let distinct: HashSet<u64> = seeds.into_iter().collect();
         assert_eq!(distinct.len(), 4);

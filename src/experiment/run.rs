@@ -1,11 +1,11 @@
-//! Running what a plan asks for and the records do not have yet.
+//! Runs missing cells and curves in parallel.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use ndarray::s;
 
-use super::curve::{CurveJob, draw, missing_curves};
+use super::curve::{self, CurveJob, missing_curves};
 use super::error::ExperimentError;
 use super::index::RecordIndex;
 use super::paper::paper_figures;
@@ -17,10 +17,10 @@ use crate::data::Reservoir;
 use crate::dist::Axes;
 use crate::learn::LearnError;
 
-/// How a comparison is spread over the cores. Results do not depend on it; times do.
+/// How a comparison is spread over the cores. Scores do not depend on it; times do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workers {
-    /// Folds and K under way at a time.
+    /// Folds and K that run in parallel.
     pub jobs: usize,
     /// Threads of each of them.
     pub threads: usize,
@@ -29,9 +29,9 @@ pub struct Workers {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All cells and curves are there.
+    /// All cells and curves are recorded.
     Complete,
-    /// It was told to stop; what was finished has been handed on.
+    /// It was asked to stop; finished cells are recorded.
     Stopped,
 }
 
@@ -77,10 +77,10 @@ fn new_sets(plan: &Plan, index: &RecordIndex) -> Vec<DataRecord> {
     sets.filter(is_new).map(|set| DataRecord { paper: Some(paper_figures(&set)), ..set }).collect()
 }
 
-/// Rows that the picture of a set shows: few, since every record is read to make any table.
+/// Rows in the picture of a set: few, because every table reads all records.
 const SAMPLE_ROWS: usize = 200;
 
-/// What the records say of a set, with a sample of its rows.
+/// The record of a set with a sample of its rows.
 fn with_sample(plan: &Plan, set: &PlannedSet) -> DataRecord {
     let leading = set.rows.slice(s![.., ..set.rows.ncols().min(Axes::LEADING)]);
     let mut sample = Reservoir::new(leading.ncols(), SAMPLE_ROWS, plan.seed_of(set, "sample"));
@@ -89,7 +89,7 @@ fn with_sample(plan: &Plan, set: &PlannedSet) -> DataRecord {
     DataRecord { sample: Some(sample), ..set.record.clone() }
 }
 
-/// Cells that share rows and start, the groups that take longest first, so that no core idles at the end.
+/// Groups of cells that share rows and start. The most expensive groups come first, so that no core idles at the end.
 fn group(plan: &Plan, cells: &[Cell]) -> Vec<Vec<Cell>> {
     let together = |a: &Cell, b: &Cell| (a.set, a.fold, a.k) == (b.set, b.fold, b.k);
     let mut groups: Vec<Vec<Cell>> = cells.chunk_by(together).map(<[Cell]>::to_vec).collect();
@@ -101,16 +101,17 @@ fn group(plan: &Plan, cells: &[Cell]) -> Vec<Vec<Cell>> {
     groups
 }
 
-/// What a worker hands on: a record, or why it gave up.
+/// What a worker sends: a record, or why it failed.
 type Message = Result<Record, ExperimentError>;
 
-/// Where a job puts its records; `false` says that no more are wanted.
+/// Where a job sends its records.
 struct Out<'a> {
     sender: &'a Sender<Message>,
     stop: &'a AtomicBool,
 }
 
 impl Out<'_> {
+    /// Sends a record. Returns whether more are wanted.
     fn emit(&self, record: Record) -> bool {
         self.sender.send(Ok(record)).is_ok() && self.wanted()
     }
@@ -120,8 +121,8 @@ impl Out<'_> {
     }
 }
 
-/// Runs jobs in parallel, each in a pool of threads of its own: in a common pool a thread that waits for its part
-/// of one fit would take up another job, and the clock of the first would go on.
+/// Runs jobs in parallel. Each worker has its own thread pool: in a shared pool, a thread that waits for its part of one
+/// fit would start another job, and the first fit's clock would keep running.
 fn spread<J: Sync>(
     jobs: &[J],
     workers: Workers,
@@ -130,7 +131,7 @@ fn spread<J: Sync>(
     work: impl Fn(&J, &Out) -> Result<(), ExperimentError> + Sync,
 ) -> Result<(), ExperimentError> {
     let next = AtomicUsize::new(0);
-    // A failure ends the other workers without being mistaken for the user's wish.
+    // A failure ends the other workers, and is not a request of the user to stop.
     let failed = AtomicBool::new(false);
     let (sender, receiver) = channel::<Message>();
     let pools = (0..workers.jobs.clamp(1, jobs.len().max(1)))
@@ -146,7 +147,7 @@ fn spread<J: Sync>(
                     let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                     if let Err(error) = pool.install(|| work(job, &out)) {
                         failed.store(true, Ordering::Relaxed);
-                        // Nobody listens any more only if another failure came first.
+                        // The receiver is gone only if another failure came first.
                         let _ = sender.send(Err(error));
                     }
                 }
@@ -179,7 +180,7 @@ fn run_group(plan: &Plan, cells: &[Cell], out: &Out) -> Result<(), ExperimentErr
 }
 
 fn run_curves(plan: &Plan, job: &CurveJob, out: &Out) -> Result<(), ExperimentError> {
-    draw(plan, job, &mut |curve| out.emit(Record::Curve(curve))).map_err(|(contender, error)| {
+    curve::run_curves(plan, job, &mut |curve| out.emit(Record::Curve(curve))).map_err(|(contender, error)| {
         failure(plan, &Cell { set: job.set, fold: 0, k: job.k, contender }, error)
     })
 }

@@ -1,22 +1,22 @@
-//! Which online learners end below the start.
+//! The note on online learners that score below the start.
 
 use super::ReportError;
-use super::names::{fixed, title};
+use super::format::{fixed, title};
 use super::scores::mean;
 use super::summary::differences;
 use crate::experiment::{Contender, DataRecord, Pairs, SetIndex};
 use crate::stats::standard_error;
 use crate::words::runs_of_k;
 
-/// How far a learner is below the start with the same K.
+/// The loss of a learner against the start with the same K.
 struct Loss {
     k: usize,
-    /// The mean of the paired differences, positive where the learner is below the start.
+    /// The mean of the paired differences, positive if the learner is below the start.
     mean: f64,
     standard_error: f64,
 }
 
-/// The learners of one set that are below the start by more than the standard error, in a sentence.
+/// Names the learners of one set that are below the start by more than the standard error.
 pub(super) fn note(data: &DataRecord, records: &SetIndex) -> Result<Option<String>, ReportError> {
     let mut named = Vec::new();
     for contender in records.contenders().filter(|contender| contender.is_online()) {
@@ -39,7 +39,7 @@ pub(super) fn note(data: &DataRecord, records: &SetIndex) -> Result<Option<Strin
 const BELOW: &str =
     "below that of the start with the same K by more than the standard error of the paired difference";
 
-/// What is said where the start took part and no learner is below it.
+/// The note if the start took part and no learner is below it.
 pub(super) fn none() -> String {
     format!("No online learner has a mean test score {BELOW}.")
 }
@@ -47,7 +47,7 @@ pub(super) fn none() -> String {
 /// The K at which a learner is below the start by more than the standard error.
 fn losses(contender: Contender, records: &SetIndex) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
-    // Folds in which a learner found different K say nothing together.
+    // Folds in which a learner found different K cannot be averaged for one K.
     for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
         let Some(start) = records.folds(Contender::Start, k) else { continue };
         let differences = differences(folds, start, Pairs::Rows, records.name())?;

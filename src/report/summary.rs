@@ -1,11 +1,11 @@
-//! The figures of the tables, computed from records: pure data, from which every format is written.
+//! The figures of the tables, computed from records.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::below_start;
-use super::names::title;
+use super::format::title;
 use super::paired::{self, Arrow};
 use super::scores::{KScore, Score};
 use super::{ReportError, ReportOptions};
@@ -17,23 +17,23 @@ use crate::experiment::{
 use crate::stats::Elbow;
 use crate::words::count;
 
-/// Learners that others are tested against by default: the first that took part.
+/// The learner that others are tested against by default is the first of these in the records.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
 
 /// All figures of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// How records were summed up.
+    /// How the records were summarised.
     pub options: ReportOptions,
     /// The learner that others are tested against.
     pub reference: Option<Contender>,
-    /// Who took part, in the order of the columns.
+    /// The learners that took part, in the order of the columns.
     pub contenders: Vec<Contender>,
     /// The data sets, in the order of the records.
     pub sets: Vec<SetSummary>,
-    /// Where the records come from.
+    /// The runs that wrote the records.
     pub runs: Vec<RunRecord>,
-    /// What a reader of the figures should know.
+    /// Notes for readers of the figures.
     pub notes: Vec<String>,
 }
 
@@ -44,13 +44,13 @@ pub struct SetSummary {
     pub data: DataRecord,
     /// The units that scores are shown in.
     pub units: Units,
-    /// The paper's mean test log-likelihoods, where they are comparable.
+    /// The paper's mean test log-likelihoods, if they are comparable.
     pub paper: PaperColumns,
     /// The paper's seconds.
     pub paper_seconds: PaperColumns,
     /// The learners, in the order of the columns.
     pub entries: Vec<Entry>,
-    /// `Σ ln sd` of fold 0, by which a learning curve is moved into z-scored units.
+    /// `Σ ln sd` of fold 0, which converts a learning curve to z-scored units.
     #[serde(skip)]
     pub(super) curve_shift: Option<f64>,
 }
@@ -60,33 +60,33 @@ pub struct SetSummary {
 pub struct Entry {
     /// The learner.
     pub contender: Contender,
-    /// The K that was chosen for it in each fold where one could be.
+    /// The K chosen in each fold; folds without a score are left out.
     pub chosen: BTreeMap<usize, usize>,
-    /// The elbow of the score that K is chosen by, over all folds.
+    /// The elbow over K of the score that K is chosen by, over all folds.
     pub elbow: Option<Elbow>,
-    /// Its figures with the K that was chosen in each fold.
+    /// Its figures with the K chosen in each fold.
     pub score: Option<Score>,
-    /// Its figures for every K, ascending, each with this K in all folds.
+    /// Its figures for every K, ascending.
     pub by_k: Vec<KScore>,
-    /// Probability of a difference to the reference as great as this if there were none.
+    /// p-value of the test against the reference.
     pub p_value: Option<f64>,
-    /// The same with Holm's correction over the data sets.
+    /// The p-value with Holm's correction over the data sets.
     pub p_holm: Option<f64>,
-    /// Size of the difference in ranks, in [−1, 1]; positive if better than the reference.
+    /// Rank-biserial correlation, in [−1, 1]; positive if better than the reference.
     pub effect_size: Option<f64>,
     /// Whether it is significantly better or worse than the reference.
     pub arrow: Option<Arrow>,
-    /// Whether it is the best of the online learners that are not significantly worse than the reference.
+    /// Whether it has the best mean of the online learners that are not significantly worse than the reference.
     pub best: bool,
 }
 
 impl Summary {
-    /// Sums up records. Where a cell was run twice, the later record counts.
+    /// Summarises records. Where a cell was run twice, the later record counts.
     pub fn new(records: &[Record], options: &ReportOptions) -> Result<Self, ReportError> {
         Summary::of_index(&RecordIndex::new(records), options)
     }
 
-    /// Sums up sorted records.
+    /// Summarises indexed records.
     pub(super) fn of_index(index: &RecordIndex, options: &ReportOptions) -> Result<Self, ReportError> {
         if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
@@ -120,7 +120,7 @@ impl Summary {
         Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
     }
 
-    /// Whether there are folds, and not just one test file.
+    /// Whether there are folds, and not a single test file.
     pub(super) fn has_folds(&self) -> bool {
         self.runs.iter().any(|run| run.folds > 1) || self.sets.iter().any(SetSummary::has_folds)
     }
@@ -137,7 +137,7 @@ impl SetSummary {
         self.entries.iter().flat_map(|entry| &entry.by_k).any(|at_k| at_k.score.folds > 1)
     }
 
-    /// The K at which times are compared, the same for all learners: the one that most folds chose for the reference.
+    /// The K at which times are compared: the one that most folds chose for the reference.
     pub fn time_k(&self, reference: Option<Contender>) -> Option<usize> {
         let by_reference = reference.and_then(|contender| self.entry(contender)?.commonest_k());
         by_reference.or_else(|| self.entries.iter().find_map(Entry::commonest_k))
@@ -145,7 +145,7 @@ impl SetSummary {
 }
 
 impl Entry {
-    /// The figures at some K; of a learner that learns K, those at the K it found.
+    /// The figures at one K; for a learner that learns K, those at the K it found.
     pub fn at(&self, k: usize) -> Option<&Score> {
         if self.contender.learns_k() {
             return self.score.as_ref();
@@ -153,7 +153,7 @@ impl Entry {
         self.by_k.iter().find(|at_k| at_k.k == k).map(|at_k| &at_k.score)
     }
 
-    /// The K that most folds chose; of equals the smaller.
+    /// The K that most folds chose. Ties go to the smaller K.
     pub fn commonest_k(&self) -> Option<usize> {
         commonest_k(&self.chosen)
     }
@@ -163,13 +163,13 @@ impl Entry {
         self.contender.is_online() && self.arrow != Some(Arrow::Down)
     }
 
-    /// How many folds chose some K.
+    /// How many folds chose this K.
     pub fn folds_with(&self, k: usize) -> usize {
         self.chosen.values().filter(|chosen| **chosen == k).count()
     }
 }
 
-/// What is known about a set, without what a table does not show.
+/// The record of a set without what the tables do not show.
 fn data_of(set: &SetIndex) -> DataRecord {
     match set.data() {
         Some(data) => DataRecord { sample: None, paper: None, ..data.clone() },
@@ -231,7 +231,7 @@ fn set_summary(
     })
 }
 
-/// The cells of one learner with the K that was chosen in each fold.
+/// The cells of one learner with the K chosen in each fold.
 fn chosen_cells<'a>(by_k: &BTreeMap<usize, Folds<'a>>, chosen: &BTreeMap<usize, usize>) -> Folds<'a> {
     chosen.iter().filter_map(|(fold, k)| Some((*fold, *by_k.get(k)?.get(fold)?))).collect()
 }
@@ -245,7 +245,7 @@ fn mark_best(entries: &mut [Entry]) {
     }
 }
 
-/// Tests every learner with its K of each fold against the reference with the reference's.
+/// Tests every learner against the reference, each with its own K in each fold.
 fn test_against(
     reference: Option<Contender>,
     entries: &mut [Entry],
@@ -269,7 +269,7 @@ fn test_against(
     Ok(())
 }
 
-/// Learner − reference, over the folds that both have. Units do not matter: both sides gain the same.
+/// Learner − reference, over the folds that both have. Units do not matter: they shift both sides equally.
 pub(super) fn differences(
     folds: &Folds,
     base: &Folds,
@@ -311,10 +311,10 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
         let who = entry.contender.name();
         match &entry.score {
             None => notes.push(format!(
-                "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is."
+                "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has its scores for each K."
             )),
             Some(score) if score.folds < most => notes.push(format!(
-                "{title}: {who} has {} of {most} folds so far; its mean is over these alone.",
+                "{title}: {who} has {} of {most} folds so far; its mean is over these folds.",
                 score.folds
             )),
             Some(_) => {}
@@ -329,7 +329,7 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
         if gaps > 0 {
             let place = if most > 1 { format!(" in {}", count(gaps as u64, "fold")) } else { String::new() };
             notes.push(format!(
-                "{title}: {who} lacks some K{place} so far; K is chosen among those that are there."
+                "{title}: {who} is missing some K{place} so far; K is chosen among the others."
             ));
         }
     }

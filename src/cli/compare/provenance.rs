@@ -1,4 +1,4 @@
-//! When and on what a comparison was run.
+//! When and where a comparison is run.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ pub(super) fn of_this_run() -> Provenance {
     }
 }
 
-/// `2026-01-31T12:00:00Z`.
+/// Formats a time as `2026-01-31T12:00:00Z`. No dependency formats dates, and one format needs none.
 fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, clock) = (seconds / 86_400, seconds % 86_400);
@@ -30,7 +30,7 @@ fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The processor as the system names it.
+/// The processor's name, as the system gives it.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

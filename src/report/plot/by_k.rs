@@ -6,7 +6,7 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
-use crate::report::names::{fixed, title, units};
+use crate::report::format::{fixed, title, units};
 use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
 

@@ -9,7 +9,7 @@ use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::report::names::{self, fixed, title};
+use crate::report::format::{self, fixed, title};
 use crate::report::summary::SetSummary;
 
 /// How far below the middle score the picture goes; see [`readable`]. The beginning of a curve is low.
@@ -89,7 +89,7 @@ impl Curves {
                 }
             }
         }
-        let y_title = format!("test log-likelihood (nats, {} units)", names::units(units));
+        let y_title = format!("test log-likelihood (nats, {} units)", format::units(units));
         let mut curves = Curves::of_lines(title(&set.data), y_title, lines, levels, revisions)?;
         // Over less than a decade a log axis would have hardly a tick.
         curves.log_axis = curves.rows.1 >= 10.0 * curves.rows.0;

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{Canvas, Drawn, Point};
 use super::style::{FAINT, GREY, INK};
-use crate::report::names::{fixed, thousands};
+use crate::report::format::{fixed, thousands};
 
 const LABEL: f64 = 13.0;
 const TITLE: f64 = 14.0;

@@ -20,7 +20,7 @@ pub use pairs::{PairPlot, PlotGroup};
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::names::{range_of_k, thousands, title};
+use super::format::{range_of_k, thousands, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
 use crate::experiment::{CurveRecord, RecordIndex};

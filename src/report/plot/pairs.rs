@@ -12,7 +12,7 @@ use super::shapes::{LETTER, curve, density, ellipse, histogram, range, readable_
 use super::style::{BLUE, GREEN, GREY, INK, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dist::Marginal;
 use crate::report::ReportError;
-use crate::report::names::{fixed, thousands};
+use crate::report::format::{fixed, thousands};
 
 /// Sides of a panel in SVG pixels, by the number of axes.
 const SIDES: [f64; PairPlot::MOST_AXES] = [330.0, 290.0, 220.0, 178.0, 150.0];

@@ -8,9 +8,9 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, plain};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
-use crate::report::grid::{median_seconds, ratio};
-use crate::report::names::{self, significant, title};
+use crate::report::format::{self, significant, title};
 use crate::report::summary::{SetSummary, Summary};
+use crate::report::tables::{median_seconds, ratio};
 
 /// From this ratio of the longest to the shortest time on, the axis is logarithmic.
 const LARGE: f64 = 30.0;
@@ -36,7 +36,7 @@ impl Times {
             let seconds = median_seconds(set, *contender, k).filter(|seconds| *seconds > 0.0)?;
             let ratio = ratio(set, summary, *contender, k);
             let label = match ratio {
-                Some(ratio) => format!("{} s  ({}×)", significant(seconds), names::ratio(ratio)),
+                Some(ratio) => format!("{} s  ({}×)", significant(seconds), format::ratio(ratio)),
                 None => format!("{} s", significant(seconds)),
             };
             Some(Bar { contender: *contender, seconds, label })
