@@ -5,11 +5,9 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
-use super::trial::observe;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, FitState, Health, LearnError, OnlineFit, Prequential,
-    default_init_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_init_rows,
 };
 
 /// Passes with one K, given or learned, that differ by algorithm and rows.
@@ -77,20 +75,15 @@ impl Revising {
         if !started.has_started() {
             return Ok(vec![started.mixture()?]);
         }
-        let state = started.state()?;
         let learn = |&algorithm: &Algorithm| {
-            let columns = started.columns().clone();
-            let mut pass = OnlineFit::restore(self.settings(algorithm), columns, state.clone())?;
+            let mut pass = started.continued_with(algorithm)?;
             pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
             pass.mixture()
         };
         algorithms.iter().map(learn).collect()
     }
 
-    /// The densities of all rows from `from` on, each before it was learned. The start is made from rows before these.
-    ///
-    /// The pass does not learn the rows that it holds back to judge revisions. So that these are scored too, a copy of the
-    /// learner learns all rows until the next revision.
+    /// The score of all rows from `from` on, each before it is learned. The start is fitted to rows before these.
     pub fn prequential(
         &self,
         algorithm: Algorithm,
@@ -104,11 +97,8 @@ impl Revising {
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
-            let FitState { candidates, floor, .. } = pass.state()?;
-            let taken = pass.advance(rows.slice(s![seen.., ..]))?;
-            let learned = candidates.into_iter().next().expect("a pass has a K").learned;
-            let mut copy = algorithm.learner(learned, floor, Health::default())?;
-            score = score.joined(observe(copy.as_mut(), rows.slice(s![seen..seen + taken, ..])));
+            let (taken, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
+            score = score.joined(own);
             seen += taken;
             if pass.revision_due().is_some() {
                 pass.revise(&AtomicBool::new(false))?;
@@ -203,7 +193,7 @@ mod tests {
         let settings = FitSettings { init_rows: Some(4000), ..single.settings(obmm) };
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
-        let own = pass.state().unwrap().candidates[0].prequential;
+        let own = pass.scores()[0].1;
         assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
     }
 }
