@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The driver learns a common prior from some first rows and hands it to everyone.
     let settings = FitSettings::obmm([truth.k()]);
     let (first, rest) = rows.view().split_at(Axis(0), PRIOR_ROWS);
-    let mut begun = OnlineFit::new(synth.columns().to_vec(), settings.clone())?;
+    let mut begun = OnlineFit::new(synth.columns().clone(), settings.clone())?;
     begun.observe(first)?;
     let prior = &begun.to_model()?;
 

@@ -64,7 +64,7 @@ fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &CsvOptions) 
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),
     };
-    let columns = stream.columns().to_vec();
+    let columns = stream.columns().names.clone();
     let mut block = Block::new(columns.len());
     let mut rows: Vec<Vec<f64>> = Vec::new();
     let ending = loop {

@@ -25,7 +25,7 @@ use super::plot::PlotOutput;
 use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::usage;
-use crate::data::{ColumnNames, Reservoir};
+use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit};
 use crate::model::Model;
@@ -201,8 +201,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let fit = match from {
         Some(begun) => begun,
         None => {
-            let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
-            OnlineFit::new(columns, args.settings()?)?
+            OnlineFit::new(rows.columns().clone(), args.settings()?)?
         }
     };
     advice::tell_size(fit.settings(), fit.dim(), console)?;

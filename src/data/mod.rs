@@ -39,4 +39,4 @@ pub use reservoir::Reservoir;
 pub use share::{Piece, deal};
 pub use shuffle::ShuffleBuffer;
 pub use source::RowSource;
-pub use stream::{BadRows, CsvOptions, CsvStream, ExpectedColumns};
+pub use stream::{BadRows, CsvOptions, CsvStream};

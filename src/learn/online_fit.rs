@@ -99,7 +99,7 @@ impl OnlineFit {
             ks.dedup();
         }
         let columns = columns.into();
-        let dim = columns.count();
+        let dim = columns.len();
         if dim == 0 {
             return Err(LearnError::Setting {
                 name: "the number of columns",
@@ -145,7 +145,7 @@ impl OnlineFit {
     pub fn restore(settings: FitSettings, columns: ColumnNames, state: FitState) -> Result<Self, LearnError> {
         settings.check()?;
         let dim = state.columns.len();
-        if columns.count() != dim {
+        if columns.len() != dim {
             return Err(LearnError::State("it has other columns".into()));
         }
         let stage = match state.pending {

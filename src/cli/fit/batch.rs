@@ -6,7 +6,7 @@ use super::{Args, FitResult, Fitted};
 use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
-use crate::data::{Block, ColumnNames};
+use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{
     Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
@@ -22,7 +22,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
         ));
     }
     let mut rows = args.data.open(args.seed, None, console)?;
-    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let columns = rows.columns().clone();
     let mut sample = args.plot.sample(&columns.names, args.seed)?;
     let begun = Instant::now();
     let block = rows.read_all()?;

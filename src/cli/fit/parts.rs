@@ -18,7 +18,7 @@ use crate::cli::console::Console;
 use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
 use crate::cli::usage;
-use crate::data::{Block, ColumnNames};
+use crate::data::Block;
 use crate::learn::{Algorithm, CommonGround, FitSettings, OnlineFit, ShardFindings, WarmUp};
 
 /// All that a shard needs to know to begin.
@@ -118,8 +118,8 @@ pub(super) fn begin<'a>(
     console: &Console,
 ) -> anyhow::Result<(Beginnings, Part<'a>)> {
     let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
-    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
-    advice::tell_size(&settings, columns.count(), console)?;
+    let columns = rows.columns().clone();
+    advice::tell_size(&settings, columns.len(), console)?;
     let mut warm = WarmUp::new(columns, settings)?;
     let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
