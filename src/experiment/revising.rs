@@ -7,7 +7,7 @@ use ndarray::{ArrayView2, s};
 
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_init_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_start_rows,
 };
 
 /// Passes with one K, given or learned, that differ by algorithm and rows.
@@ -35,8 +35,7 @@ pub(super) struct Course {
 
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
-        let settings = FitSettings::new(algorithm, []).with_components(self.components.clone());
-        FitSettings { seed: self.seed, ..settings }
+        FitSettings::new(algorithm, self.components.clone()).seed(self.seed)
     }
 
     /// A pass that has seen the rows of its start.
@@ -47,7 +46,7 @@ impl Revising {
     }
 
     fn start_rows(&self, rows: ArrayView2<f64>) -> usize {
-        default_init_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
+        default_start_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
     }
 
     /// Learns all rows.
@@ -90,8 +89,7 @@ impl Revising {
         rows: ArrayView2<f64>,
         from: usize,
     ) -> Result<Prequential, LearnError> {
-        let init_rows = Some(self.start_rows(rows).min(from));
-        let settings = FitSettings { init_rows, ..self.settings(algorithm) };
+        let settings = self.settings(algorithm).start_rows(self.start_rows(rows).min(from));
         let mut pass = OnlineFit::new(rows.ncols(), settings)?;
         pass.observe(rows.slice(s![..from, ..]))?;
         let mut score = Prequential::default();
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(score.rows, 4000);
         // With one component nothing is held back or revised, so it is the score of the pass itself.
         let single = revising(1);
-        let settings = FitSettings { init_rows: Some(4000), ..single.settings(obmm) };
+        let settings = single.settings(obmm).start_rows(4000);
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
         let own = pass.scores()[0].1;

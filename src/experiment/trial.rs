@@ -11,7 +11,7 @@ use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, default_init_rows, fit_em,
+    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, default_start_rows, fit_em,
     fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
 use crate::stats::median;
@@ -161,7 +161,7 @@ impl<'a> Trial<'a> {
 
     /// Rows that the start is fitted to.
     pub fn start_rows(&self) -> usize {
-        default_init_rows(self.k, self.split.train.ncols()).min(self.train_rows())
+        default_start_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
     fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
@@ -321,7 +321,7 @@ impl<'a> Trial<'a> {
             return Ok(());
         }
         let train = self.split.train.view();
-        let wanted = default_init_rows(self.k, train.ncols());
+        let wanted = default_start_rows(self.k, train.ncols());
         let fit = |most: usize| fit_start(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
         // Where the start takes fewer rows than there are, it is the same for all.

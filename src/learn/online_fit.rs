@@ -123,7 +123,7 @@ impl OnlineFit {
     /// Begins a pass over the rows that follow a given start. It keeps no rows and does not revise.
     pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
         let k = start.mixture.k();
-        let settings = FitSettings { keep_rows: Some(0), ..FitSettings::new(algorithm, [k]) };
+        let settings = FitSettings::new(algorithm, [k]).keep_rows(0);
         let mut pass = OnlineFit::new(start.floor.len(), settings)?;
         let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
         let kept = KeptRows::new(pass.settings.seed, 0, false);

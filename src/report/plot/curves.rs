@@ -9,7 +9,7 @@ use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::learn::default_init_rows;
+use crate::learn::default_start_rows;
 use crate::report::names::{self, fixed, title};
 use crate::report::summary::SetSummary;
 
@@ -146,7 +146,7 @@ impl Curves {
 /// Rows that the start of a curve was fitted to: as the record says, or for a record of an early version the default.
 pub(super) fn start_rows(curve: &CurveRecord, columns: usize) -> Option<u64> {
     let last = curve.points.last()?.0;
-    let default = || (columns > 0).then(|| (default_init_rows(curve.k, columns) as u64).min(last));
+    let default = || (columns > 0).then(|| (default_start_rows(curve.k, columns) as u64).min(last));
     curve.start_rows.or_else(default)
 }
 
