@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 use csv::ByteRecord;
 
 use super::cell::Comma;
+use super::column_names::ColumnNames;
 use super::detect::{ColumnSample, Content};
 use super::error::DataError;
 use super::nearest::nearest;
+use crate::text::listed;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -22,7 +24,7 @@ impl Names {
     pub(super) fn from_header(header: &ByteRecord) -> Names {
         let name = |(i, cell): (usize, &[u8])| {
             let text = String::from_utf8_lossy(cell).trim().to_string();
-            if text.is_empty() { by_position(i) } else { text }
+            if text.is_empty() { ColumnNames::by_position(i) } else { text }
         };
         let given: Vec<String> = header.iter().enumerate().map(name).collect();
         let unique = told_apart(&given);
@@ -31,7 +33,7 @@ impl Names {
 
     /// The names of `width` columns without a header: `c1`, `c2` and so on.
     pub(super) fn by_position(width: usize) -> Names {
-        let given: Vec<String> = (0..width).map(by_position).collect();
+        let given = ColumnNames::unnamed(width).names;
         Names { unique: given.clone(), given }
     }
 
@@ -91,24 +93,15 @@ impl Names {
     fn hint(&self, wanted: &str) -> String {
         const MOST: usize = 20;
         let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
-        let mut hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
+        let hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
         let separator = if hint.is_empty() { ": the" } else { " The" };
-        let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
-        hint += &format!("{separator} columns are {}", shown.join(", "));
-        if self.unique.len() > MOST {
-            hint += &format!(" and {} more", self.unique.len() - MOST);
-        }
-        hint
+        hint + &format!("{separator} columns are {}", listed(self.unique.iter().cloned(), MOST))
     }
 }
 
 /// Where the columns are, among those of these names, that selectors such as `Length`, `3` or `5-8` stand for.
 pub fn select_columns(names: &[String], selectors: &[String]) -> Result<Vec<usize>, DataError> {
     Names { given: names.to_vec(), unique: names.to_vec() }.select_all(selectors)
-}
-
-fn by_position(i: usize) -> String {
-    format!("c{}", i + 1)
 }
 
 fn told_apart(given: &[String]) -> Vec<String> {

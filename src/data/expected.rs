@@ -1,9 +1,11 @@
 //! Which columns of a file are those that a model was learned from.
 
+use super::column_names::ColumnNames;
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
 use super::error::DataError;
-use super::stream::{CsvOptions, ExpectedColumns};
+use super::stream::CsvOptions;
+use crate::text::listed;
 
 /// The columns of a file, in the order of the model's columns.
 ///
@@ -15,7 +17,7 @@ pub(super) fn choose_expected(
     names: &Names,
     has_header: bool,
     samples: &[ColumnSample],
-    expected: &ExpectedColumns,
+    expected: &ColumnNames,
     options: &CsvOptions,
 ) -> Result<Choice, DataError> {
     let (both_named, neither_named) = (expected.named && has_header, !expected.named && !has_header);
@@ -24,8 +26,8 @@ pub(super) fn choose_expected(
         return all_by_name(file, names, expected, &options.drop);
     }
     let mut choice = choose(file, names, samples, &options.columns, &options.drop)?;
-    if choice.positions.len() != expected.names.len() {
-        let (found, expected) = (choice.positions.len(), expected.names.len());
+    if choice.positions.len() != expected.len() {
+        let (found, expected) = (choice.positions.len(), expected.len());
         return Err(DataError::ColumnCount { file: file.to_string(), found, expected });
     }
     let found = choice.positions.iter().map(|&i| names.name(i));
@@ -50,7 +52,7 @@ pub(super) fn choose_expected(
 fn all_by_name(
     file: &str,
     names: &Names,
-    expected: &ExpectedColumns,
+    expected: &ColumnNames,
     drop: &[String],
 ) -> Result<Choice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
@@ -81,12 +83,8 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
 /// A sentence about columns that stand for columns of other names, or none about none.
 fn describe(pairs: &[(&str, &str)]) -> Option<String> {
     const MOST: usize = 20;
-    let shown: Vec<String> =
-        pairs.iter().take(MOST).map(|(found, wanted)| format!("'{found}' for '{wanted}'")).collect();
-    let more = pairs.len() - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!shown.is_empty())
-        .then(|| format!("columns are matched with the model's by their order: {}{more}", shown.join(", ")))
+    let names = listed(pairs.iter().map(|(found, wanted)| format!("'{found}' for '{wanted}'")), MOST);
+    (!pairs.is_empty()).then(|| format!("columns are matched with the model's by their order: {names}"))
 }
 
 #[cfg(test)]
@@ -108,12 +106,12 @@ mod tests {
         let options = CsvOptions {
             columns: words(columns),
             drop: words(drop),
-            expected: Some(ExpectedColumns { names: words(model), named: !is_bare(model) }),
+            expected: Some(ColumnNames { names: words(model), named: !is_bare(model) }),
             ..CsvOptions::default()
         };
         let stream = CsvStream::open(vec![Input::from_bytes("data", text)], options);
         let stream = stream.map_err(|error| error.to_string())?;
-        Ok((stream.columns().join(" "), stream.notices().join("; ")))
+        Ok((stream.columns().names.join(" "), stream.notices().join("; ")))
     }
 
     fn quietly(columns: &str) -> Result<(String, String), String> {

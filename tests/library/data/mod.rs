@@ -51,7 +51,7 @@ pub fn drain(source: &mut dyn RowSource, most: usize) -> Result<Rows, DataError>
 pub fn read(text: impl AsRef<[u8]>, options: CsvOptions) -> (Vec<String>, Rows) {
     let mut stream = open(text, options).unwrap();
     let rows = drain(&mut stream, 100).unwrap();
-    (stream.columns().to_vec(), rows)
+    (stream.columns().names.clone(), rows)
 }
 
 pub fn rows(text: impl AsRef<[u8]>) -> Rows {

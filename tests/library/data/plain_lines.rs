@@ -55,7 +55,7 @@ fn see(
         }
     };
     Ok(Seen {
-        columns: stream.columns().to_vec(),
+        columns: stream.columns().names.clone(),
         bits,
         error,
         rows: (stream.rows_read(), stream.rows_skipped()),

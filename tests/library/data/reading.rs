@@ -16,9 +16,9 @@ fn a_plain_table_with_a_header_is_read() {
 #[test]
 fn a_table_without_a_header_has_columns_named_by_position() {
     let stream = open("M,1,2\nF,3,4\n", options()).unwrap();
-    assert_eq!(stream.columns(), ["c2", "c3"]);
-    assert!(!stream.named());
-    assert!(open("x,y\n1,2\n", options()).unwrap().named());
+    assert_eq!(stream.columns().names, ["c2", "c3"]);
+    assert!(!stream.columns().named);
+    assert!(open("x,y\n1,2\n", options()).unwrap().columns().named);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_bad_cell_in_the_first_row_does_not_make_it_a_header() {
 #[test]
 fn a_header_that_could_be_data_gets_a_notice() {
     let stream = open("id,1990,1991\n1,2,3\n", options()).unwrap();
-    assert_eq!(stream.columns(), ["id", "1990", "1991"]);
+    assert_eq!(stream.columns().names, ["id", "1990", "1991"]);
     assert!(stream.notices()[0].contains("--no-header"), "{:?}", stream.notices());
 }
 
@@ -162,7 +162,7 @@ fn equal_names_matter_only_when_chosen_by_name() {
 #[test]
 fn columns_of_words_and_empty_columns_are_left_out_with_a_notice() {
     let stream = open("Sex,x,City,gap\nM,1,Ulm,\nF,2,Bonn,NA\n", options()).unwrap();
-    assert_eq!(stream.columns(), ["x"]);
+    assert_eq!(stream.columns().names, ["x"]);
     assert_eq!(
         stream.notices(),
         [
@@ -308,7 +308,7 @@ fn thousands_separators_and_dates_are_called_by_their_name() {
     let stray = "x,pay\n1,10.5\n2,\"1,234.5\"\n3,11.5\n";
     assert_says(&error(stray, options()), &["row 2", "'1,234.5'", "thousands separators"]);
     let stream = open("day,x,name\n2024-01-31,1,a\n2024-02-01,2,b\n", options()).unwrap();
-    assert_eq!(stream.columns(), ["x"]);
+    assert_eq!(stream.columns().names, ["x"]);
     let notices = stream.notices();
     assert!(notices[0].contains("'name' left out: it holds words"), "{notices:?}");
     assert!(notices[1].contains("'day' left out: it holds dates or times"), "{notices:?}");
