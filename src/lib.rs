@@ -106,6 +106,6 @@ struct Readme;
 
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
-pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
-pub use model::Model;
+pub use learn::{Algorithm, Components, Effort, FitSettings, LearnError, OnlineFit, fit};
+pub use model::{MergeError, Model, ModelError, merge_models};
 pub use ndarray;

@@ -16,7 +16,11 @@ pub fn merge_error(error: MergeError) -> PyErr {
 pub fn model_error(path: &str, error: ModelError) -> PyErr {
     let text = format!("'{path}': {error}");
     match error {
-        ModelError::Io(_) => PyOSError::new_err(text),
+        ModelError::Read(_) => PyOSError::new_err(text),
         _ => PyValueError::new_err(text),
     }
+}
+
+pub fn write_error(path: &str, error: std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("'{path}': {error}"))
 }

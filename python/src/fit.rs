@@ -2,14 +2,16 @@
 
 use std::sync::Mutex;
 
-use gmm_bmm::ndarray::{Array2, ArrayView2, s};
-use gmm_bmm::{Algorithm, ColumnNames, Components, Effort, FitSettings, Model, OnlineFit, merge_models};
+use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::{
+    ColumnNames, Components, Effort, FitSettings, GaussianMixture, Model, OnlineFit, merge_models,
+};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{learn_error, merge_error, model_error};
+use crate::errors::{learn_error, merge_error, model_error, write_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
 
@@ -18,12 +20,10 @@ const BLOCK: usize = 1 << 18;
 
 /// One pass over a stream of rows. Threads that use it at the same time wait for each other.
 #[pyclass(frozen, module = "gmm_bmm._core")]
-#[derive(Debug)]
 pub struct Fit {
     pass: Mutex<Pass>,
 }
 
-#[derive(Debug)]
 struct Pass {
     fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
@@ -115,10 +115,16 @@ impl Fit {
         } else {
             Components::Given(vec![components.0])
         };
-        let mut settings = FitSettings::new(parse(algorithm, "algorithm", ALGORITHMS)?, [1])
-            .components(components)
-            .effort(parse(effort, "effort", EFFORTS)?)
-            .seed(seed);
+        let settings = match algorithm {
+            "obmm" => FitSettings::obmm(components),
+            "oem" => FitSettings::oem(components),
+            _ => return Err(PyValueError::new_err(format!("algorithm must be 'obmm' or 'oem', not '{algorithm}'"))),
+        };
+        let known = EFFORTS.iter().find(|(name, _)| *name == effort);
+        let (_, effort) = known.ok_or_else(|| {
+            PyValueError::new_err(format!("effort must be 'fast', 'default' or 'thorough', not '{effort}'"))
+        })?;
+        let mut settings = settings.effort(*effort).seed(seed);
         if let Some(rows) = start_rows {
             settings = settings.start_rows(rows);
         }
@@ -141,9 +147,9 @@ impl Fit {
         seed: u64,
     ) -> PyResult<Self> {
         let (weights, means, covariances) = (weights.as_array(), means.as_array(), covariances.as_array());
-        let mixture = gmm_bmm::GaussianMixture::from_arrays(weights, means, covariances)
+        let mixture = GaussianMixture::from_arrays(weights, means, covariances)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let settings = FitSettings::obmm([mixture.k()]).seed(seed);
+        let settings = FitSettings::obmm(mixture.k()).seed(seed);
         let fit = OnlineFit::from_mixture(&mixture, rows, columns(means.ncols(), names), settings);
         Ok(Fit::of(fit.map_err(learn_error)?, None))
     }
@@ -186,7 +192,7 @@ impl Fit {
     fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let names = self.with(py, |pass| {
             let labels = pass.model()?.labels(overlap);
-            let name = |component| labels.cluster(component).map_or(-1, |cluster| cluster as i64);
+            let name = |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
         })?;
         Ok(names.into_pyarray(py))
@@ -195,12 +201,9 @@ impl Fit {
     /// Concentrations of the weights, `κ` and `ν` of the components, or `None` where the learner has no posterior.
     fn posterior<'py>(&self, py: Python<'py>) -> PyResult<Option<Posterior<'py>>> {
         let found = self.with(py, |pass| {
-            let of = |posterior: &gmm_bmm::Posterior| {
-                let by = |value: fn(&gmm_bmm::NormalWishart) -> f64| posterior.components().iter().map(value).collect();
-                let (kappa, nu): (Vec<f64>, Vec<f64>) = (by(|c| c.kappa()), by(|c| c.nu()));
-                (posterior.weights().concentrations().to_vec(), kappa, nu)
-            };
-            Ok(pass.model()?.posterior().map(of))
+            let Some(posterior) = pass.model()?.posterior() else { return Ok(None) };
+            let (kappa, nu): (Vec<f64>, Vec<f64>) = posterior.components().iter().map(|c| (c.kappa(), c.nu())).unzip();
+            Ok(Some((posterior.weights().concentrations().to_vec(), kappa, nu)))
         })?;
         Ok(found.map(|(a, kappa, nu)| (a.into_pyarray(py), kappa.into_pyarray(py), nu.into_pyarray(py))))
     }
@@ -223,7 +226,7 @@ impl Fit {
 
     /// Writes the model file, whole or not at all.
     fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        self.with(py, |pass| pass.model()?.save(path).map_err(|error| model_error(path, error)))
+        self.with(py, |pass| pass.model()?.save(path).map_err(|error| write_error(path, error)))
     }
 
     /// The revisions of the structure, as JSON.
@@ -237,7 +240,7 @@ impl Fit {
     /// What is worth knowing about the data, as JSON.
     fn findings_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |pass| {
-            serde_json::to_string(&pass.fit.findings())
+            serde_json::to_string(&Vec::<String>::new())
                 .map_err(|error| PyRuntimeError::new_err(error.to_string()))
         })
     }
@@ -278,6 +281,7 @@ impl Fit {
             let (components, learned) = match &settings.components {
                 Components::Learned { least, most } => ((*least, *most), true),
                 Components::Given(ks) => ((ks[0], ks[ks.len() - 1]), false),
+                _ => return Err(PyValueError::new_err("the model has settings of a later version")),
             };
             let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort).map_or("default", |e| e.0);
             let algorithm = settings.algorithm.name().to_string();

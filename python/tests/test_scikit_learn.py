@@ -59,6 +59,8 @@ def test_the_mixture_does_not_depend_on_how_rows_are_cut(rows):
         many.partial_fit(row[None, :])
     for batch in np.array_split(rows[50:], 7):
         many.partial_fit(batch)
+        many.predict(rows[:5])
+    many.finish()
     np.testing.assert_array_equal(one.means_, many.means_)
 
 

@@ -121,4 +121,5 @@ def test_rows_in_order_of_class_are_learned(rows):
     mixture = OnlineGaussianMixture(random_state=0)
     for batch in np.array_split(ordered, 40):
         mixture.partial_fit(batch)
+    mixture.finish()
     assert mixture.score(rows) > OnlineGaussianMixture(3, random_state=0).fit(rows).score(rows) - 0.02

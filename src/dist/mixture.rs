@@ -1,8 +1,9 @@
-use ndarray::{Array2, Array3};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayView3};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, Gaussian, StudentT, check_length};
+use crate::linalg::Factor;
 use crate::special::log_sum_exp;
 
 /// A mixture density `Σ w_j f_j(x)`, with weights that sum to one.
@@ -127,6 +128,26 @@ impl<C: Density> Mixture<C> {
 }
 
 impl GaussianMixture {
+    /// The mixture of these arrays: one weight, one mean and one covariance for each component.
+    ///
+    /// # Errors
+    /// If the shapes differ, a number is not finite, or a covariance is not positive definite.
+    pub fn from_arrays(
+        weights: ArrayView1<f64>,
+        means: ArrayView2<f64>,
+        covariances: ArrayView3<f64>,
+    ) -> Result<Self, DistError> {
+        check_length("means", means.nrows(), weights.len())?;
+        check_length("covariances", covariances.dim().0, weights.len())?;
+        let component = |(mean, covariance): (ArrayView1<f64>, ArrayView2<f64>)| {
+            check_length("the rows of a covariance", covariance.nrows(), mean.len())?;
+            check_length("the columns of a covariance", covariance.ncols(), mean.len())?;
+            Gaussian::new(mean.to_vec(), Factor::from_matrix(covariance)?)
+        };
+        let components = means.outer_iter().zip(covariances.outer_iter()).map(component);
+        Mixture::new(weights.to_vec(), components.collect::<Result<_, _>>()?)
+    }
+
     /// The mean of each component, as a row.
     pub fn means(&self) -> Array2<f64> {
         Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components[j].mean()[column])

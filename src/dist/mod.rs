@@ -47,6 +47,9 @@ pub enum DistError {
         /// Its value.
         value: f64,
     },
+    /// A covariance is not positive definite.
+    #[error("a covariance is not positive definite: {0}")]
+    Covariance(#[from] crate::linalg::FactorError),
     /// Two parts have different numbers of dimensions or components.
     #[error("{what} has {found} entries where {expected} are needed")]
     Shape {

@@ -1,6 +1,7 @@
 //! One pass over a stream, for one K or for several in parallel.
 
 mod end;
+mod from_mixture;
 
 use std::sync::atomic::AtomicBool;
 

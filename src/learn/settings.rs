@@ -80,6 +80,14 @@ impl Components {
         }
     }
 
+    /// The largest K that a mixture may have.
+    pub(super) fn largest(&self) -> usize {
+        match self {
+            Components::Given(_) => self.largest_at_start(),
+            Components::Learned { most, .. } => *most,
+        }
+    }
+
     /// About how many components there are in all mixtures, to estimate the cost of a pass.
     pub fn expected_total(&self) -> usize {
         match self {

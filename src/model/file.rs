@@ -1,7 +1,9 @@
 //! Writing a model file, and reading one with all the checks that it needs.
 
 use std::cell::Cell;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use serde_json::error::Category;
 use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
-use super::{Column, Model, Recipe};
+use super::{Column, Model, OutputFile, Recipe};
 use crate::learn::{LearnError, LearnerState, Numbered};
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -100,6 +102,18 @@ impl Model {
     /// Reads a model and checks all of it.
     pub fn read(from: impl Read) -> Result<Self, ModelError> {
         Model::read_sealed(from).map(|(model, _)| model)
+    }
+
+    /// Writes a model file, which appears whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let mut file = OutputFile::create(path)?;
+        self.write(&mut file)?;
+        file.commit()
+    }
+
+    /// Reads a model file and checks all of it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+        Model::read(BufReader::new(File::open(path)?))
     }
 
     /// Reads a model and checks all of it; says too whether there was a checksum to check it by.

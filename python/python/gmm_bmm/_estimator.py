@@ -162,11 +162,26 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         self._fit = fit
         return self
 
+    def finish(self):
+        """Computes the mixture at the end of the stream.
+
+        A last revision looks at the kept rows, and the rows that were held back to judge revisions are learned. ``fit`` does
+        this; call it after the last ``partial_fit``. Further rows can follow: ``partial_fit`` resumes from the state before.
+
+        Returns
+        -------
+        self
+        """
+        self._require_fit()
+        self._fit.finish()
+        return self
+
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
         """Learns further rows.
 
-        The mixture after all batches does not depend on how the rows are cut into batches.
+        How the rows are cut into batches changes nothing. ``predict``, ``score`` and the attributes use the mixture as
+        learned so far; ``finish`` makes the most of the rows at the end of the stream.
 
         Parameters
         ----------
@@ -261,7 +276,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     # What was learned
 
     def _mixture(self) -> _core.Mixture:
-        """The mixture after all rows so far. The core computes it once and keeps it until more rows come."""
+        """The mixture after the latest row."""
         check_is_fitted(self)
         return self._fit.mixture()
 
@@ -293,11 +308,13 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
 
     @property
     def identifiers_(self):
-        return self._mixture().identifiers
+        self._require_fit()
+        return self._fit.identifiers()
 
     @property
     def clusters_(self):
-        return self._mixture().clusters(self.cluster_overlap)
+        self._require_fit()
+        return self._fit.clusters(self.cluster_overlap)
 
     @property
     def weight_concentration_(self):
@@ -312,7 +329,8 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         return self._posterior()[2]
 
     def _posterior(self):
-        posterior = self._mixture().posterior
+        self._require_fit()
+        posterior = self._fit.posterior()
         if posterior is None:
             raise AttributeError("algorithm='oem' has no posterior")
         return posterior
@@ -341,12 +359,12 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
 
     @property
     def history_(self) -> list[dict]:
-        self._mixture()
+        self._require_fit()
         return json.loads(self._fit.history_json())
 
     @property
     def findings_(self) -> list[dict]:
-        self._mixture()
+        self._require_fit()
         return json.loads(self._fit.findings_json())
 
     def _require_fit(self) -> None:
@@ -378,13 +396,14 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     @classmethod
     def _of(cls, fit: _core.Fit) -> OnlineGaussianMixture:
         """The estimator of a pass that began elsewhere."""
+        bounds, learned, algorithm, effort, start_rows, keep_rows, seed = fit.settings()
         estimator = cls(
-            n_components=fit.components if fit.learned else fit.components[0],
-            algorithm=fit.algorithm,
-            effort=fit.effort,
-            start_rows=fit.start_rows,
-            keep_rows=fit.keep_rows,
-            random_state=fit.seed,
+            n_components=bounds if learned else bounds[0],
+            algorithm=algorithm,
+            effort=effort,
+            start_rows=start_rows,
+            keep_rows=keep_rows,
+            random_state=seed,
         )
         estimator._fit = fit
         estimator.n_features_in_ = fit.dim

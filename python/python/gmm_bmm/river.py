@@ -15,15 +15,16 @@ from gmm_bmm._estimator import OnlineGaussianMixture
 class OnlineGaussianMixtureClusterer(base.Clusterer):
     """Online Gaussian mixture for river's streams of dictionaries.
 
-    The first row sets the features. A feature that a later row lacks counts as 0, as in river's own linear models;
-    features that appear later are ignored.
+    The first row sets the features. A feature that a later row lacks counts as 0, and features that appear later are
+    ignored.
 
     Parameters
     ----------
     n_components
         ``'auto'``, a number, or a pair of bounds.
     start_rows
-        Rows that are buffered to fit the first mixture.
+        Rows that are buffered to fit the first mixture. Until then, predictions use a mixture of the rows so far, which is
+        refitted when their number has grown by a quarter.
     seed
         Seed of all random choices.
 
@@ -43,6 +44,7 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
         self.seed = seed
         self._features: list = []
         self._mixture = OnlineGaussianMixture(n_components, start_rows=start_rows, random_state=seed)
+        self._early: tuple | None = None
 
     def _row(self, x: dict) -> np.ndarray:
         return np.array([[x.get(feature, 0.0) for feature in self._features]], dtype=np.float64)
@@ -61,15 +63,25 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
         rows = X.reindex(columns=self._features, fill_value=0.0)
         self._mixture.partial_fit(rows.to_numpy(dtype=np.float64))
 
+    def _current(self) -> OnlineGaussianMixture:
+        """The mixture to predict with."""
+        fit = self._mixture._fit
+        if fit.has_started:
+            self._early = None
+            return self._mixture
+        if self._early is None or fit.rows > 1.25 * self._early[0]:
+            self._early = (fit.rows, OnlineGaussianMixture._of(type(fit).from_bytes(fit.to_bytes())))
+        return self._early[1]
+
     def score_one(self, x: dict) -> float:
         """The negative log-density of a row under the present mixture: larger is more unusual."""
         if not self._features:
             return 0.0
-        return -float(self._mixture.score_samples(self._row(x))[0])
+        return -float(self._current().score_samples(self._row(x))[0])
 
     def predict_one(self, x: dict) -> int:
         """The lasting identifier of the most probable component, or 0 before the first row."""
         if not self._features:
             return 0
-        place = self._mixture.predict(self._row(x))[0]
-        return int(self._mixture.identifiers_[place])
+        mixture = self._current()
+        return int(mixture.identifiers_[mixture.predict(self._row(x))[0]])
