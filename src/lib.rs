@@ -92,6 +92,7 @@ pub mod experiment;
 pub mod learn;
 pub mod linalg;
 pub mod model;
+mod remedy;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod special;
@@ -104,6 +105,7 @@ mod words;
 struct Readme;
 
 pub use dist::GaussianMixture;
-pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
+pub use learn::{Algorithm, Components, Finding, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;
 pub use ndarray;
+pub use remedy::Remedy;

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::console::listed;
 use crate::dist::Clusters;
 use crate::model::{Labels, Model};
-use crate::words::count;
+use crate::words::{count, listed};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use super::wording;
+use crate::learn::Finding;
 use crate::words::printable;
 
 /// Where a command's words go.
@@ -13,13 +15,6 @@ use crate::words::printable;
 pub(super) struct Console {
     json: bool,
     quiet: bool,
-}
-
-/// The first of some names, and how many more there are: `a, b and 3 more`.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let shown = names.take(most).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 /// A number with so many decimals, or with an exponent where its digits would fill a line.
@@ -32,10 +27,10 @@ pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
-/// An error and its causes in one line, those left out whose words the one before has already.
+/// An error and its causes in one line, without causes whose text is part of the one before.
 fn chain(error: &anyhow::Error) -> String {
     let mut said: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain().map(wording::error) {
         if said.last().is_none_or(|before| !before.contains(&cause)) {
             said.push(cause);
         }
@@ -43,8 +38,11 @@ fn chain(error: &anyhow::Error) -> String {
     said.join(": ")
 }
 
-/// Shards beyond these are not shown one by one.
+/// Shards beyond these have no counter of their own.
 const MOST_COUNTERS: usize = 16;
+
+/// Faulty columns beyond these are not named one by one.
+const MOST_FAULTS: usize = 5;
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Self {
@@ -82,6 +80,24 @@ impl Console {
     /// Something worth acting on.
     pub fn warn(&self, text: &str) {
         self.say("warning", text);
+    }
+
+    /// What the library found out about the data: warnings, or notes where there is nothing to act on. Constant and
+    /// collinear columns are summed up where there are many.
+    pub fn tell(&self, findings: impl IntoIterator<Item = Finding>) {
+        let is_fault = |finding: &Finding| {
+            matches!(finding, Finding::ConstantColumn { .. } | Finding::CollinearColumn { .. })
+        };
+        let (faults, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_fault);
+        if faults.len() > MOST_FAULTS {
+            self.warn(&wording::faulty_columns(faults.len()));
+        } else {
+            others.splice(0..0, faults);
+        }
+        for finding in &others {
+            let text = wording::finding(finding);
+            if wording::is_warning(finding) { self.warn(&text) } else { self.note(&text) }
+        }
     }
 
     fn say(&self, kind: &str, text: &str) {

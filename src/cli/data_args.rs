@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::console::Console;
 use super::rows::Rows;
-use super::usage;
+use super::{usage, wording};
 use crate::data::{
     BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece, deal,
 };
@@ -282,7 +282,7 @@ impl ReadingArgs {
             return Err(anyhow::anyhow!(
                 "'{name}' is a set of the catalogue, but '{}' does not exist: {}",
                 file.display(),
-                set.how_to_get()
+                wording::how_to_get(set)
             ));
         }
         if inputs == 1 && options.columns.is_empty() && options.expected.is_none() {

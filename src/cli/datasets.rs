@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::console::Console;
-use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataSet, Input, Source};
+use super::wording;
+use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, Input, Source};
 
 /// List the catalogue of data sets, and which of them are there
 ///
@@ -65,7 +66,7 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
     Listed {
         set,
         present,
-        how_to_get: set.how_to_get(),
+        how_to_get: wording::how_to_get(set),
         good: checked.as_ref().map(Result::is_ok),
         fault: checked.and_then(Result::err),
         path,
@@ -81,7 +82,7 @@ fn check(set: &DataSet, path: &Path) -> Result<(), String> {
         while stream.read_block(&mut block, 4096)? {}
         Ok(stream.rows_read())
     };
-    let rows = count().map_err(|error: crate::data::DataError| error.to_string())?;
+    let rows = count().map_err(|error: DataError| wording::error(&error))?;
     if rows == set.file_rows() {
         return Ok(());
     }

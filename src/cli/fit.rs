@@ -220,17 +220,9 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if let Some(before) = &resumed {
         advice::tell_of_repeated_rows(before, &state.columns, console);
     }
-    // Revisions allow for rows in the order of time or of classes, not for columns that number the rows.
     let revises = state.kept.as_ref().is_some_and(|kept| kept.most() > 0);
-    let mut shifts = fit.start_shifts();
-    shifts.retain(|shift| !revises || numbering.contains(&shift.column));
-    advice::warn_of_order(
-        &shifts,
-        &numbering,
-        &provenance.columns.names,
-        args.data.reading.shuffles(),
-        console,
-    );
+    let shifts = fit.start_shifts();
+    advice::warn_of_order(&shifts, &numbering, &provenance.columns.names, revises, console);
     let choice = state.choice();
     advice::warn_of_choice(&state, console);
     let model = provenance.model(state, &known);

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::advice;
-use super::console::{Console, listed};
+use super::console::Console;
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
 use crate::model::{Merged, Model, merge_models};
-use crate::words::count;
+use crate::words::{count, listed};
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///

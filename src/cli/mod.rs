@@ -24,6 +24,7 @@ mod show;
 mod structure;
 mod synth;
 mod trace;
+mod wording;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;

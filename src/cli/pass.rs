@@ -20,8 +20,8 @@ use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Reservoir};
 use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler, RowWatch,
-    check_enough_rows,
+    Algorithm, Finding, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler,
+    RowWatch, check_enough_rows,
 };
 use crate::model::{ColumnNames, Lineage, Model};
 use crate::words::count;
@@ -101,7 +101,7 @@ pub(super) struct PassEnd {
     pub known: KnownRows,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
-    pub numbering: Vec<usize>,
+    pub numbering: Vec<Finding>,
     /// What was read from, for what there is to tell about it.
     pub rows: Rows,
     pub read_seconds: f64,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::files::create_output;
-use super::usage;
+use super::{usage, wording};
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
 use crate::model::{Labels, Model, OutputFile, Recipe};
@@ -84,8 +84,8 @@ impl PlotArgs {
             [word] if word == "principal" => Ok(None),
             [word] if word == "columns" => Ok(Some((0..columns.len().min(Axes::LEADING)).collect())),
             list => {
-                let chosen =
-                    select_columns(columns, list).map_err(|error| usage(format!("--plot-axes: {error}")))?;
+                let chosen = select_columns(columns, list)
+                    .map_err(|error| usage(format!("--plot-axes: {}", wording::error(&error))))?;
                 if chosen.len() > PairPlot::MOST_AXES {
                     let most = PairPlot::MOST_AXES;
                     return Err(usage(format!(

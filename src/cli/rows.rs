@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::advice::warn_of_skipped;
 use super::console::Console;
+use super::wording;
 use crate::data::{Block, CsvStream, DataError, ExpectedColumns, RowSource, ShuffleBuffer};
 use crate::model::ColumnNames;
 
@@ -87,13 +87,15 @@ impl Rows {
     /// Tells what there is to tell once all rows are read.
     pub fn tell_end(&mut self, console: &Console) {
         self.tell_notices(console);
-        warn_of_skipped(self.rows_skipped(), self.stream().first_skipped(), console);
+        if let Some(first) = self.stream().first_skipped() {
+            console.warn(&wording::skipped_rows(self.rows_skipped(), first));
+        }
     }
 
     fn tell_notices(&mut self, console: &Console) {
         let notices = self.stream().notices()[self.told..].to_vec();
         self.told += notices.len();
-        notices.iter().for_each(|notice| console.note(notice));
+        notices.iter().for_each(|notice| console.note(&wording::notice(notice)));
     }
 }
 

@@ -85,8 +85,20 @@ pub enum Source {
     },
 }
 
+/// Where the file of a data set is to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// It comes with the source code.
+    Bundled,
+    /// It can be fetched from a public source.
+    Public,
+    /// No public copy is known.
+    NotPublic,
+}
+
 /// The units that a log-likelihood is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
     /// The data's own.
@@ -172,20 +184,13 @@ impl DataSet {
         self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
     }
 
-    /// What to do to have its file, in words that follow a colon.
-    pub fn how_to_get(&self) -> String {
-        let DataSet { name, file, .. } = self;
-        if self.bundled {
-            return format!(
-                "it comes with the source code as datasets/{file}; give that folder with --datasets"
-            );
+    /// Where its file is to be had.
+    pub fn availability(&self) -> Availability {
+        match (self.bundled, self.sources.is_empty()) {
+            (true, _) => Availability::Bundled,
+            (false, false) => Availability::Public,
+            (false, true) => Availability::NotPublic,
         }
-        if self.sources.is_empty() {
-            return format!(
-                "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
-            );
-        }
-        format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
     }
 }
 
@@ -221,11 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn each_set_says_how_to_get_it() {
-        let how = |name: &str| Catalogue::built_in().find(name).unwrap().how_to_get();
-        assert!(how("abalone").contains("comes with the source code"));
-        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
-        assert!(how("northridge").contains("if you have the data"));
+    fn each_set_says_where_its_file_is_to_be_had() {
+        let of = |name: &str| Catalogue::built_in().find(name).unwrap().availability();
+        assert_eq!(of("abalone"), Availability::Bundled);
+        assert_eq!(of("plastic"), Availability::Public);
+        assert_eq!(of("northridge"), Availability::NotPublic);
     }
 
     #[test]

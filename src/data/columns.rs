@@ -8,6 +8,7 @@ use super::cell::Comma;
 use super::detect::{ColumnSample, Content};
 use super::error::DataError;
 use super::nearest::nearest;
+use super::notice::Notice;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -48,8 +49,9 @@ impl Names {
     }
 
     /// The columns among `chosen` that share their given name with an earlier column.
-    pub(super) fn renamed(&self, chosen: &[usize]) -> Vec<&str> {
-        chosen.iter().filter(|&&i| self.given[i] != self.unique[i]).map(|&i| self.name(i)).collect()
+    fn renamed(&self, chosen: &[usize]) -> Vec<String> {
+        let renamed = chosen.iter().filter(|&&i| self.given[i] != self.unique[i]);
+        renamed.map(|&i| self.name(i).to_string()).collect()
     }
 
     /// The positions that a user's selector stands for: an exact name, a number, or a range of numbers.
@@ -60,11 +62,8 @@ impl Names {
             [_] => return Ok(given),
             [] => {}
             _ => {
-                let numbers: Vec<String> = given.iter().map(|i| (i + 1).to_string()).collect();
-                return Err(DataError::AmbiguousColumn {
-                    wanted: wanted.into(),
-                    numbers: numbers.join(", "),
-                });
+                let numbers = given.iter().map(|i| i + 1).collect();
+                return Err(DataError::AmbiguousColumn { wanted: wanted.into(), numbers });
             }
         }
         if let Some(i) = self.unique.iter().position(|name| name == wanted) {
@@ -75,7 +74,11 @@ impl Names {
                 Ok((low - 1..high).collect())
             }
             Some(_) => Err(DataError::ColumnNumber { wanted: wanted.into(), count: self.given.len() }),
-            None => Err(DataError::UnknownColumn { wanted: wanted.into(), hint: self.hint(wanted) }),
+            None => Err(DataError::UnknownColumn {
+                wanted: wanted.into(),
+                nearest: nearest(wanted, self.unique.iter().map(String::as_str)).map(String::from),
+                columns: self.unique.clone(),
+            }),
         }
     }
 
@@ -86,19 +89,6 @@ impl Names {
             positions.extend(self.select(selector)?.into_iter().filter(|&i| seen.insert(i)));
         }
         Ok(positions)
-    }
-
-    fn hint(&self, wanted: &str) -> String {
-        const MOST: usize = 20;
-        let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
-        let mut hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
-        let separator = if hint.is_empty() { ": the" } else { " The" };
-        let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
-        hint += &format!("{separator} columns are {}", shown.join(", "));
-        if self.unique.len() > MOST {
-            hint += &format!(" and {} more", self.unique.len() - MOST);
-        }
-        hint
     }
 }
 
@@ -142,13 +132,13 @@ fn number_range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// The columns to read, and what the user should know about them.
+/// The columns to read.
 #[derive(Debug)]
 pub(super) struct Choice {
     /// Positions in the file, in the order of the result.
     pub(super) positions: Vec<usize>,
-    /// Sentences for the user.
-    pub(super) notices: Vec<String>,
+    /// What the user should know about them.
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Chooses `columns`, or all that hold numbers if that is empty, without those in `drop`.
@@ -159,12 +149,11 @@ pub(super) fn choose(
     columns: &[String],
     drop: &[String],
 ) -> Result<Choice, DataError> {
-    let no_columns = |why: String| DataError::NoColumns { file: file.to_string(), why };
     let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {
-        return Err(no_columns("--drop names them all, so drop fewer".into()));
+        return Err(DataError::AllColumnsDropped { file: file.to_string() });
     }
     // Left to itself the reader would take such columns for words and quietly leave them out.
     for &i in &kept {
@@ -179,59 +168,25 @@ pub(super) fn choose(
     let (positions, left_out): (Vec<usize>, Vec<usize>) =
         kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
     let mut notices = Vec::new();
-    let named = |positions: &[usize]| positions.iter().map(|&i| names.name(i)).collect::<Vec<_>>();
-    for (content, it_holds, they_hold) in LEFT_OUT {
-        let alike: Vec<usize> =
-            left_out.iter().copied().filter(|&i| samples[i].content() == content).collect();
-        notices.extend(about(&named(&alike), it_holds, they_hold));
+    for content in LEFT_OUT {
+        let alike = left_out.iter().filter(|&&i| samples[i].content() == content);
+        let columns: Vec<String> = alike.map(|&i| names.name(i).to_string()).collect();
+        if !columns.is_empty() {
+            notices.push(Notice::LeftOut { columns, content });
+        }
     }
     if positions.is_empty() {
-        return Err(no_columns(format!(
-            "none holds numbers in the first rows ({}); check --delimiter and --columns",
-            notices.join("; ")
-        )));
+        return Err(DataError::NoNumbers { file: file.to_string(), left_out: notices });
     }
-    let (one, many) = (
-        "so called because an earlier one has the same name",
-        "so called because earlier ones have the same name",
-    );
-    notices.extend(about(&names.renamed(&positions), one, many));
+    let columns = names.renamed(&positions);
+    if !columns.is_empty() {
+        notices.push(Notice::Renamed { columns });
+    }
     Ok(Choice { positions, notices })
 }
 
-/// What is said of columns without numbers, by what they hold instead.
-const LEFT_OUT: [(Content, &str, &str); 4] = [
-    (Content::Words, "left out: it holds words, not numbers", "left out: they hold words, not numbers"),
-    (
-        Content::Dates,
-        "left out: it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
-        "left out: they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
-    ),
-    (
-        Content::WithSign,
-        "left out: it holds numbers with a sign such as % or $; to learn from them, write them without it",
-        "left out: they hold numbers with a sign such as % or $; to learn from them, write them without it",
-    ),
-    (
-        Content::Nothing,
-        "left out: it is empty in the first rows",
-        "left out: they are empty in the first rows",
-    ),
-];
-
-/// A sentence about some columns, or none about none.
-fn about(names: &[&str], one: &str, many: &str) -> Option<String> {
-    const MOST: usize = 20;
-    let quoted: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
-    match quoted.as_slice() {
-        [] => None,
-        [name] => Some(format!("column {name} {one}")),
-        _ if names.len() > MOST => {
-            Some(format!("columns {} and {} more {many}", quoted.join(", "), names.len() - MOST))
-        }
-        [first @ .., last] => Some(format!("columns {} and {last} {many}", first.join(", "))),
-    }
-}
+/// What columns without numbers may hold, in the order of the notices.
+const LEFT_OUT: [Content; 4] = [Content::Words, Content::Dates, Content::WithSign, Content::Nothing];
 
 #[cfg(test)]
 mod tests {
@@ -288,13 +243,5 @@ mod tests {
         assert_eq!(unique, ["x", "x.2", "x.3", "c4", "x.4"]);
         assert!(select(&names, &["x"]).unwrap_err().contains("columns 1, 3, 5"));
         assert_eq!(select(&names, &["x.3", "c4", "1"]), Ok(vec![2, 3, 0]));
-    }
-
-    #[test]
-    fn columns_left_out_share_a_sentence() {
-        assert_eq!(about(&[], "is", "are"), None);
-        assert_eq!(about(&["a"], "is", "are").unwrap(), "column 'a' is");
-        assert_eq!(about(&["a", "b", "c"], "is", "are").unwrap(), "columns 'a', 'b' and 'c' are");
-        assert!(about(&["a"; 23], "is", "are").unwrap().ends_with("'a' and 3 more are"));
     }
 }

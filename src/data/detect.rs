@@ -204,9 +204,9 @@ pub(super) struct ColumnSample {
     comma_example: Option<(String, Comma)>,
 }
 
-/// What the cells of a column are, most of all.
+/// What most values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub enum Content {
     /// Some are numbers.
     Numbers,
     /// Dates and times.

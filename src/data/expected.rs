@@ -3,13 +3,14 @@
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
 use super::error::DataError;
+use super::notice::Notice;
 use super::stream::{CsvOptions, ExpectedColumns};
 
 /// The columns of a file, in the order of the model's columns.
 ///
-/// Where both have a header, they are found by name, whatever the order of `--columns`. Where neither has one and
-/// `--columns` is not given, they are found by number, if the numbers are the same. All else goes by order, and where names
-/// could be compared or `--columns` was given, a sentence says which column is taken for which.
+/// Where both have a header, columns are found by name, whatever the order of the chosen ones. Where neither has one and no
+/// columns are chosen, they are found by number, if the numbers are the same. Otherwise the order counts, and where names
+/// could be compared or columns were chosen, a notice says which column takes the place of which.
 pub(super) fn choose_expected(
     file: &str,
     names: &Names,
@@ -40,8 +41,9 @@ pub(super) fn choose_expected(
         let (file, column, place) = (file.to_string(), found.to_string(), wanted.to_string());
         return Err(DataError::MisplacedColumn { file, column, place });
     }
-    if is_chosen || neither_named {
-        choice.notices.extend(describe(&differing));
+    if (is_chosen || neither_named) && !differing.is_empty() {
+        let pairs = differing.iter().map(|(found, wanted)| (found.to_string(), wanted.to_string()));
+        choice.notices.push(Notice::MatchedByOrder { pairs: pairs.collect() });
     }
     Ok(choice)
 }
@@ -55,7 +57,7 @@ fn all_by_name(
 ) -> Result<Choice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
     for word in drop {
-        // Other words of --drop may be of columns that this file has not.
+        // Other words may name columns that this file does not have.
         let dropped = names.select(word).unwrap_or_default();
         let needed = positions.iter().find(|i| dropped.contains(i)).map(|&i| names.name(i));
         if let Some(column) = needed.or(expected.names.iter().find(|name| *name == word).map(String::as_str))
@@ -76,17 +78,6 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
     found.sort_unstable();
     wanted.sort_unstable();
     found == wanted
-}
-
-/// A sentence about columns that stand for columns of other names, or none about none.
-fn describe(pairs: &[(&str, &str)]) -> Option<String> {
-    const MOST: usize = 20;
-    let shown: Vec<String> =
-        pairs.iter().take(MOST).map(|(found, wanted)| format!("'{found}' for '{wanted}'")).collect();
-    let more = pairs.len() - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!shown.is_empty())
-        .then(|| format!("columns are matched with the model's by their order: {}{more}", shown.join(", ")))
 }
 
 #[cfg(test)]
@@ -113,7 +104,8 @@ mod tests {
         };
         let stream = CsvStream::open(vec![Input::from_bytes("data", text)], options);
         let stream = stream.map_err(|error| error.to_string())?;
-        Ok((stream.columns().join(" "), stream.notices().join("; ")))
+        let notices: Vec<String> = stream.notices().iter().map(ToString::to_string).collect();
+        Ok((stream.columns().join(" "), notices.join("; ")))
     }
 
     fn quietly(columns: &str) -> Result<(String, String), String> {
@@ -142,7 +134,7 @@ mod tests {
     fn a_name_of_the_model_cannot_stand_for_another_column() {
         for columns in ["y z", "z x", "2 3"] {
             let error = chosen("x y z", "x y", columns, "").unwrap_err();
-            assert!(error.contains("in the place of the model's") && error.contains("--columns"), "{error}");
+            assert!(error.contains("in the place of the model's"), "{error}");
         }
         assert!(chosen("x y z", "x y", "x", "").unwrap_err().contains("1 column"));
     }

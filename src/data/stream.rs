@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::block::Block;
 use super::error::DataError;
 use super::input::Input;
+use super::notice::Notice;
 use super::share::Piece;
 use super::source::RowSource;
 use super::table::{Shape, Step, Table};
@@ -59,7 +60,7 @@ pub enum BadRows {
 /// let text = "Sex,Length,Height\nM,0.455,0.095\nF,0.53,0.135\n";
 /// let mut stream = CsvStream::open(vec![Input::from_bytes("abalone", text)], CsvOptions::default())?;
 /// assert_eq!(stream.columns(), ["Length", "Height"]);
-/// assert_eq!(stream.notices(), ["column 'Sex' left out: it holds words, not numbers"]);
+/// assert_eq!(stream.notices()[0].to_string(), "column 'Sex' left out: it holds words, not numbers");
 ///
 /// let mut block = Block::new(stream.columns().len());
 /// assert!(stream.read_block(&mut block, 1000)?);
@@ -72,7 +73,7 @@ pub struct CsvStream {
     waiting: VecDeque<Input>,
     table: Option<Table>,
     shape: Shape,
-    notices: Vec<String>,
+    notices: Vec<Notice>,
     row: Vec<f64>,
     csv_crate_only: bool,
     rows_read: u64,
@@ -149,8 +150,8 @@ impl CsvStream {
         self.shape.named
     }
 
-    /// Sentences for the user, such as which columns were left out and why. Later inputs may add to them.
-    pub fn notices(&self) -> &[String] {
+    /// What the user should know, such as which columns were left out and why. Later inputs may add to it.
+    pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
 

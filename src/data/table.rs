@@ -9,6 +9,7 @@ use super::detect::{Delimiter, Layout};
 use super::error::{BadRow, ChosenBy, DataError, RowProblem};
 use super::expected::choose_expected;
 use super::input::OpenInput;
+use super::notice::Notice;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
 use super::sample::{Sampled, take_sample};
@@ -59,11 +60,11 @@ pub(super) enum Flaw {
 }
 
 impl Table {
-    /// Opens the first input: detects its layout and chooses the columns. Also gives sentences for the user.
+    /// Opens the first input: detects its layout and chooses the columns. Also gives notices for the user.
     pub(super) fn first(
         input: OpenInput,
         options: &CsvOptions,
-    ) -> Result<(Table, Shape, Vec<String>), DataError> {
+    ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
         let sampled = take_sample(input)?;
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &[])?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
@@ -84,10 +85,7 @@ impl Table {
         let columns = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
         let mut notices = choice.notices;
         if options.has_header.is_none() && layout.header_holds_numbers() {
-            let file = &sampled.name;
-            notices.push(format!(
-                "the first line of '{file}' was taken for a header; if it is data, use --no-header"
-            ));
+            notices.push(Notice::NumbersInHeader { file: sampled.name.clone() });
         }
         let table = Table::start(sampled, &layout, choice.positions.clone(), chosen_by(options))?;
         let (named, positions) = (layout.header.is_some(), choice.positions);
@@ -95,12 +93,12 @@ impl Table {
         Ok((table, shape, notices))
     }
 
-    /// Opens a later input, whose columns have to be those of the first. Also gives sentences for the user.
+    /// Opens a later input, whose columns have to be those of the first. Also gives notices for the user.
     pub(super) fn later(
         input: OpenInput,
         shape: &Shape,
         options: &CsvOptions,
-    ) -> Result<(Table, Vec<String>), DataError> {
+    ) -> Result<(Table, Vec<Notice>), DataError> {
         let sampled = take_sample(input)?;
         let known: &[String] = if shape.named { &shape.columns } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
@@ -124,7 +122,7 @@ impl Table {
         };
         let mut notices = Vec::new();
         if layout.rows.is_empty() && sampled.complete {
-            notices.push(format!("'{}' has only a header, no rows", sampled.name));
+            notices.push(Notice::HeaderOnly { file: sampled.name.clone() });
         }
         Ok((Table::start(sampled, &layout, positions, chosen_by(options))?, notices))
     }

@@ -215,7 +215,7 @@ contenders! {
         name: "oBMM auto",
         word: "obmm_auto",
         family: "obmm",
-        description: "oBMM that also learns K, as 'fit --k auto' does it",
+        description: "oBMM that also learns K",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),

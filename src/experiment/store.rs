@@ -76,7 +76,7 @@ impl RecordFile {
     fn append_line(&mut self, line: &[u8]) -> std::io::Result<()> {
         if self.file.metadata()?.len() != self.length {
             return Err(std::io::Error::other(
-                "another process writes to it too: run one comparison at a time, or give each a folder with --out",
+                "another process writes to it too: run one comparison at a time, or give each a folder of its own",
             ));
         }
         self.file.write_all(line)?;

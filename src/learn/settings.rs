@@ -125,7 +125,11 @@ impl FitSettings {
         self.algorithm.check()?;
         self.components.check()?;
         if self.init_rows == Some(0) {
-            return Err(LearnError::Setting { name: "init-rows", must: "at least 1", value: 0.0 });
+            return Err(LearnError::Setting {
+                name: "the number of start rows",
+                must: "at least 1",
+                value: 0.0,
+            });
         }
         Ok(())
     }

@@ -11,7 +11,8 @@ use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, Numbered, Recipe};
-use crate::learn::LearnerState;
+use crate::learn::{LearnerState, MOST_MODEL_BYTES};
+use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
@@ -21,8 +22,6 @@ use crate::learn::LearnerState;
 pub const VERSION: u32 = 4;
 /// What the file says that it is.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
-/// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
-pub(crate) const MOST_BYTES: u64 = 2 << 30;
 
 /// More rows than these cannot be counted exactly in a floating-point number. Sums of a few such counts do not overflow.
 pub(super) const MOST_ROWS: u64 = 1 << 53;
@@ -34,9 +33,9 @@ pub enum ModelError {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     /// Not even the beginning of one.
-    #[error("it is not a model file{looks}: a model file is made by 'gmm-bmm fit'")]
+    #[error("it is not a model file{looks}")]
     NotAModel {
-        /// What it looks like instead, if that can be told, in words that follow it.
+        /// What it looks like instead, if that is known, in words that follow it.
         looks: &'static str,
     },
     /// It ends too early.
@@ -48,9 +47,10 @@ pub enum ModelError {
     /// Some other JSON.
     #[error("it is not a gmm-bmm model file: its format says '{0}'")]
     OtherFormat(String),
-    /// Written by a later version of the tool.
+    /// Written by a later version of the library.
     #[error(
-        "it has version {0} of the format and this tool reads up to {VERSION}: use the gmm-bmm that wrote it, or a later one"
+        "it has version {0} of the format, and this library reads up to {VERSION}: use the version of gmm-bmm that wrote it, \
+         or a later one"
     )]
     LaterVersion(u32),
     /// Parts that do not fit together.
@@ -65,6 +65,16 @@ pub enum ModelError {
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,
+}
+
+impl ModelError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            ModelError::NotAModel { .. } => vec![Remedy::UseModelFile],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl From<serde_json::Error> for ModelError {
@@ -100,10 +110,10 @@ impl Model {
         if beginning.trim_ascii_start().first() != Some(&b'{') {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
-        let mut text = Checking::new(beginning.chain(from).take(MOST_BYTES));
+        let mut text = Checking::new(beginning.chain(from).take(MOST_MODEL_BYTES));
         let present = is_present_form(&beginning);
         let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
-        if text.size() >= MOST_BYTES {
+        if text.size() >= MOST_MODEL_BYTES {
             return Err(ModelError::TooLarge);
         }
         let mut model = parsed?;

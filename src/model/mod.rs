@@ -12,7 +12,6 @@ mod seal;
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 #[cfg(feature = "cli")]
-pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};

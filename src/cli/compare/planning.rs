@@ -8,7 +8,7 @@ use super::choices::Dequantize;
 use super::{Args, UnitsArg};
 use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
-use crate::cli::usage;
+use crate::cli::{usage, wording};
 use crate::data::{
     Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
 };
@@ -26,7 +26,7 @@ impl Args {
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
-                console.note(&format!("{} is not at hand: {}", set.name, set.how_to_get()));
+                console.note(&format!("{} is not at hand: {}", set.name, wording::how_to_get(set)));
                 missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
                 continue;
             }
@@ -93,7 +93,7 @@ impl Args {
                 UnitsArg::Zscore => Units::Zscore,
                 UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
             },
-            missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
+            missing: known.filter(|_| columns.is_empty()).map(wording::how_to_get),
             data: if self.stand_in { data + STAND_IN } else { data },
             rows,
             columns,

@@ -17,9 +17,9 @@ use crate::cli::ahead::{Ahead, Next};
 use crate::cli::console::Console;
 use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
-use crate::cli::usage;
+use crate::cli::{usage, wording};
 use crate::data::Block;
-use crate::learn::{Algorithm, CommonGround, FitSettings, OnlineFit, ShardFindings, WarmUp};
+use crate::learn::{Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp};
 use crate::model::{ColumnNames, Model};
 
 /// All that a shard needs to know to begin.
@@ -228,10 +228,12 @@ pub(super) fn finish(
     let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
     let state = beginnings.ground.gather(&findings)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
-    advice::warn_of_skipped(skipped, ends.iter().find_map(|end| end.first_skipped.as_deref()), console);
+    if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
+        console.warn(&wording::skipped_rows(skipped, first));
+    }
     let empty = findings.iter().filter(|found| found.rows == 0).count();
     if empty > 0 {
-        console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
+        console.tell([Finding::EmptyShards { empty, shards: findings.len() }]);
     }
     let choice = state.choice();
     let columns = ColumnNames { names: beginnings.columns.clone(), named: beginnings.named };
