@@ -1,4 +1,4 @@
-//! What a person or a program sees: results on standard output, everything else on standard error.
+//! Output of the command: results on standard output, everything else on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use super::wording;
 use crate::learn::Finding;
 use crate::words::printable;
 
-/// Where a command's words go.
+/// Writes results, messages and progress.
 #[derive(Debug)]
 pub(super) struct Console {
     json: bool,
     quiet: bool,
 }
 
-/// A number with so many decimals, or with an exponent where its digits would fill a line.
+/// A number with this many decimals, or with an exponent where it is very large.
 pub(super) fn decimal(value: f64, decimals: usize) -> String {
     if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }
 }
 
-/// An error of standard output with its name to it; its kind, by which a closed pipe is known, stays.
+/// Says of an error that standard output has failed. The kind, by which a closed pipe is recognised, stays.
 pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
@@ -49,17 +49,17 @@ impl Console {
         Console { json, quiet }
     }
 
-    /// Whether a result that went into a file is to be told as well.
+    /// Whether to print a result that was also written to a file.
     pub fn tells_of_files(&self) -> bool {
         self.json || !self.quiet
     }
 
-    /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
+    /// Prints the result of a command, as JSON or as `text`.
     pub fn result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         self.styled_result(result, |result| printable(&text(result)).into_owned())
     }
 
-    /// The same with words that hold escape sequences on purpose; names from files must have none.
+    /// The same for text that contains escape sequences on purpose. Names from files must have none.
     pub fn styled_result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let written = if self.json {
@@ -72,18 +72,18 @@ impl Console {
         written.and_then(|()| out.flush()).map_err(stdout_failed)
     }
 
-    /// Something worth knowing.
+    /// Prints something worth knowing.
     pub fn note(&self, text: &str) {
         self.say("note", text);
     }
 
-    /// Something worth acting on.
+    /// Prints something worth acting on.
     pub fn warn(&self, text: &str) {
         self.say("warning", text);
     }
 
-    /// What the library found out about the data: warnings, or notes where there is nothing to act on. Constant and
-    /// collinear columns are summed up where there are many.
+    /// Prints findings: warnings, or notes where there is nothing to act on. Many constant and collinear columns are only
+    /// counted.
     pub fn tell(&self, findings: impl IntoIterator<Item = Finding>) {
         let is_fault = |finding: &Finding| {
             matches!(finding, Finding::ConstantColumn { .. } | Finding::CollinearColumn { .. })
@@ -102,7 +102,7 @@ impl Console {
 
     fn say(&self, kind: &str, text: &str) {
         if !self.quiet {
-            // Nowhere to complain if standard error is closed.
+            // Nothing can be done if standard error is closed.
             let _ = writeln!(io::stderr(), "{kind}: {}", printable(text));
         }
     }
@@ -111,8 +111,8 @@ impl Console {
         let _ = writeln!(io::stderr(), "error: {}", printable(&chain(error)));
     }
 
-    /// A progress bar over `total` bytes or rows, or a counter where the total is not known; hidden unless a
-    /// person is watching.
+    /// A progress bar over `total` bytes or rows, or a counter where the total is not known. Hidden unless standard error is a
+    /// terminal.
     pub fn progress(&self, total: Option<u64>) -> ProgressBar {
         if self.quiet || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -127,7 +127,7 @@ impl Console {
         bar
     }
 
-    /// A counter below `bar` for each shard; none unless a person is watching, and no more than fit a screen.
+    /// A counter below `bar` for each shard, as many as fit on a screen; none where the bar is hidden.
     pub fn shard_counters(&self, bar: &ProgressBar, shards: usize) -> Vec<ProgressBar> {
         if bar.is_hidden() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! `gmm-bmm datasets`: the catalogue of data sets, and which of them are there.
+//! `gmm-bmm datasets`: the catalogue of data sets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use super::console::Console;
 use super::wording;
 use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, Input, Source};
 
-/// List the catalogue of data sets, and which of them are there
+/// List the catalogue of data sets, and whether their files are present
 ///
-/// Wherever data are read, --data takes the name of a set in place of a file. Some sets come with the source code; scripts/fetch_datasets.py fetches the others, and with --list compares checksums.
+/// Every option --data takes the name of a set in place of a file. Some sets come with the source code. scripts/fetch_datasets.py fetches the others; with --list it compares checksums.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm datasets
@@ -22,7 +22,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "datasets", env = "GMM_BMM_DATASETS")]
     datasets: PathBuf,
 
-    /// Read the files that are there, and compare rows and columns with the catalogue
+    /// Read the files that are present, and compare their rows and columns with the catalogue
     #[arg(long)]
     check: bool,
 }
@@ -34,9 +34,9 @@ struct Listed {
     set: &'static DataSet,
     path: PathBuf,
     present: bool,
-    /// What to do to have it.
+    /// How to get it.
     how_to_get: String,
-    /// With --check: whether the file that is there is as the catalogue says.
+    /// With --check: whether the file has the rows and columns of the catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     good: Option<bool>,
     /// What is wrong with it.
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     match bad.collect::<Vec<_>>().join(", ") {
         bad if bad.is_empty() => Ok(()),
         bad => anyhow::bail!(
-            "not as the catalogue says: {bad}; make anew with scripts/fetch_datasets.py --force"
+            "these files differ from the catalogue: {bad}; fetch them again with scripts/fetch_datasets.py --force"
         ),
     }
 }

@@ -101,9 +101,9 @@ pub enum Availability {
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
-    /// The data's own.
+    /// Those of the data
     Raw,
-    /// Every column scaled to mean 0 and standard deviation 1.
+    /// Every column scaled to mean 0 and standard deviation 1
     Zscore,
 }
 

@@ -6,15 +6,16 @@ mod format;
 mod labels;
 mod lift;
 mod merge;
+mod no_revisions;
 mod output;
 mod seal;
 
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
-#[cfg(feature = "cli")]
 pub use file::{ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
+pub use no_revisions::NoRevisions;
 pub use output::{OutputFile, is_output_failure};
 pub use seal::Seal;
 
