@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
-use gmm_bmm::model::{ColumnNames, merge_models};
+use gmm_bmm::model::merge_models;
 use gmm_bmm::{FitSettings, GaussianMixture, Model, OnlineFit, fit};
 use ndarray::{ArrayView2, Axis, s};
 use rand::SeedableRng;
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The driver learns a common prior from some first rows and hands it to everyone.
     let settings = FitSettings::obmm([truth.k()]);
-    let columns = ColumnNames { names: synth.columns().to_vec(), named: true };
+    let columns = synth.columns().clone();
     let (first, rest) = rows.view().split_at(Axis(0), PRIOR_ROWS);
     let mut begun = OnlineFit::new(rows.ncols(), settings.clone())?;
     begun.observe(first)?;

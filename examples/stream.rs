@@ -3,7 +3,6 @@
 //! The stream here is drawn from a known mixture, so that the true level can be shown beside what was learned.
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
-use gmm_bmm::model::ColumnNames;
 use gmm_bmm::{FitSettings, Model, OnlineFit};
 use ndarray::array;
 use rand::SeedableRng;
@@ -29,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // What a program would write to a file at night and read in the morning.
-    let columns = ColumnNames { names: vec!["x".into(), "y".into()], named: true };
+    let columns = ["x", "y"].into();
     let mut file = Vec::new();
     Model::from_fit(&settings, pass.state()?, &columns).write(&mut file)?;
     let (settings, state) =

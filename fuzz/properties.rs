@@ -65,7 +65,7 @@ fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &CsvOptions) 
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),
     };
-    let columns = stream.columns().to_vec();
+    let columns = stream.columns().names.clone();
     let mut block = Block::new(columns.len());
     let mut rows: Vec<Vec<f64>> = Vec::new();
     let ending = loop {
@@ -190,7 +190,7 @@ pub fn catalogue(bytes: &[u8]) {
     if let Ok(catalogue) = serde_json::from_slice::<Catalogue>(bytes) {
         for set in catalogue.sets() {
             assert!(catalogue.find(&set.name).is_some());
-            let _ = (set.file_rows(), set.width(), set.how_to_get(), set.path_in("datasets".as_ref()));
+            let _ = (set.file_rows(), set.width(), set.availability(), set.path_in("datasets".as_ref()));
         }
     }
 }

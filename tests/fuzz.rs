@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::*;
 use gmm_bmm::data::{CsvOptions, CsvStream, Input};
 use gmm_bmm::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
-use gmm_bmm::model::{ColumnNames, Model, ModelError, Seal};
+use gmm_bmm::model::{Model, ModelError, Seal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -220,7 +220,7 @@ fn models() -> Vec<Model> {
         Algorithm::Oem(OemSettings::default()),
         Algorithm::Odmm(OdmmSettings { shards: 2, ..OdmmSettings::default() }),
     ];
-    let columns = ColumnNames { names: vec!["a b".into(), "checksum".into()], named: true };
+    let columns = ["a b", "checksum"].into();
     let model = |algorithm: Algorithm, rows: usize| {
         let settings = FitSettings { seed: 1, init_rows: Some(30), ..FitSettings::new(algorithm, [1, 2]) };
         let mut fit = OnlineFit::new(2, settings.clone()).unwrap();

@@ -9,7 +9,7 @@ use super::console::Console;
 use super::rows::Rows;
 use super::{usage, wording};
 use crate::data::{
-    BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, ExpectedColumns, Input, Piece, deal,
+    BadRows, Block, Catalogue, ColumnNames, CsvOptions, CsvStream, DataError, DataSet, Input, Piece, deal,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -90,12 +90,7 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 
 impl DataArgs {
     /// Opens the data; `expected` are the columns of a model that the rows have to fit.
-    pub fn open(
-        &self,
-        seed: u64,
-        expected: Option<ExpectedColumns>,
-        console: &Console,
-    ) -> anyhow::Result<Rows> {
+    pub fn open(&self, seed: u64, expected: Option<ColumnNames>, console: &Console) -> anyhow::Result<Rows> {
         self.reading.open(&self.data, seed, expected, console)
     }
 
@@ -189,7 +184,7 @@ impl ReadingArgs {
         &self,
         file: Option<&PathBuf>,
         seed: u64,
-        expected: ExpectedColumns,
+        expected: ColumnNames,
         console: &Console,
     ) -> anyhow::Result<Option<Block>> {
         let Some(file) = file else { return Ok(None) };
@@ -210,7 +205,7 @@ impl ReadingArgs {
         &self,
         data: &[PathBuf],
         seed: u64,
-        expected: Option<ExpectedColumns>,
+        expected: Option<ColumnNames>,
         console: &Console,
     ) -> anyhow::Result<Rows> {
         let mut options = self.options(expected);
@@ -227,7 +222,7 @@ impl ReadingArgs {
         self.limit.is_some() || self.skip > 0
     }
 
-    fn options(&self, expected: Option<ExpectedColumns>) -> CsvOptions {
+    fn options(&self, expected: Option<ColumnNames>) -> CsvOptions {
         CsvOptions {
             delimiter: self.delimiter,
             has_header: self.no_header.then_some(false),

@@ -28,7 +28,7 @@ use super::usage;
 use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit, RowSample};
-use crate::model::{ColumnNames, Model};
+use crate::model::Model;
 use crate::words::count;
 
 /// What a fit came to.
@@ -201,7 +201,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let (provenance, fit) = match from {
         Some(begun) => begun,
         None => {
-            let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+            let columns = rows.columns().clone();
             let settings = args.settings()?;
             let fit = OnlineFit::new(columns.names.len(), settings.clone())?;
             (Provenance { settings, columns, lineage: None, sample: RowSample::default() }, fit)

@@ -18,12 +18,12 @@ use super::files::create_output;
 use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, Reservoir};
+use crate::data::{Block, ColumnNames, Reservoir};
 use crate::learn::{
     Algorithm, Finding, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler,
     RowWatch, check_enough_rows,
 };
-use crate::model::{ColumnNames, Lineage, Model};
+use crate::model::{Lineage, Model};
 use crate::words::count;
 
 /// What a model file says beside what was learned.

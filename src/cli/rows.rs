@@ -5,14 +5,11 @@ use std::sync::atomic::AtomicU64;
 
 use super::console::Console;
 use super::wording;
-use crate::data::{Block, CsvStream, DataError, ExpectedColumns, RowSource, ShuffleBuffer};
-use crate::model::ColumnNames;
+use crate::data::{Block, ColumnNames, CsvStream, DataError, RowSource, ShuffleBuffer};
 
 /// An opened stream, with what there is to tell about it.
 pub(super) struct Rows {
     source: Source,
-    /// Whether the columns' names came from a header.
-    pub named: bool,
     told: usize,
 }
 
@@ -24,12 +21,11 @@ enum Source {
 impl Rows {
     /// The rows of a stream, shuffled within a buffer of so many by a seed if that is asked for.
     pub fn new(stream: CsvStream, shuffle: Option<(usize, u64)>, console: &Console) -> Self {
-        let named = stream.named();
         let source = match shuffle {
             Some((slots, seed)) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots, seed))),
             None => Source::Straight(Box::new(stream)),
         };
-        let mut rows = Rows { source, named, told: 0 };
+        let mut rows = Rows { source, told: 0 };
         rows.tell_notices(console);
         rows
     }
@@ -41,7 +37,7 @@ impl Rows {
         }
     }
 
-    pub fn columns(&self) -> &[String] {
+    pub fn columns(&self) -> &ColumnNames {
         self.stream().columns()
     }
 
@@ -96,11 +92,5 @@ impl Rows {
         let notices = self.stream().notices()[self.told..].to_vec();
         self.told += notices.len();
         notices.iter().for_each(|notice| console.note(&wording::notice(notice)));
-    }
-}
-
-impl From<ColumnNames> for ExpectedColumns {
-    fn from(ColumnNames { names, named }: ColumnNames) -> Self {
-        ExpectedColumns { names, named }
     }
 }

@@ -15,7 +15,7 @@ use super::ks::parse_range;
 use super::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
-use crate::model::{ColumnNames, Model, Recipe};
+use crate::model::{Model, Recipe};
 use crate::stats::ColumnSummary;
 use crate::words::count;
 use output::{Sink, write_rows};
@@ -335,7 +335,7 @@ impl Job {
         let spec = self.synth.spec();
         Ok(Drawn {
             rows: spec.rows,
-            columns: self.synth.columns().to_vec(),
+            columns: self.synth.columns().names.clone(),
             k: spec.k,
             components: self.synth.truth().k(),
             seed: spec.seed,
@@ -360,7 +360,7 @@ impl Job {
             squares: variance * spec.rows as f64,
         };
         let summaries: Vec<ColumnSummary> = self.synth.column_moments().into_iter().map(summarise).collect();
-        let columns = ColumnNames { names: self.synth.columns().to_vec(), named: true };
+        let columns = self.synth.columns().clone();
         Model::from_mixture(self.synth.truth().clone(), Recipe::Truth, spec.seed, &columns, &summaries)
     }
 }

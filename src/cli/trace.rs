@@ -275,7 +275,6 @@ impl CurvePoints {
 mod tests {
     use super::*;
     use crate::learn::FitSettings;
-    use crate::model::ColumnNames;
 
     /// 600 rows in two clusters, of which the second appears after half of them.
     fn rows() -> ndarray::Array2<f64> {
@@ -291,7 +290,7 @@ mod tests {
         }
         let state = fit.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
         points.finish(&state);
-        let columns = ColumnNames { names: vec!["x".into()], named: true };
+        let columns = ["x"].into();
         let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
         points.curve(&Model::from_fit(&settings, state, &columns))
     }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use csv::ByteRecord;
 
 use super::cell::Comma;
+use super::column_names::ColumnNames;
 use super::detect::{ColumnSample, Content};
 use super::error::DataError;
 use super::nearest::nearest;
@@ -23,7 +24,7 @@ impl Names {
     pub(super) fn from_header(header: &ByteRecord) -> Names {
         let name = |(i, cell): (usize, &[u8])| {
             let text = String::from_utf8_lossy(cell).trim().to_string();
-            if text.is_empty() { by_position(i) } else { text }
+            if text.is_empty() { ColumnNames::by_position(i) } else { text }
         };
         let given: Vec<String> = header.iter().enumerate().map(name).collect();
         let unique = told_apart(&given);
@@ -32,7 +33,7 @@ impl Names {
 
     /// The names of `width` columns without a header: `c1`, `c2` and so on.
     pub(super) fn by_position(width: usize) -> Names {
-        let given: Vec<String> = (0..width).map(by_position).collect();
+        let given = ColumnNames::unnamed(width).names;
         Names { unique: given.clone(), given }
     }
 
@@ -95,10 +96,6 @@ impl Names {
 /// Where the columns are, among those of these names, that selectors such as `Length`, `3` or `5-8` stand for.
 pub fn select_columns(names: &[String], selectors: &[String]) -> Result<Vec<usize>, DataError> {
     Names { given: names.to_vec(), unique: names.to_vec() }.select_all(selectors)
-}
-
-fn by_position(i: usize) -> String {
-    format!("c{}", i + 1)
 }
 
 fn told_apart(given: &[String]) -> Vec<String> {

@@ -144,7 +144,7 @@ mod tests {
             block.iter().for_each(|row| all.push(row));
         }
         let found = find_discrete(all.view());
-        found.iter().map(|found| (stream.columns()[found.column].clone(), found.quantum)).collect()
+        found.iter().map(|found| (stream.columns().names[found.column].clone(), found.quantum)).collect()
     }
 
     fn names(found: &[(String, f64)]) -> Vec<&str> {

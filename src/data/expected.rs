@@ -1,10 +1,11 @@
 //! Which columns of a file are those that a model was learned from.
 
+use super::column_names::ColumnNames;
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
 use super::error::DataError;
 use super::notice::Notice;
-use super::stream::{CsvOptions, ExpectedColumns};
+use super::stream::CsvOptions;
 
 /// The columns of a file, in the order of the model's columns.
 ///
@@ -16,7 +17,7 @@ pub(super) fn choose_expected(
     names: &Names,
     has_header: bool,
     samples: &[ColumnSample],
-    expected: &ExpectedColumns,
+    expected: &ColumnNames,
     options: &CsvOptions,
 ) -> Result<Choice, DataError> {
     let (both_named, neither_named) = (expected.named && has_header, !expected.named && !has_header);
@@ -25,8 +26,8 @@ pub(super) fn choose_expected(
         return all_by_name(file, names, expected, &options.drop);
     }
     let mut choice = choose(file, names, samples, &options.columns, &options.drop)?;
-    if choice.positions.len() != expected.names.len() {
-        let (found, expected) = (choice.positions.len(), expected.names.len());
+    if choice.positions.len() != expected.len() {
+        let (found, expected) = (choice.positions.len(), expected.len());
         return Err(DataError::ColumnCount { file: file.to_string(), found, expected });
     }
     let found = choice.positions.iter().map(|&i| names.name(i));
@@ -52,7 +53,7 @@ pub(super) fn choose_expected(
 fn all_by_name(
     file: &str,
     names: &Names,
-    expected: &ExpectedColumns,
+    expected: &ColumnNames,
     drop: &[String],
 ) -> Result<Choice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
@@ -99,13 +100,13 @@ mod tests {
         let options = CsvOptions {
             columns: words(columns),
             drop: words(drop),
-            expected: Some(ExpectedColumns { names: words(model), named: !is_bare(model) }),
+            expected: Some(ColumnNames { names: words(model), named: !is_bare(model) }),
             ..CsvOptions::default()
         };
         let stream = CsvStream::open(vec![Input::from_bytes("data", text)], options);
         let stream = stream.map_err(|error| error.to_string())?;
         let notices: Vec<String> = stream.notices().iter().map(ToString::to_string).collect();
-        Ok((stream.columns().join(" "), notices.join("; ")))
+        Ok((stream.columns().names.join(" "), notices.join("; ")))
     }
 
     fn quietly(columns: &str) -> Result<(String, String), String> {

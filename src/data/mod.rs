@@ -6,6 +6,7 @@
 mod block;
 mod catalogue;
 mod cell;
+mod column_names;
 mod columns;
 mod dequantize;
 mod detect;
@@ -30,6 +31,7 @@ mod table;
 
 pub use block::Block;
 pub use catalogue::{Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use column_names::ColumnNames;
 pub use columns::select_columns;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use detect::Content;
@@ -40,4 +42,4 @@ pub use reservoir::Reservoir;
 pub use share::{Piece, deal};
 pub use shuffle::ShuffleBuffer;
 pub use source::RowSource;
-pub use stream::{BadRows, CsvOptions, CsvStream, ExpectedColumns};
+pub use stream::{BadRows, CsvOptions, CsvStream};

@@ -2,6 +2,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::block::Block;
+use super::column_names::ColumnNames;
 use super::error::DataError;
 use super::source::RowSource;
 
@@ -57,7 +58,7 @@ impl<S: RowSource> ShuffleBuffer<S> {
 }
 
 impl<S: RowSource> RowSource for ShuffleBuffer<S> {
-    fn columns(&self) -> &[String] {
+    fn columns(&self) -> &ColumnNames {
         self.source.columns()
     }
 
@@ -99,12 +100,12 @@ mod tests {
 
     /// Rows of a number, counted up from 0, and its negative.
     struct Counted {
-        columns: [String; 2],
+        columns: ColumnNames,
         numbers: std::ops::Range<usize>,
     }
 
     impl RowSource for Counted {
-        fn columns(&self) -> &[String] {
+        fn columns(&self) -> &ColumnNames {
             &self.columns
         }
 
@@ -116,7 +117,7 @@ mod tests {
     }
 
     fn shuffled(rows: usize, slots: usize, seed: u64, block_rows: usize) -> Vec<f64> {
-        let counted = Counted { columns: ["up", "down"].map(String::from), numbers: 0..rows };
+        let counted = Counted { columns: ["up", "down"].into(), numbers: 0..rows };
         let mut buffer = ShuffleBuffer::new(counted, slots, seed);
         let mut block = Block::new(2);
         let mut firsts = Vec::new();

@@ -1,10 +1,11 @@
 use super::block::Block;
+use super::column_names::ColumnNames;
 use super::error::DataError;
 
 /// Where rows come from, a block at a time.
 pub trait RowSource: Send {
-    /// The names of the columns.
-    fn columns(&self) -> &[String];
+    /// The columns of each row.
+    fn columns(&self) -> &ColumnNames;
 
     /// Replaces the rows in `block` by the next ones, `most` at most; false, and an empty block, at the end.
     ///

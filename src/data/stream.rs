@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::block::Block;
+use super::column_names::ColumnNames;
 use super::error::DataError;
 use super::input::Input;
 use super::notice::Notice;
@@ -26,18 +27,9 @@ pub struct CsvOptions {
     pub bad_rows: BadRows,
     /// Stop after that many good rows.
     pub limit: Option<u64>,
-    /// The columns that a model was learned from, which the data have to have.
-    pub expected: Option<ExpectedColumns>,
-}
-
-/// The columns that data must have: found by name where both sides have names, by position otherwise. If chosen columns
-/// have other names than these, a notice says which is taken for which.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExpectedColumns {
-    /// Their names, in the order in which rows are to have them.
-    pub names: Vec<String>,
-    /// Whether the names came from a header.
-    pub named: bool,
+    /// The columns that the data must have, such as those that a model was learned from. They are found by name where both
+    /// sides have names, and by position otherwise. A notice lists chosen columns that have other names than these.
+    pub expected: Option<ColumnNames>,
 }
 
 /// What to do about a row with a cell that is no finite number, or with too few or too many fields.
@@ -59,7 +51,7 @@ pub enum BadRows {
 ///
 /// let text = "Sex,Length,Height\nM,0.455,0.095\nF,0.53,0.135\n";
 /// let mut stream = CsvStream::open(vec![Input::from_bytes("abalone", text)], CsvOptions::default())?;
-/// assert_eq!(stream.columns(), ["Length", "Height"]);
+/// assert_eq!(stream.columns().names, ["Length", "Height"]);
 /// assert_eq!(stream.notices()[0].to_string(), "column 'Sex' left out: it holds words, not numbers");
 ///
 /// let mut block = Block::new(stream.columns().len());
@@ -133,21 +125,16 @@ impl CsvStream {
         stream.total_bytes = Some(pieces.iter().map(|piece| piece.bytes).sum());
         if pieces.iter().any(|piece| piece.range.is_some()) {
             // A range begins anywhere, so there is nothing to detect in its first line.
-            stream.options.has_header = Some(stream.named());
+            stream.options.has_header = Some(stream.shape.columns.named);
         }
         stream.waiting =
-            pieces.iter().map(|piece| piece.input(stream.shape.named)).collect::<Result<_, _>>()?;
+            pieces.iter().map(|piece| piece.input(stream.shape.columns.named)).collect::<Result<_, _>>()?;
         Ok(stream)
     }
 
-    /// The names of the columns read: those in the header, or `c1`, `c2` and so on by position in the file.
-    pub fn columns(&self) -> &[String] {
+    /// The columns read: their names are those in the header, or `c1`, `c2` and so on by position in the file.
+    pub fn columns(&self) -> &ColumnNames {
         &self.shape.columns
-    }
-
-    /// Whether the names come from a header.
-    pub fn named(&self) -> bool {
-        self.shape.named
     }
 
     /// What the user should know, such as which columns were left out and why. Later inputs may add to it.
@@ -227,12 +214,12 @@ impl CsvStream {
                     self.rows_read += 1;
                 }
                 Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
-                    return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns))));
+                    return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
                 }
                 Step::Bad(flaw) => {
                     self.rows_skipped += 1;
                     block.skip_one();
-                    let columns = &self.shape.columns;
+                    let columns = &self.shape.columns.names;
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns).to_string());
                 }
                 Step::End => self.table = None,
@@ -259,7 +246,7 @@ impl CsvStream {
 }
 
 impl RowSource for CsvStream {
-    fn columns(&self) -> &[String] {
+    fn columns(&self) -> &ColumnNames {
         self.columns()
     }
 

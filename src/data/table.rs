@@ -4,6 +4,7 @@ use csv::ByteRecord;
 
 use super::block::Block;
 use super::cell::{parse_number, shown, why_bad};
+use super::column_names::ColumnNames;
 use super::columns::{Names, choose};
 use super::detect::{Delimiter, Layout};
 use super::error::{BadRow, ChosenBy, DataError, RowProblem};
@@ -34,8 +35,7 @@ pub(super) struct Table {
 
 /// What the first input settles for all.
 pub(super) struct Shape {
-    pub(super) columns: Vec<String>,
-    pub(super) named: bool,
+    pub(super) columns: ColumnNames,
     width: usize,
     positions: Vec<usize>,
 }
@@ -82,14 +82,14 @@ impl Table {
             }
             None => choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
         };
-        let columns = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
+        let chosen = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
+        let columns = ColumnNames { names: chosen, named: layout.header.is_some() };
         let mut notices = choice.notices;
         if options.has_header.is_none() && layout.header_holds_numbers() {
             notices.push(Notice::NumbersInHeader { file: sampled.name.clone() });
         }
         let table = Table::start(sampled, &layout, choice.positions.clone(), chosen_by(options))?;
-        let (named, positions) = (layout.header.is_some(), choice.positions);
-        let shape = Shape { columns, named, width: layout.width, positions };
+        let shape = Shape { columns, width: layout.width, positions: choice.positions };
         Ok((table, shape, notices))
     }
 
@@ -100,16 +100,16 @@ impl Table {
         options: &CsvOptions,
     ) -> Result<(Table, Vec<Notice>), DataError> {
         let sampled = take_sample(input)?;
-        let known: &[String] = if shape.named { &shape.columns } else { &[] };
+        let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let file = || sampled.name.clone();
-        let positions = match (&layout.header, shape.named) {
+        let positions = match (&layout.header, shape.columns.named) {
             (Some(_), false) => return Err(DataError::HeaderUnexpected { file: file() }),
             (None, true) => return Err(DataError::HeaderMissing { file: file() }),
             (Some(header), true) => {
                 let missing =
                     |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
-                Names::from_header(header).positions(&shape.columns).map_err(missing)?
+                Names::from_header(header).positions(&shape.columns.names).map_err(missing)?
             }
             (None, false) if layout.width != shape.width => {
                 return Err(DataError::FieldCount {

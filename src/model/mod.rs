@@ -21,6 +21,7 @@ pub use seal::Seal;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, Components, Effort, EmSettings, Fingerprint, FitSettings, FitState,
@@ -147,15 +148,6 @@ pub struct Model {
     /// Only while a file is read: writing makes a new one.
     #[serde(default, skip_serializing)]
     checksum: Option<String>,
-}
-
-/// The columns of a data set by name, and whether the names came from a header.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ColumnNames {
-    /// The names in order.
-    pub names: Vec<String>,
-    /// Whether they came from a header.
-    pub named: bool,
 }
 
 impl Model {
@@ -395,14 +387,13 @@ impl Model {
     /// than several do. Where K is learned, it stays as it is from then on.
     ///
     /// ```
-    /// use gmm_bmm::model::{ColumnNames, Model};
-    /// use gmm_bmm::{FitSettings, OnlineFit};
+    /// use gmm_bmm::{FitSettings, Model, OnlineFit};
     ///
     /// let rows = ndarray::Array2::from_shape_fn((900, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64);
     /// let settings = FitSettings::obmm(1..=4);
     /// let mut pass = OnlineFit::new(1, settings.clone())?;
     /// pass.observe(rows.view())?;
-    /// let columns = ColumnNames { names: vec!["x".into()], named: true };
+    /// let columns = ["x"].into();
     /// let model = Model::from_fit(&settings, pass.state()?, &columns);
     /// assert_eq!(model.ks(), [1, 2, 3, 4]);
     /// assert_eq!(model.with_k(2).map(|model| (model.k(), model.ks())), Some((2, vec![2])));

@@ -9,9 +9,7 @@ use super::{Args, UnitsArg};
 use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::{usage, wording};
-use crate::data::{
-    Catalogue, DataSet, DiscreteColumn, ExpectedColumns, Units, discrete_column, find_discrete, with_noise,
-};
+use crate::data::{Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise};
 use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
 use crate::learn::find_column_faults;
 
@@ -63,17 +61,16 @@ impl Args {
 
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
-        let (columns, named) = (rows.columns().to_vec(), rows.named);
+        let columns = rows.columns().clone();
         let values = as_matrix(rows.read_all()?);
         rows.tell_end(console);
-        warn_of_columns(&find_column_faults(values.view()), &columns, console);
-        tell_of_numbering(values.view(), &columns, console);
-        let expected = ExpectedColumns { names: columns.clone(), named };
-        let test = self.reading.read_test(self.test.as_ref(), self.seed, expected, console)?;
+        warn_of_columns(&find_column_faults(values.view()), &columns.names, console);
+        tell_of_numbering(values.view(), &columns.names, console);
+        let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
-        let record = self.record_of(name, known, values.nrows(), columns);
+        let record = self.record_of(name, known, values.nrows(), columns.names);
         Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
     }
 

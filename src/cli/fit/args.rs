@@ -16,10 +16,11 @@ use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Trace};
 use crate::cli::usage;
+use crate::data::ColumnNames;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
-use crate::model::{ColumnNames, Numbered};
+use crate::model::Numbered;
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///

@@ -11,7 +11,7 @@ use crate::dist::GaussianMixture;
 use crate::learn::{
     Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
 };
-use crate::model::{ColumnNames, Model, Recipe};
+use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
 
 /// Batch EM holds all rows; the best of several K is the one with the best BIC.
@@ -22,7 +22,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
         ));
     }
     let mut rows = args.data.open(args.seed, None, console)?;
-    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let columns = rows.columns().clone();
     let mut sample = args.plot.sample(&columns.names, args.seed)?;
     let begun = Instant::now();
     let block = rows.read_all()?;

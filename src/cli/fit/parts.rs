@@ -18,17 +18,16 @@ use crate::cli::console::Console;
 use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
 use crate::cli::{usage, wording};
-use crate::data::Block;
+use crate::data::{Block, ColumnNames};
 use crate::learn::{Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp};
-use crate::model::{ColumnNames, Model};
+use crate::model::Model;
 
 /// All that a shard needs to know to begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beginnings {
     pub dealt: Dealt,
     pub ground: CommonGround,
-    columns: Vec<String>,
-    named: bool,
+    columns: ColumnNames,
 }
 
 /// What became of one part.
@@ -121,7 +120,7 @@ pub(super) fn begin<'a>(
     console: &Console,
 ) -> anyhow::Result<(Beginnings, Part<'a>)> {
     let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
-    let columns = ColumnNames { names: rows.columns().to_vec(), named: rows.named };
+    let columns = rows.columns().clone();
     advice::tell_size(&settings, columns.names.len(), console)?;
     let mut warm = WarmUp::new(columns.names.len(), settings)?;
     let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
@@ -149,7 +148,7 @@ pub(super) fn begin<'a>(
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
     }
-    let beginnings = Beginnings { dealt, ground, columns: columns.names, named: columns.named };
+    let beginnings = Beginnings { dealt, ground, columns };
     Ok((beginnings, Part { pass, reader, learning }))
 }
 
@@ -236,8 +235,7 @@ pub(super) fn finish(
         console.tell([Finding::EmptyShards { empty, shards: findings.len() }]);
     }
     let choice = state.choice();
-    let columns = ColumnNames { names: beginnings.columns.clone(), named: beginnings.named };
-    let model = Model::from_fit(beginnings.ground.settings(), state, &columns);
+    let model = Model::from_fit(beginnings.ground.settings(), state, &beginnings.columns);
     // Shards read and learn at the same time, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =

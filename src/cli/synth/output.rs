@@ -68,7 +68,7 @@ pub(super) fn write_rows(
     let interrupted = watch_for_interrupt();
     let dim = rows.columns().len();
     if let Some(sink) = &mut sink {
-        sink.write(format!("{}\n", rows.columns().join(",")).as_bytes())?;
+        sink.write(format!("{}\n", rows.columns().names.join(",")).as_bytes())?;
     }
     let mut block = Block::new(dim);
     let mut texts: Vec<Vec<u8>> = Vec::new();

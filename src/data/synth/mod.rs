@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::ColumnNames;
 use crate::dist::{DistError, GaussianMixture};
 use crate::linalg::FactorError;
 
@@ -188,7 +189,7 @@ impl SynthSpec {
 /// assert_eq!((synth.truth().k(), synth.truth().dim()), (3, 2));
 ///
 /// let mut rows = synth.training();
-/// assert_eq!(rows.columns(), ["x1", "x2"]);
+/// assert_eq!(rows.columns().names, ["x1", "x2"]);
 /// let mut block = Block::new(2);
 /// assert!(rows.read_block(&mut block, 100)?);
 /// assert_eq!(block.rows(), 100);
@@ -201,7 +202,7 @@ pub struct Synth(Arc<Plan>);
 #[derive(Debug, Clone)]
 struct Plan {
     spec: SynthSpec,
-    columns: Vec<String>,
+    columns: ColumnNames,
     truth: GaussianMixture,
     /// How far each cluster's mean moves from the first row to the last; empty without drift.
     travel: Vec<Vec<f64>>,
@@ -212,13 +213,14 @@ struct Plan {
 impl Synth {
     /// Draws the mixture.
     pub fn new(spec: SynthSpec) -> Result<Synth, SynthError> {
-        let columns = (1..=spec.dim).map(|position| format!("x{position}")).collect();
+        let columns = ColumnNames::named((1..=spec.dim).map(|position| format!("x{position}")));
         Synth::with_columns(spec, columns)
     }
 
     /// Draws the mixture, with names for its columns.
-    pub fn with_columns(spec: SynthSpec, columns: Vec<String>) -> Result<Synth, SynthError> {
+    pub fn with_columns(spec: SynthSpec, columns: impl Into<ColumnNames>) -> Result<Synth, SynthError> {
         spec.check()?;
+        let columns = columns.into();
         if columns.len() != spec.dim {
             return Err(SynthError::Names { found: columns.len(), expected: spec.dim });
         }
@@ -238,7 +240,7 @@ impl Synth {
     }
 
     /// The columns' names.
-    pub fn columns(&self) -> &[String] {
+    pub fn columns(&self) -> &ColumnNames {
         &self.0.columns
     }
 
@@ -298,6 +300,6 @@ mod tests {
         assert!(refused(SynthSpec { weight_skew: f64::NAN, ..good() }).contains("weight skew"));
         assert!(refused(SynthSpec { drift: f64::INFINITY, ..good() }).contains("drift"));
         assert!(refused(SynthSpec { k: 1 << 40, dim: 1 << 20, ..good() }).contains("fewer"));
-        assert!(Synth::with_columns(good(), vec!["a".into()]).is_err());
+        assert!(Synth::with_columns(good(), ["a"]).is_err());
     }
 }

@@ -4,7 +4,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::Synth;
-use crate::data::{Block, DataError, RowSource};
+use crate::data::{Block, ColumnNames, DataError, RowSource};
 
 /// Rows that share a random stream. Another number would draw other rows.
 const CHUNK: usize = 1024;
@@ -65,7 +65,7 @@ impl SynthRows {
 const CHUNKS_PER_THREAD: usize = 4;
 
 impl RowSource for SynthRows {
-    fn columns(&self) -> &[String] {
+    fn columns(&self) -> &ColumnNames {
         self.synth.columns()
     }
 
