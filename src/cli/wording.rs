@@ -108,7 +108,7 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::GiveMoreRows => "give more rows",
         Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
         Remedy::FewerComponents => "choose a smaller --k",
-        Remedy::FewerShards => "use fewer shards",
+        Remedy::FewerShards => "use fewer shards (--shards)",
         Remedy::FewerStartRows => "lower --init-rows",
         Remedy::LongerWarmUp => "use a longer --warmup",
         Remedy::KeepFewerRows => "lower --keep-rows",
@@ -123,6 +123,9 @@ fn remedy(remedy: &Remedy) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
     use crate::data::{BadCell, BadRow, ChosenBy, RowProblem};
 
@@ -138,9 +141,30 @@ mod tests {
         );
         assert_eq!(
             error(&LearnError::ShortFirstShard { rows: 10, wanted: 500 }),
-            "the first shard has 10 rows, and the start needs 500: use fewer shards, or lower --init-rows"
+            "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
         );
         assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    /// The library is used by other front ends too.
+    #[test]
+    fn only_the_command_names_its_options() {
+        fn check(folder: &Path) {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() && !entry.ends_with("cli") {
+                    check(&entry);
+                } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                    let text = fs::read_to_string(&entry).unwrap();
+                    for line in text.lines().filter(|line| !line.contains("cargo ")) {
+                        let mut places = line.match_indices("--").map(|(at, _)| &line[at + 2..]);
+                        let names_option =
+                            places.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+                        assert!(!names_option || line.contains("slug("), "{}: {line}", entry.display());
+                    }
+                }
+            }
+        }
+        check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     }
 
     #[test]

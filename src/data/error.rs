@@ -167,7 +167,7 @@ pub enum DataError {
         /// How many columns there are.
         count: usize,
     },
-    /// A name stands for several columns.
+    /// Several columns have the name.
     #[error("columns {} are all called '{wanted}': choose by number instead", joined(numbers, ", "))]
     AmbiguousColumn {
         /// What was asked for.

@@ -372,7 +372,7 @@ pub fn find_repeated_rows(before: &[ColumnSummary], after: &[ColumnSummary]) -> 
         .then_some(Finding::RepeatedRows { rows: all - old })
 }
 
-/// Whether so many rows of the prior, found among those of shards, are a sign that the shards learned rows of the prior.
+/// Whether shards have learned rows of their prior again, judged by how many rows of a sample were found among theirs.
 pub fn judge_prior_rows(found: usize, sampled: usize) -> Option<Finding> {
     are_repeated(found, sampled).then_some(Finding::PriorRowsRepeated { found, sampled })
 }

@@ -33,7 +33,7 @@ impl FitSettings {
         Ok(is_large.then_some(Finding::LargeStart { columns, rows, minutes, gigabytes }))
     }
 
-    /// Refuses to keep so many rows that a model file of them could not be read.
+    /// An error where the kept rows do not fit into a model file.
     fn check_kept_rows(&self, columns: usize) -> Result<(), LearnError> {
         let Some(rows) = self.keep_rows else { return Ok(()) };
         // Three bytes become four letters.
@@ -45,7 +45,7 @@ impl FitSettings {
     }
 }
 
-/// Refuses so many shards that a model file of them could not be read. In memory they take about as much.
+/// An error where shards do not fit into a model file. In memory they take about as much.
 pub fn check_shards(shards: usize, components: usize, columns: usize) -> Result<(), LearnError> {
     let d = columns as f64;
     // Three triangles, the mean and some scalars for each component, at most 25 bytes a number.

@@ -33,10 +33,14 @@ pub enum ModelError {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     /// Not even the beginning of one.
-    #[error("it is not a model file{looks}")]
+    #[error("it is not a model file{}", match looks {
+        LooksLike::Nothing => ", it is empty",
+        LooksLike::Csv => ", it looks like a CSV",
+        LooksLike::Other => "",
+    })]
     NotAModel {
-        /// What it looks like instead, if that is known, in words that follow it.
-        looks: &'static str,
+        /// What it looks like instead.
+        looks: LooksLike,
     },
     /// It ends too early.
     #[error("it ends in the middle, so it was cut short: use an intact copy, or learn it again")]
@@ -65,6 +69,17 @@ pub enum ModelError {
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,
+}
+
+/// What a file looks like that is not a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LooksLike {
+    /// It is empty.
+    Nothing,
+    /// Delimited text.
+    Csv,
+    /// Something else.
+    Other,
 }
 
 impl ModelError {
@@ -215,7 +230,7 @@ impl Model {
 }
 
 impl Model {
-    /// That no count is so large that going on from it would wrap around.
+    /// An error where a count is so large that it would overflow in a resumed pass.
     fn check_counts(&self) -> Result<(), ModelError> {
         let too_large = |what: &str, count: u64| {
             Err(ModelError::Inconsistent(format!("it counts {count} {what}, and there can be 2^53 at most")))
@@ -333,12 +348,12 @@ fn remove_working_copies(value: &mut serde_json::Value) {
     }
 }
 
-/// What the beginning of a file that is no model looks like.
-fn looks_like(text: &[u8]) -> &'static str {
+/// What a file looks like that begins with this text.
+fn looks_like(text: &[u8]) -> LooksLike {
     let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match std::str::from_utf8(first_line) {
-        _ if text.is_empty() => ", it is empty",
-        Ok(line) if line.contains([',', ';', '\t']) => ", it looks like a CSV",
-        _ => "",
+        _ if text.is_empty() => LooksLike::Nothing,
+        Ok(line) if line.contains([',', ';', '\t']) => LooksLike::Csv,
+        _ => LooksLike::Other,
     }
 }

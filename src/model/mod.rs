@@ -12,7 +12,7 @@ mod seal;
 
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
-pub use file::{ModelError, VERSION};
+pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
 pub use no_revisions::NoRevisions;

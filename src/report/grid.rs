@@ -335,9 +335,10 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
     }
     for data in summary.sets.iter().map(|set| &set.data).filter(|data| !data.discrete.is_empty()) {
         notes.push(format!(
-            "{}: many rows share few values of {}, where no density is bounded: these scores tell how narrow a component may become. --dequantize adds noise of one quantum.",
+            "{}: {} {} few distinct values, so the density is unbounded: do not compare these scores with others. Dequantizing adds noise of one quantum.",
             title(data),
-            data.discrete.join(", ")
+            data.discrete.join(", "),
+            if data.discrete.len() == 1 { "has" } else { "have" }
         ));
     }
     notes.extend(summary.notes.iter().cloned());
