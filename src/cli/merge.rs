@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::advice;
 use super::console::Console;
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
+use crate::learn::Lineage;
 use crate::model::{Merged, Model, merge_models};
 use crate::words::{count, listed};
 
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
-    advice::warn_of_repeats(&model, console);
+    console.tell(model.lineage().and_then(Lineage::repeats));
     let identifiers = prior.identifiers();
     for (what, damping) in [("", &report.damping), ("the weight of ", &report.weight_damping)] {
         for (j, lambda) in damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
@@ -112,11 +112,11 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if is_dash(&args.out) {
         return Ok(());
     }
-    let lineage = model.lineage.as_ref();
+    let lineage = model.lineage();
     let result = MergeResult {
         shards: shards.len(),
-        rows: model.rows,
-        prior_rows: prior.rows,
+        rows: model.rows(),
+        prior_rows: prior.rows(),
         k: model.estimate().k(),
         damping: report.damping,
         weight_damping: report.weight_damping,
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 /// Names the shards that are missing, and returns their numbers if the merge may do without them.
 fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Result<Vec<u32>> {
-    let Some(numbered) = model.lineage.as_ref().and_then(|lineage| lineage.numbered.as_ref()) else {
+    let Some(numbered) = model.lineage().and_then(|lineage| lineage.numbered.as_ref()) else {
         return Ok(Vec::new());
     };
     let missing = numbered.missing();

@@ -1,6 +1,5 @@
 //! The command line: each command parses its arguments, calls the library and prints the result.
 
-mod advice;
 mod ahead;
 mod choice;
 mod clusters;
@@ -96,6 +95,11 @@ struct UsageError(String);
 /// A usage error as `anyhow` carries it.
 fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
+}
+
+/// An error of the library that comes from how the command was called.
+fn usage_error(error: impl std::error::Error + 'static) -> anyhow::Error {
+    usage(wording::error(&error))
 }
 
 /// The user pressed Ctrl-C: exit code 130.

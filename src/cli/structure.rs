@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::decimal;
-use crate::learn::{Effort, Move, Reason, RevisionRecord, Structure};
+use crate::learn::{Effort, Move, Reason, RevisionRecord};
 use crate::model::{Model, NoRevisions, Recipe};
 use crate::words::count;
 
@@ -27,17 +27,16 @@ pub(super) struct StructureResult {
 
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
-        let structure = model.structure.as_ref();
         StructureResult {
-            effort: match model.algorithm {
-                Recipe::Online(_) => structure.map(|_| model.effort),
+            effort: match model.algorithm() {
+                Recipe::Online(_) => model.has_history().then(|| model.effort()),
                 Recipe::Em(settings) => Some(settings.effort),
                 Recipe::Truth => None,
             },
-            revisions: structure.map(|structure| structure.revisions().cloned().collect()),
+            revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
-            pending: model.pending.is_some(),
-            forgotten: structure.is_some_and(Structure::may_have_forgotten),
+            pending: model.is_provisional(),
+            forgotten: model.may_have_forgotten(),
             no_revisions: model.why_no_revisions(),
         }
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use super::{FitState, Prequential};
+use super::Prequential;
 use crate::stats::{BatchSums, Beyond, Elbow, ScoredK};
 
 /// One K of several.
@@ -83,14 +83,6 @@ impl Choice {
             Some(Elbow { k, .. }) if k == first && k > 1 => Some(TryNext::Smaller(1..=k)),
             Some(_) => None,
         }
-    }
-}
-
-impl FitState {
-    /// The K of the pass with their scores.
-    pub fn choice(&self) -> Choice {
-        let scores = self.candidates.iter().map(|c| (c.learned.k(), c.prequential));
-        Choice::of_pass(&scores.collect::<Vec<_>>(), &self.scores)
     }
 }
 

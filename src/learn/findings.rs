@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::columns::ColumnFault;
 use super::order::ColumnShift;
 use super::recognise::are_repeated;
-use super::{FitState, Health};
+use super::{Health, Prequential};
 use crate::data::find_discrete;
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;
@@ -335,7 +335,7 @@ pub fn name_column_faults(faults: &[ColumnFault], names: &[String]) -> Vec<Findi
 /// Columns that moved after the start. Those that number the rows, according to `known`, move by themselves and get a
 /// finding of their own. Revisions correct for rows in the order of time or of classes, so where `revises` is set only
 /// these are of interest.
-pub fn judge_order(
+pub(super) fn judge_order(
     shifts: &[ColumnShift],
     names: &[String],
     known: &[Finding],
@@ -359,7 +359,7 @@ pub fn judge_order(
 
 /// Whether a resumed pass was given the rows that it had learned before, judged by the columns before and after. The
 /// summaries stay what they were when the same rows come again.
-pub fn find_repeated_rows(before: &[ColumnSummary], after: &[ColumnSummary]) -> Option<Finding> {
+pub(super) fn find_repeated_rows(before: &[ColumnSummary], after: &[ColumnSummary]) -> Option<Finding> {
     const ROUNDING: f64 = 1e-9;
     let is_same = |(before, after): (&ColumnSummary, &ColumnSummary)| {
         let (spread, moved) = (before.standard_deviation(), (after.mean - before.mean).abs());
@@ -373,12 +373,12 @@ pub fn find_repeated_rows(before: &[ColumnSummary], after: &[ColumnSummary]) -> 
 }
 
 /// Whether shards have learned rows of their prior again, judged by how many rows of a sample were found among theirs.
-pub fn judge_prior_rows(found: usize, sampled: usize) -> Option<Finding> {
+pub(super) fn judge_prior_rows(found: usize, sampled: usize) -> Option<Finding> {
     are_repeated(found, sampled).then_some(Finding::PriorRowsRepeated { found, sampled })
 }
 
 /// Columns held at their floor although the first rows show no fault: those that are nearly functions of others.
-pub fn find_columns_at_floor(
+pub(super) fn find_columns_at_floor(
     mixture: &GaussianMixture,
     floor: &[f64],
     faults: &[ColumnFault],
@@ -399,10 +399,10 @@ pub fn find_columns_at_floor(
 }
 
 /// Whether K was chosen by so few rows that it may be chance.
-pub fn judge_choice(state: &FitState) -> Option<Finding> {
+pub(super) fn judge_choice(scores: &[(usize, Prequential)]) -> Option<Finding> {
     const ENOUGH: u64 = 300;
-    let rows = state.candidates.iter().map(|candidate| candidate.prequential.rows).min().unwrap_or(0);
-    (state.candidates.len() > 1 && rows < ENOUGH).then_some(Finding::FewRowsScored { rows })
+    let rows = scores.iter().map(|(_, score)| score.rows).min().unwrap_or(0);
+    (scores.len() > 1 && rows < ENOUGH).then_some(Finding::FewRowsScored { rows })
 }
 
 /// Whether there are too few rows for `k` components.
@@ -411,7 +411,7 @@ pub fn judge_row_count(k: usize, rows: u64) -> Option<Finding> {
 }
 
 /// The safeguards that a user should know of.
-pub fn judge_health(health: &Health) -> Vec<Finding> {
+pub(super) fn judge_health(health: &Health) -> Vec<Finding> {
     let counted = [
         (health.rows_out_of_range, Finding::RowsOutOfRange { rows: health.rows_out_of_range }),
         (health.components_damped, Finding::DampedComponents { components: health.components_damped }),

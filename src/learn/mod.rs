@@ -8,6 +8,8 @@ mod em;
 mod findings;
 mod fingerprint;
 mod init;
+mod learning;
+mod lineage;
 mod merge;
 mod method;
 mod obmm;
@@ -29,13 +31,13 @@ pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
 pub use findings::{
-    Finding, NamedShift, find_columns_at_floor, find_discrete_columns, find_numbering, find_repeated_rows,
-    judge_choice, judge_health, judge_order, judge_prior_rows, judge_row_count, name_column_faults,
+    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
 };
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub(crate) use init::variance_floor;
 pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start, start_minutes};
+pub use lineage::{Lineage, Numbered, Shard};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings};

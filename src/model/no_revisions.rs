@@ -25,7 +25,6 @@ impl Model {
     /// Why the model has no revisions. `None` where it has some, or where there is nothing to revise.
     pub fn why_no_revisions(&self) -> Option<NoRevisions> {
         let merged = self.lineage.as_ref().is_some_and(|lineage| lineage.merged.is_some());
-        let keeps_rows = self.kept.as_ref().is_some_and(|kept| kept.most() > 0);
         match &self.structure {
             _ if self.algorithm.online().is_none() => None,
             None => Some(NoRevisions::NotRecorded),
@@ -33,9 +32,9 @@ impl Model {
             Some(_) if self.k() == 1 => None,
             Some(_) if self.effort == Effort::Fast => Some(NoRevisions::FastEffort),
             Some(_) if self.keep_rows == Some(0) => Some(NoRevisions::KeepsNoRows),
-            Some(_) if self.pending.is_some() => Some(NoRevisions::WaitsForRows),
+            Some(_) if self.is_provisional() => Some(NoRevisions::WaitsForRows),
             Some(_) if self.lineage.is_some() && !merged => Some(NoRevisions::Shard),
-            Some(_) if !keeps_rows => Some(NoRevisions::StartedWithoutRows),
+            Some(_) if !self.keeps_rows() => Some(NoRevisions::StartedWithoutRows),
             Some(_) => Some(NoRevisions::NoneDue),
         }
     }

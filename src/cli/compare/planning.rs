@@ -6,12 +6,13 @@ use ndarray::Array2;
 
 use super::choices::Dequantize;
 use super::{Args, UnitsArg};
-use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
-use crate::cli::{usage, wording};
+use crate::cli::{usage, usage_error, wording};
 use crate::data::{Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise};
 use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
-use crate::learn::find_column_faults;
+use crate::learn::{
+    Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
+};
 
 impl Args {
     pub(super) fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
@@ -53,7 +54,7 @@ impl Args {
         if plan.contenders.contains(&Contender::Odmm) {
             let largest = plan.ks.iter().copied().max().unwrap_or(1);
             for set in &plan.sets {
-                refuse_many_shards(plan.settings.shards, largest, set.rows.ncols())?;
+                check_shards(plan.settings.shards, largest, set.rows.ncols()).map_err(usage_error)?;
             }
         }
         Ok(plan)
@@ -64,8 +65,8 @@ impl Args {
         let columns = rows.columns().clone();
         let values = as_matrix(rows.read_all()?);
         rows.tell_end(console);
-        warn_of_columns(&find_column_faults(values.view()), &columns.names, console);
-        tell_of_numbering(values.view(), &columns.names, console);
+        console.tell(name_column_faults(&find_column_faults(values.view()), &columns.names));
+        console.tell(find_numbering(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
@@ -110,7 +111,11 @@ impl Args {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
             Dequantize::Off => {
-                set.record.discrete = tell_of_discrete(set.rows.view(), names, console);
+                let found = find_discrete_columns(set.rows.view(), names);
+                if let Some(Finding::DiscreteColumns { columns }) = &found {
+                    set.record.discrete = columns.clone();
+                }
+                console.tell(found);
                 Vec::new()
             }
             Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),

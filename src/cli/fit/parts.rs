@@ -12,22 +12,21 @@ use serde::{Deserialize, Serialize};
 use super::args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
-use crate::cli::advice;
 use crate::cli::ahead::{Ahead, Next};
 use crate::cli::console::Console;
 use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
-use crate::cli::{usage, wording};
-use crate::data::{Block, ColumnNames};
-use crate::learn::{Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp};
-use crate::model::Model;
+use crate::cli::{usage, usage_error, wording};
+use crate::data::Block;
+use crate::learn::{
+    Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp, name_column_faults,
+};
 
 /// All that a shard needs to know to begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beginnings {
     pub dealt: Dealt,
     pub ground: CommonGround,
-    columns: ColumnNames,
 }
 
 /// What became of one part.
@@ -121,8 +120,8 @@ pub(super) fn begin<'a>(
 ) -> anyhow::Result<(Beginnings, Part<'a>)> {
     let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
-    advice::tell_size(&settings, columns.names.len(), console)?;
-    let mut warm = WarmUp::new(columns.names.len(), settings)?;
+    console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
+    let mut warm = WarmUp::new(columns, settings)?;
     let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;
@@ -139,7 +138,8 @@ pub(super) fn begin<'a>(
             reader.ahead.give_back(block);
         }
     }
-    advice::warn_of_columns(&warm.pass().column_faults(), &columns.names, console);
+    let pass = warm.pass();
+    console.tell(name_column_faults(&pass.column_faults(), &pass.columns().names));
     let (ground, mut pass) = warm.part()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
@@ -148,7 +148,7 @@ pub(super) fn begin<'a>(
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
     }
-    let beginnings = Beginnings { dealt, ground, columns };
+    let beginnings = Beginnings { dealt, ground };
     Ok((beginnings, Part { pass, reader, learning }))
 }
 
@@ -225,7 +225,7 @@ pub(super) fn finish(
     console: &Console,
 ) -> anyhow::Result<Fitted> {
     let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
-    let state = beginnings.ground.gather(&findings)?;
+    let pass = beginnings.ground.gather(&findings)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
     if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
         console.warn(&wording::skipped_rows(skipped, first));
@@ -234,8 +234,8 @@ pub(super) fn finish(
     if empty > 0 {
         console.tell([Finding::EmptyShards { empty, shards: findings.len() }]);
     }
-    let choice = state.choice();
-    let model = Model::from_fit(beginnings.ground.settings(), state, &beginnings.columns);
+    console.tell(pass.findings());
+    let (choice, model) = (pass.choice(), pass.to_model()?);
     // Shards read and learn at the same time, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =

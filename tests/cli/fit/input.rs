@@ -26,7 +26,10 @@ fn a_column_that_numbers_the_rows_is_noted() {
     // It moves on from the first rows' range, but that is no reason to shuffle the file.
     let said = place.run("fit --data rows.csv --k 2 --init-rows 100 --out m.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
-    assert!(said.contains("leave the range that 'id' had in the first rows") && !said.contains("shuffle"), "{said}");
+    assert!(
+        said.contains("leave the range that 'id' had in the first rows") && !said.contains("shuffle"),
+        "{said}"
+    );
 }
 
 #[test]
