@@ -44,7 +44,8 @@ test-portable:
 	else echo "skipped: the target $(OTHER_TARGET) is not installed"; fi
 
 test-openblas:
-	scripts/with_openblas.sh $(CARGO) test --features openblas --lib --test reference_values --test levels
+	scripts/with_openblas.sh sh -c '$(CARGO) test --features openblas --lib && \
+		$(CARGO) test --features openblas --test library -- reference_values:: levels::'
 
 test-mpi:
 	scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --all-targets -- -D warnings && \

@@ -5,4 +5,4 @@
 #     scripts/crash.sh [N]
 set -eu
 cd "$(dirname "$0")/.."
-GMM_BMM_KILLS=${1:-60} exec "${CARGO:-cargo}" test --test crash -- --nocapture
+GMM_BMM_KILLS=${1:-60} exec "${CARGO:-cargo}" test --test cli -- crash:: --nocapture

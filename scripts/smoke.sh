@@ -35,7 +35,7 @@ tool=../../$GMM_BMM
 "$tool" datasets >/dev/null
 cd ../..
 
-# What tests/readme.rs does not run. The build is there already.
+# What tests/cli/readme.rs does not run. The build is there already.
 cargo install --quiet --locked --path . --root target/smoke/installed
 target/smoke/installed/bin/gmm-bmm --version
 unset GMM_BMM_DATASETS RESULTS GMM_BMM

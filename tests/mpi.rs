@@ -1,8 +1,9 @@
 //! `mpirun gmm-bmm fit --algo odmm`: ranks against one process, and what happens when one of them fails or is killed.
 //! Needs the feature `mpi` and Open MPI: `scripts/with_openmpi.sh cargo test --features mpi --test mpi`.
-#![cfg(feature = "mpi")]
 
 mod common;
+#[path = "common/workplace.rs"]
+mod workplace;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use ndarray::Axis;
 use serde_json::Value;
+use workplace::Workplace;
 
 /// A job that hangs must fail its test, not stop it.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,0 +1,21 @@
+//! The command `gmm-bmm`, as users meet it: these tests run the real binary.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod compare;
+#[cfg(unix)]
+mod crash;
+mod datasets;
+mod dependencies;
+mod eval;
+#[cfg(unix)]
+mod faults;
+mod fit;
+mod manuals;
+mod merge;
+mod order;
+mod plot;
+mod readme;
+mod synth;
+#[path = "../common/workplace.rs"]
+mod workplace;

@@ -1,0 +1,80 @@
+//! What one pass reaches on real data: the split is that of `tests/reference/levels.json`.
+
+use gmm_bmm::dist::GaussianMixture;
+use gmm_bmm::learn::{EmSettings, FitSettings, OnlineFit, fit_em};
+use ndarray::{Array2, Axis};
+use serde_json::Value;
+
+use crate::common::*;
+
+struct Split {
+    train: Array2<f64>,
+    test: Array2<f64>,
+    k: usize,
+    scikit_learn: f64,
+}
+
+fn split(name: &str) -> Split {
+    let file = reference("levels.json");
+    let cases: &Vec<Value> = file["cases"].as_array().unwrap();
+    let case = cases.iter().find(|case| case["name"] == name).unwrap();
+    let columns: Vec<String> =
+        case["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap().to_string()).collect();
+    let rows = bundled(name, &columns);
+    let test: Vec<usize> = vector(&case["test_rows"]).into_iter().map(|i| i as usize).collect();
+    let train: Vec<usize> = (0..rows.nrows()).filter(|i| test.binary_search(i).is_err()).collect();
+    Split {
+        train: rows.select(Axis(0), &train),
+        test: rows.select(Axis(0), &test),
+        k: case["k"].as_u64().unwrap() as usize,
+        scikit_learn: number(&case["scikit_learn"]),
+    }
+}
+
+fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
+    mixture.score(rows.view())
+}
+
+/// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.
+fn one_pass(split: &Split, seed: u64) -> f64 {
+    let settings = FitSettings { seed, ..FitSettings::obmm([split.k]) };
+    let mut fit = OnlineFit::new(split.train.ncols(), settings).unwrap();
+    fit.observe(shuffled(&split.train, seed).view()).unwrap();
+    score(&fit.mixture().unwrap(), &split.test)
+}
+
+#[track_caller]
+fn assert_level(name: &str, least: f64) {
+    let split = split(name);
+    let levels: Vec<f64> = (1..=5).map(|seed| one_pass(&split, seed)).collect();
+    let mean = levels.iter().sum::<f64>() / levels.len() as f64;
+    println!("{name}: {levels:.3?}, mean {mean:.3}, scikit-learn's best of 5: {:.3}", split.scikit_learn);
+    assert!(mean >= least, "{name}: {levels:?} have mean {mean}, below {least}");
+}
+
+#[test]
+fn one_pass_over_magic04_reaches_its_level() {
+    assert_level("magic04", -27.1);
+}
+
+#[test]
+fn one_pass_over_abalone_reaches_its_level() {
+    assert_level("abalone", 12.6);
+}
+
+#[test]
+fn one_pass_over_banknote_reaches_its_level() {
+    assert_level("banknote", -8.0);
+}
+
+#[test]
+fn batch_em_reaches_scikit_learn() {
+    for name in ["abalone", "magic04"] {
+        let split = split(name);
+        let settings = EmSettings { restarts: 5, ..EmSettings::default() };
+        let fit = fit_em(split.train.view(), split.k, 1, &settings).unwrap();
+        let level = score(&fit.mixture, &split.test);
+        println!("{name}: {level:.3} against {:.3}", split.scikit_learn);
+        assert!(level >= split.scikit_learn - 0.05, "{name}: {level} against {}", split.scikit_learn);
+    }
+}

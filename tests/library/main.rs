@@ -1,0 +1,14 @@
+//! The library, as a program meets it that links to it.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod data;
+mod learners;
+mod levels;
+mod reference_values;
+#[cfg(feature = "cli")]
+mod report;
+mod shards;
+mod sound;
+mod stress;
+mod wilcoxon;

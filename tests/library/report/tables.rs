@@ -1,0 +1,382 @@
+//! The figures, and the marks beside them.
+
+use std::fs;
+
+use gmm_bmm::data::Units;
+use gmm_bmm::experiment::{Contender, Pairs, RECORDS_FILE, Record, SelectRule, read_records};
+use gmm_bmm::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
+
+use super::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small};
+
+#[test]
+fn means_and_errors_are_those_worked_out_by_hand() {
+    let summary = Summary::new(&small(-1.0), &OPTIONS).unwrap();
+    let entry = summary.sets[0].entry(Contender::Obmm).unwrap();
+    let score = entry.score.as_ref().unwrap();
+    assert_eq!((entry.commonest_k(), score.folds, score.rows, score.mean), (Some(2), 2, 4, -3.0));
+    // Squares 4 + 1 + 0 + 9 = 14 over 3 · 4; fold means −1.5 and −4.5: √(4.5/2).
+    assert!((score.standard_error.unwrap() - (14.0f64 / 12.0).sqrt()).abs() < 1e-12);
+    assert!((score.fold_error.unwrap() - 1.5).abs() < 1e-12);
+    assert_eq!(score.learn_seconds.median, 2.0);
+}
+
+#[test]
+fn k_is_chosen_by_the_rule_that_is_asked_for() {
+    let chosen = |select| {
+        let summary = Summary::new(&small(0.0), &ReportOptions { select, ..OPTIONS }).unwrap();
+        summary.sets[0].entry(Contender::Obmm).unwrap().chosen.clone().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(chosen(SelectRule::Validation), [(0, 2), (1, 2)]);
+    assert_eq!(chosen(SelectRule::Evidence), [(0, 3), (1, 3)]);
+    // Four rows cannot make the step from 2 to 3 significant.
+    assert_eq!(chosen(SelectRule::Paper), [(0, 2), (1, 2)]);
+}
+
+/// The validation rows of fold 1 are test rows of fold 0, so fold 0 must not be told what they say.
+#[test]
+fn every_fold_chooses_its_own_k() {
+    let mut records = small(-1.0);
+    for record in &mut records {
+        if let Record::Cell(cell) = record
+            && (cell.fold, cell.k) == (1, 3)
+        {
+            cell.validation = Some(100.0);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let entry = summary.sets[0].entry(Contender::Obmm).unwrap();
+    assert_eq!(entry.chosen.iter().collect::<Vec<_>>(), [(&0, &2), (&1, &3)]);
+    // Rows −1 and −2 of fold 0 at K = 2, −1 and −1 of fold 1 at K = 3.
+    assert_eq!(entry.score.as_ref().unwrap().mean, -1.25);
+    let markdown = read(folder.path(), "summary.md");
+    assert!(
+        markdown.contains("**−1.2500 (K=2–3)**") && markdown.contains("| 2 (1×), 3 (1×) |"),
+        "{markdown}"
+    );
+    assert!(
+        markdown.contains("chosen for each learner in each fold by its mean log-likelihood on validation")
+    );
+    assert_eq!(summary.terminal(false).matches("K=2–3").count(), 2);
+    let line = |start: &str| {
+        let text = read(folder.path(), "loglik.csv");
+        text.lines().find(|line| line.starts_with(start)).map(String::from).unwrap_or(text)
+    };
+    assert!(line("toy,obmm_exact,2,").starts_with("toy,obmm_exact,2,false,1,2,4,-3"));
+    assert!(line("toy,obmm_exact,3,").starts_with("toy,obmm_exact,3,false,1,2,4,-1"));
+    assert!(line("toy,obmm_exact,,").starts_with("toy,obmm_exact,,true,2,2,4,-1.25,"));
+}
+
+/// Scores of oBMM level off at K = 3 of 2 to 6, those of oEM rise to the end.
+#[test]
+fn the_elbow_over_k_is_in_the_details_on_the_terminal_and_for_programs() {
+    let mut records = vec![Record::Data(data("toy", "Toy", 2, Units::Raw))];
+    let levels = [
+        (Contender::Obmm, [-9.0, -5.0, -4.99, -4.98, -4.97]),
+        (Contender::Oem, [-9.0, -6.0, -5.5, -5.0, -4.5]),
+    ];
+    for (contender, levels) in levels {
+        for (k, level) in (2..).zip(levels) {
+            let mut cell = cell("toy", contender, k, 0, vec![level as f32; 3]);
+            cell.validation = Some(level);
+            records.push(Record::Cell(Box::new(cell)));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let markdown = read(folder.path(), "summary.md");
+    assert!(markdown.contains("| Toy | oBMM | 6 | 3 | "), "{markdown}");
+    assert!(markdown.contains("| Toy | oEM | 6 | 3 (rises) | "), "{markdown}");
+    let terminal = summary.terminal(false);
+    assert!(terminal.contains("Elbow over K, Toy: oEM 3 (rises), oBMM 3.\n"), "{terminal}");
+    assert_eq!(terminal.matches("Elbow: the smallest K beyond which larger K gain little").count(), 1);
+    let entry = serde_json::to_value(&summary.sets[0]).unwrap()["entries"][1].clone();
+    assert_eq!((&entry["contender"], &entry["elbow"]["k"]), (&"obmm".into(), &3.into()), "{entry}");
+    assert_eq!(entry["elbow"]["beyond"], "little");
+    // With one K there is none.
+    let summary = Summary::new(&records[..2], &OPTIONS).unwrap();
+    assert!(!summary.terminal(false).contains("Elbow"));
+}
+
+/// The best mean, and yet most rows are significantly worse than the reference's.
+#[test]
+fn no_cell_is_both_best_and_significantly_worse() {
+    let rows = |shift: f32, last: f32| (0..40).map(|i| if i < 39 { -1.0 - shift } else { last }).collect();
+    let with = |contender, test| Record::Cell(Box::new(cell("odd", contender, 2, 0, test)));
+    for last in [9.0, -0.61] {
+        let records = vec![
+            Record::Data(data("odd", "Odd", 2, Units::Raw)),
+            with(Contender::Obmm, rows(0.0, -1.0)),
+            with(Contender::Oem, rows(0.01, last)),
+        ];
+        let summary = Summary::new(&records, &OPTIONS).unwrap();
+        let oem = summary.sets[0].entry(Contender::Oem).unwrap();
+        assert_eq!((oem.arrow, oem.best), (Some(Arrow::Down), false));
+        let text = summary.terminal(false);
+        assert_eq!(text.matches("*−").count(), 1, "{text}");
+        assert!(text.contains("*−1.0000") && text.contains("not significantly worse than oBMM"), "{text}");
+    }
+}
+
+/// Folds took 3 and 5 seconds, and a third 40: the median is 5, the mean 16.
+#[test]
+fn both_tables_of_seconds_show_the_median() {
+    let mut records = small(-1.0);
+    for contender in [Contender::Oem, Contender::Obmm] {
+        let mut slow = cell("toy", contender, 2, 2, vec![-1.0, -2.0]);
+        slow.learn_seconds = 40.0;
+        records.push(Record::Cell(Box::new(slow)));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let markdown = read(folder.path(), "summary.md");
+    let row = |after: &str, start: &str| {
+        let table = markdown.split(after).nth(1).unwrap();
+        table.lines().find(|line| line.starts_with(start)).unwrap().to_string()
+    };
+    assert!(row("## Times", "| toy | 2 |").contains("| 5.00 (1.7×) |"), "{markdown}");
+    assert!(row("## Details", "| toy | oEM |").ends_with("| 5.00 |"), "{markdown}");
+    let caption = markdown.split("## Details").nth(1).unwrap();
+    assert!(caption.contains("start included, median over folds"), "{markdown}");
+}
+
+#[test]
+fn z_scored_units_add_each_folds_jacobian() {
+    let options = ReportOptions { units: Some(Units::Zscore), ..OPTIONS };
+    let summary = Summary::new(&small(0.0), &options).unwrap();
+    assert_eq!(summary.sets[0].entry(Contender::Obmm).unwrap().score.as_ref().unwrap().mean, -3.0 + 15.0);
+}
+
+#[test]
+fn arrows_say_better_and_worse_and_the_best_is_marked() {
+    let (summary, folder) = shared();
+    let entry = |contender| summary.sets[0].entry(contender).unwrap();
+    assert_eq!(summary.reference, Some(Contender::Obmm));
+    assert_eq!(entry(Contender::Oem).arrow, Some(Arrow::Down));
+    assert_eq!(entry(Contender::ObmmDiscounted).arrow, Some(Arrow::Up));
+    assert_eq!((entry(Contender::Obmm).arrow, entry(Contender::Obmm).p_value), (None, None));
+    assert!(entry(Contender::Oem).p_holm >= entry(Contender::Oem).p_value);
+    let best: Vec<_> =
+        summary.sets[0].entries.iter().filter(|entry| entry.best).map(|e| e.contender).collect();
+    assert_eq!(best, [Contender::ObmmDiscounted]);
+    assert_eq!(entry(Contender::ObmmDiscounted).score.as_ref().unwrap().tuned, Some(0.02));
+
+    let plain = summary.terminal(false);
+    assert!(plain.contains("*−1.20↑") && plain.contains('↓') && !plain.contains('\u{1b}'), "{plain}");
+    let coloured = summary.terminal(true);
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
+    let markdown = read(folder, "summary.md");
+    let described = "EM: batch EM with moves (splits and joins of components), the best of 2 starts";
+    assert!(plain.contains(&format!("\n{described}")) && markdown.contains(&format!("\n- {described}")));
+    assert!(markdown.contains("** |") && markdown.contains("paper oEM"));
+}
+
+#[test]
+fn the_usual_learners_fit_a_terminal() {
+    use Contender::*;
+    let usual = [Start, Oem, OemRevised, Obmm, ObmmRevised, Odmm, Em];
+    let is_usual =
+        |record: &Record| !matches!(record, Record::Cell(cell) if !usual.contains(&cell.contender));
+    let records: Vec<Record> = full().into_iter().filter(is_usual).collect();
+    let text = Summary::new(&records, &OPTIONS).unwrap().terminal(false);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 115, "{widest} columns:\n{text}");
+}
+
+/// A single set has more decimals, and Magic04 three columns of the paper.
+#[test]
+fn a_single_set_fits_a_terminal() {
+    use Contender::*;
+    let mut records = full_set("magic04", -24.0);
+    records.push(Record::Data(data("magic04", "MAGIC Gamma Telescope", 10, Units::Raw)));
+    let usual = [Start, Oem, OemRevised, Obmm, ObmmRevised, Odmm, Em];
+    records.retain(|record| !matches!(record, Record::Cell(cell) if !usual.contains(&cell.contender)));
+    let text = Summary::new(&records, &OPTIONS).unwrap().terminal(false);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(text.contains("−35.40") && widest <= 120, "{widest} columns:\n{text}");
+}
+
+#[test]
+fn learners_below_the_start_with_the_same_k_are_named() {
+    let rows = |shift: f32| (0..40).map(|i| shift * (1.0 + 0.5 * (i % 2) as f32) - 1.0).collect::<Vec<f32>>();
+    let records = |printed: f32, odmm: f32| {
+        let mut records = vec![run(), Record::Data(data("odd", "Odd", 2, Units::Raw))];
+        for k in [2, 3, 5] {
+            let mut add = |contender, test| {
+                records.push(Record::Cell(Box::new(cell("odd", contender, k, 0, test))));
+            };
+            add(Contender::Start, rows(0.0));
+            add(Contender::Obmm, rows(0.1));
+            add(Contender::OemPrinted, rows(printed * k as f32));
+            add(Contender::Odmm, rows(if k == 3 { odmm } else { 0.0 }));
+            add(Contender::Em, rows(-1.0));
+        }
+        records
+    };
+    let named = |records: &[Record]| Summary::new(records, &OPTIONS).unwrap().notes;
+    assert_eq!(
+        named(&records(-1.0, -0.1)),
+        [
+            "Odd: mean test score below that of the start with the same K by more than the standard error of the \
+          paired difference: oEM printed at K = 2–3, 5 (most at K = 5, by 6.2500 ± 0.2002); \
+          oDMM at K = 3 (by 0.1250 ± 0.0040)."
+        ]
+    );
+    let none = "No online learner has a mean test score below that of the start with the same K by more than the \
+                standard error of the paired difference.";
+    assert_eq!(named(&records(0.0, 0.1)), [none]);
+    let mut without = records(-1.0, -0.1);
+    without.retain(|record| !matches!(record, Record::Cell(cell) if cell.contender == Contender::Start));
+    assert!(named(&without).is_empty(), "without the start there is nothing to say");
+}
+
+#[test]
+fn learners_that_show_the_same_figure_are_best_together() {
+    let marked = |shift: f32| {
+        let summary = Summary::new(&small(shift), &OPTIONS).unwrap();
+        let exactly = summary.sets[0].entries.iter().filter(|entry| entry.best).count();
+        (exactly, summary.terminal(false).matches("*−").count())
+    };
+    assert_eq!([marked(0.0), marked(-0.00004), marked(-0.0004)], [(2, 2), (1, 2), (1, 1)]);
+}
+
+#[test]
+fn the_table_names_the_chosen_k() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    assert_eq!(summary.terminal(false).matches("K=2").count(), 2);
+    assert!(read(folder.path(), "summary.md").contains("**−3.0000 (K=2)**"));
+    assert!(read(folder.path(), "report.html").contains("<span class=\"aside\">K=2</span>"));
+}
+
+/// With a test file there is one fold, and nothing is said of folds.
+#[test]
+fn without_cross_validation_nothing_is_said_of_folds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut records = small(-1.0);
+    records.retain(|record| !matches!(record, Record::Cell(cell) if cell.fold > 0));
+    let Record::Run(mut one) = run() else { panic!("a run") };
+    one.folds = 1;
+    records.push(Record::Run(one));
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    for text in
+        [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
+    {
+        assert!(!text.contains("fold"), "{text}");
+    }
+    assert!(read(folder.path(), "summary.md").contains("tested on a test file"));
+    assert!(Summary::new(&small(-1.0), &OPTIONS).unwrap().terminal(false).contains("median over folds"));
+}
+
+/// Most rows are a little worse than the reference's, one is far better.
+#[test]
+fn an_arrow_against_the_means_is_marked() {
+    let scores = |shift: f32, last: f32| (0..40).map(|i| if i < 39 { -1.0 - shift } else { last }).collect();
+    let mut records = vec![Record::Data(data("odd", "Odd", 2, Units::Raw))];
+    for (contender, test) in [(Contender::Obmm, scores(0.0, -1.0)), (Contender::Oem, scores(0.01, 9.0))] {
+        records.push(Record::Cell(Box::new(cell("odd", contender, 2, 0, test))));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let summary = write_report(&records, &OPTIONS, folder.path()).unwrap();
+    assert!(summary.terminal(false).contains("−0.7597↓†"), "{}", summary.terminal(false));
+    for text in
+        [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
+    {
+        assert!(text.contains("†: the means say the opposite"), "{text}");
+    }
+    let (without, _) = shared();
+    assert!(!without.terminal(false).contains('†'));
+}
+
+#[test]
+fn the_papers_figures_stand_beside_sets_that_are_the_papers() {
+    let summary = Summary::new(&full(), &OPTIONS).unwrap();
+    let paper = |index: usize| summary.sets[index].paper.obmm;
+    assert_eq!((paper(0), paper(1)), (Some(-1.82), Some(-16.53)));
+    // Noise was added; another set stands in; the name is not in the catalogue.
+    assert_eq!((paper(2), paper(3), paper(4)), (None, None, None));
+    assert_eq!(summary.sets[3].paper_seconds.odmm, Some(21.2));
+    let raw = Summary::new(&full(), &ReportOptions { units: Some(Units::Raw), ..OPTIONS }).unwrap();
+    assert_eq!(raw.sets[0].paper.obmm, None, "Abalone's figures are of z-scored columns");
+}
+
+#[test]
+fn the_tables_for_programs_have_a_line_for_each_k_and_one_for_the_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    let scores = read(folder.path(), "loglik.csv");
+    let lines: Vec<_> = scores.lines().collect();
+    assert_eq!(
+        lines[0],
+        "data,contender,k,chosen,chosen_folds,folds,rows,mean,standard_error,validation,prequential,p_value,p_holm,effect_size,tuned"
+    );
+    assert_eq!(lines.len(), 1 + 2 * 3);
+    assert!(lines[1].starts_with("toy,oem_counted,2,false,2,2,4,-4.0,"), "{scores}");
+    assert!(lines[2].starts_with("toy,oem_counted,3,false,0,2,4,-2"), "{scores}");
+    assert!(lines[3].starts_with("toy,oem_counted,,true,2,2,4,-4.0,"), "{scores}");
+    let times = read(folder.path(), "times.csv");
+    assert!(times.lines().nth(1).unwrap().starts_with("toy,oem_counted,2,"), "{times}");
+    assert!(times.lines().nth(1).unwrap().ends_with(",2.0"), "{times}");
+}
+
+#[test]
+fn folds_can_be_paired_instead_of_rows() {
+    let options = ReportOptions { pairs: Pairs::Folds, ..OPTIONS };
+    let summary = Summary::new(&small(-1.0), &options).unwrap();
+    // Two folds are too few for anything significant.
+    assert!(summary.sets[0].entry(Contender::Oem).unwrap().p_value.unwrap() > 0.2);
+    assert_eq!(summary.sets[0].entry(Contender::Oem).unwrap().arrow, None);
+}
+
+#[test]
+fn the_reference_can_be_chosen_among_those_that_took_part() {
+    let against = |records: &[Record], reference| {
+        Summary::new(records, &ReportOptions { reference: Some(reference), ..OPTIONS })
+    };
+    let summary = against(&full(), Contender::Oem).unwrap();
+    let arrow = |contender| summary.sets[0].entry(contender).unwrap().arrow;
+    assert_eq!((arrow(Contender::Obmm), arrow(Contender::Oem)), (Some(Arrow::Up), None));
+    assert!(matches!(
+        against(&small(0.0), Contender::ObmmPaper),
+        Err(ReportError::NoReference("paper moments"))
+    ));
+}
+
+#[test]
+fn learners_that_were_tested_on_different_rows_are_refused() {
+    let mut records = small(0.0);
+    records.push(Record::Cell(Box::new(cell("toy", Contender::Oem, 2, 0, vec![-1.0]))));
+    let error = Summary::new(&records, &OPTIONS).unwrap_err();
+    assert!(matches!(error, ReportError::Unpaired { .. }));
+    assert!(error.to_string().contains("'toy', fold 0, oEM was tested on 1 rows"), "{error}");
+}
+
+#[test]
+fn an_unfinished_run_is_reported_with_a_note() {
+    let mut records = small(0.0);
+    records.retain(|r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && c.fold == 1));
+    let summary = Summary::new(&records, &OPTIONS).unwrap();
+    assert_eq!(summary.notes, ["toy: oEM has 1 of 2 folds so far; its mean is over these alone."]);
+    let mut records = small(0.0);
+    records.retain(
+        |r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && (c.fold, c.k) == (1, 3)),
+    );
+    let summary = Summary::new(&records, &OPTIONS).unwrap();
+    let note = "toy: oEM lacks some K in 1 fold so far; K is chosen among those that are there.";
+    assert_eq!(summary.notes, [note]);
+}
+
+#[test]
+fn no_records_are_an_error() {
+    assert!(matches!(Summary::new(&[run()], &OPTIONS), Err(ReportError::NothingToShow)));
+}
+
+#[test]
+fn records_survive_being_written_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(RECORDS_FILE);
+    let records = full();
+    let lines: Vec<_> = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    assert_eq!(read_records(folder.path()).unwrap(), records);
+}
