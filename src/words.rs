@@ -8,6 +8,20 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
+#[cfg(feature = "csv")]
+/// The first of some names, and how many more there are: `a, b and 3 more`.
+pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+#[cfg(feature = "csv")]
+/// The same with each name in quotes.
+pub(crate) fn quoted(names: &[impl AsRef<str>], most: usize) -> String {
+    listed(names.iter().map(|name| format!("'{}'", name.as_ref())), most)
+}
+
 /// Ascending K, with runs of them as ranges: `2–4, 7`.
 #[cfg(feature = "cli")]
 pub(crate) fn runs_of_k(ks: &[usize]) -> String {

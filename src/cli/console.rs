@@ -8,18 +8,13 @@ use serde::Serialize;
 
 use crate::words::printable;
 
+pub(super) use crate::words::listed;
+
 /// Where a command's words go.
 #[derive(Debug)]
 pub(super) struct Console {
     json: bool,
     quiet: bool,
-}
-
-/// The first of some names, and how many more there are: `a, b and 3 more`.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let shown = names.take(most).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 /// A number with so many decimals, or with an exponent where its digits would fill a line.

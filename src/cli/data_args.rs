@@ -1,15 +1,14 @@
-//! The options by which every command that reads rows is told where they are and what to make of them.
+//! The options of every command that reads rows, and what is said about reading them.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 
+use super::advice::warn_of_skipped;
 use super::console::Console;
-use super::rows::Rows;
 use super::usage;
 use crate::data::{
-    BadRows, Block, Catalogue, ColumnNames, CsvOptions, CsvStream, DataError, DataSet, Input, Piece, deal,
+    BadRow, BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, Notice, ReadOptions, Rows,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -99,87 +98,40 @@ impl DataArgs {
         self.reading.files(&self.data)
     }
 
-    /// Deals the files to parts that are read apart.
-    pub fn deal(&self, parts: usize) -> anyhow::Result<Dealt> {
-        let mut options = self.reading.options(None);
-        let inputs = self.reading.inputs(&self.data, &mut options)?;
-        let files = inputs.into_iter().map(|input| match input {
-            Input::File(path) => Ok(path),
-            other => Err(DataError::NotDealt { file: other.name() }),
-        });
-        let files = files.collect::<Result<Vec<_>, _>>()?;
-        Ok(Dealt { first: files[0].clone(), columns: options.columns, parts: deal(&files, parts)? })
+    /// Deals the files to shards that are read separately.
+    pub fn deal(&self, shards: usize) -> anyhow::Result<FileShards> {
+        self.reading.options(0, None).deal(&self.data, shards).map_err(worded)
     }
 
-    /// Opens one part.
-    pub fn open_part(
+    /// Opens one shard.
+    pub fn open_shard(
         &self,
-        dealt: &Dealt,
-        part: usize,
+        shards: &FileShards,
+        shard: usize,
         seed: u64,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let options = CsvOptions { columns: dealt.columns.clone(), ..self.reading.options(None) };
-        let stream = CsvStream::open_share(Input::File(dealt.first.clone()), &dealt.parts[part], options)?;
-        Ok(self.reading.rows(stream, seed, console))
+        let mut rows = self.reading.options(seed, None).open_shard(shards, shard).map_err(worded)?;
+        tell_notices(&mut rows, console);
+        Ok(rows)
     }
-}
-
-/// Files dealt to parts, for any process to open.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Dealt {
-    /// The file that settles the columns.
-    first: PathBuf,
-    columns: Vec<String>,
-    parts: Vec<Vec<Piece>>,
-}
-
-impl Dealt {
-    pub fn bytes_of(&self, part: usize) -> u64 {
-        self.parts[part].iter().map(|piece| piece.bytes).sum()
-    }
-
-    pub fn total_bytes(&self) -> u64 {
-        (0..self.parts.len()).map(|part| self.bytes_of(part)).sum()
-    }
-}
-
-/// Reads past some first rows.
-fn leave_out(stream: &mut CsvStream, mut rows: u64) -> Result<(), DataError> {
-    let mut block = Block::new(stream.columns().len());
-    while rows > 0 && stream.read_block(&mut block, rows.min(4096) as usize)? {
-        rows -= block.rows() as u64;
-    }
-    Ok(())
-}
-
-/// The set of the catalogue that a path names. A file of that name goes before.
-fn named_set(path: &Path) -> Option<&'static DataSet> {
-    Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())
-}
-
-/// Expands patterns that no shell has expanded. A file whose name looks like a pattern is that file.
-fn expand(data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::with_capacity(data.len());
-    for path in data {
-        let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']) && !path.exists());
-        let Some(pattern) = pattern else {
-            files.push(path.clone());
-            continue;
-        };
-        let found =
-            glob::glob(pattern).map_err(|error| usage(format!("'{pattern}' is no pattern: {error}")))?;
-        let before = files.len();
-        for file in found {
-            files.push(file?);
-        }
-        anyhow::ensure!(files.len() > before, "no file matches '{pattern}': check the path");
-    }
-    Ok(files)
 }
 
 impl ReadingArgs {
-    /// Test rows, if there are any: read in the same way, but whole and in order.
+    /// Opens data; `expected` are the columns of a model that the rows have to fit.
+    pub fn open(
+        &self,
+        data: &[PathBuf],
+        seed: u64,
+        expected: Option<ColumnNames>,
+        console: &Console,
+    ) -> anyhow::Result<Rows> {
+        let mut rows = self.options(seed, expected).open(data).map_err(worded)?;
+        tell_notices(&mut rows, console);
+        Ok(rows)
+    }
+
+    /// Test rows, if there are any: read in the same way, but all of them and in order.
     pub fn read_test(
         &self,
         file: Option<&PathBuf>,
@@ -191,7 +143,7 @@ impl ReadingArgs {
         let whole = ReadingArgs { skip: 0, limit: None, shuffle_buffer: None, ..self.clone() };
         let mut rows = whole.open(std::slice::from_ref(file), seed, Some(expected), console)?;
         let all = rows.read_all()?;
-        rows.tell_end(console);
+        tell_end(&mut rows, console);
         Ok(Some(all))
     }
 
@@ -200,89 +152,98 @@ impl ReadingArgs {
         self.shuffle_buffer.is_some()
     }
 
-    /// Opens data; `expected` are the columns of a model that the rows have to fit.
-    pub fn open(
-        &self,
-        data: &[PathBuf],
-        seed: u64,
-        expected: Option<ColumnNames>,
-        console: &Console,
-    ) -> anyhow::Result<Rows> {
-        let mut options = self.options(expected);
-        let inputs = self.inputs(data, &mut options)?;
-        // The limit is of rows that are given out; the stream counts those left out too.
-        options.limit = self.limit.map(|limit| limit.saturating_add(self.skip));
-        let mut stream = CsvStream::open(inputs, options)?;
-        leave_out(&mut stream, self.skip)?;
-        Ok(self.rows(stream, seed, console))
-    }
-
     /// Whether only some rows are wanted, by their place.
     pub fn picks_rows(&self) -> bool {
         self.limit.is_some() || self.skip > 0
     }
 
-    fn options(&self, expected: Option<ColumnNames>) -> CsvOptions {
-        CsvOptions {
-            delimiter: self.delimiter,
-            has_header: self.no_header.then_some(false),
-            columns: self.columns.clone(),
-            drop: self.drop.clone(),
-            bad_rows: match self.bad_rows {
-                BadRowsArg::Refuse => BadRows::Refuse,
-                BadRowsArg::Skip => BadRows::Skip,
-            },
-            limit: self.limit,
-            expected,
-        }
-    }
-
-    fn inputs(&self, data: &[PathBuf], options: &mut CsvOptions) -> anyhow::Result<Vec<Input>> {
-        let data = expand(data)?;
-        data.iter().map(|path| self.input(path, data.len(), options)).collect()
-    }
-
-    fn rows(&self, stream: CsvStream, seed: u64, console: &Console) -> Rows {
-        let shuffle = self.shuffle_buffer.map(|slots| (slots as usize, seed));
-        Rows::new(stream, shuffle, console)
-    }
-
-    /// The files that arguments stand for: patterns are expanded, and sets of the catalogue are the files that hold them.
+    /// The files that arguments stand for: patterns are expanded, and sets of the catalogue are replaced by their files.
     pub fn files(&self, data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-        let file = |path: PathBuf| named_set(&path).map_or(path, |set| set.path_in(&self.datasets));
-        Ok(expand(data)?.into_iter().map(file).collect())
+        self.options(0, None).files(data).map_err(worded)
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
     pub fn missing_set(&self, path: &Path) -> Option<&'static DataSet> {
-        named_set(path).filter(|set| !set.path_in(&self.datasets).exists())
+        Catalogue::set_named_by(path).filter(|set| !set.path_in(&self.datasets).exists())
     }
 
-    /// A path, or the file of a set in the catalogue with the columns that the paper uses.
-    fn input(&self, path: &Path, inputs: usize, options: &mut CsvOptions) -> anyhow::Result<Input> {
-        let name = path.to_str().unwrap_or_default();
-        let Some(set) = named_set(path) else {
-            let looks_like_a_name = !name.contains(['.', '/', '\\']) && name != "-";
-            if looks_like_a_name && !path.exists() {
-                let nearest = Catalogue::built_in().nearest(name);
-                let hint = nearest.map_or(String::new(), |set| format!("did you mean '{}'? ", set.name));
-                anyhow::bail!(
-                    "'{name}' is neither a file nor a set of the catalogue: {hint}'gmm-bmm datasets' lists those"
-                );
-            }
-            return Ok(Input::from_argument(path));
+    /// The options of the library; the seed is for shuffling alone.
+    fn options(&self, seed: u64, expected: Option<ColumnNames>) -> ReadOptions {
+        let options = ReadOptions::default()
+            .delimiter(self.delimiter)
+            .has_header(self.no_header.then_some(false))
+            .columns(&self.columns)
+            .drop(&self.drop)
+            .bad_rows(match self.bad_rows {
+                BadRowsArg::Refuse => BadRows::Refuse,
+                BadRowsArg::Skip => BadRows::Skip,
+            })
+            .skip(self.skip)
+            .limit(self.limit)
+            .expected(expected)
+            .datasets(&self.datasets);
+        match self.shuffle_buffer {
+            Some(slots) => options.shuffle(slots as usize, seed),
+            None => options,
+        }
+    }
+}
+
+/// Tells what there is to tell once all rows are read.
+pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
+    tell_notices(rows, console);
+    let first = rows.first_skipped().map(BadRow::to_string);
+    warn_of_skipped(rows.rows_skipped(), first.as_deref(), console);
+}
+
+fn tell_notices(rows: &mut Rows, console: &Console) {
+    for notice in rows.take_notices() {
+        let remedy = match notice {
+            Notice::HeaderWithNumbers { .. } => "; if it is data, use --no-header",
+            _ => "",
         };
-        let file = set.path_in(&self.datasets);
-        if !file.exists() {
-            return Err(anyhow::anyhow!(
-                "'{name}' is a set of the catalogue, but '{}' does not exist: {}",
-                file.display(),
-                set.how_to_get()
-            ));
+        console.note(&format!("{notice}{remedy}"));
+    }
+}
+
+/// An error about the names of data, with what to do about it.
+fn worded(error: DataError) -> anyhow::Error {
+    let remedy = match &error {
+        DataError::BadPattern { .. } => return usage(error.to_string()),
+        DataError::NoMatch { .. } => "check the path".to_string(),
+        DataError::UnknownName { nearest, .. } => {
+            let hint = nearest.as_ref().map_or(String::new(), |name| format!("did you mean '{name}'? "));
+            format!("{hint}'gmm-bmm datasets' lists those")
         }
-        if inputs == 1 && options.columns.is_empty() && options.expected.is_none() {
-            options.columns = set.columns.clone();
-        }
-        Ok(Input::File(file))
+        DataError::SetNotThere { set, .. } => how_to_get(set),
+        _ => return error.into(),
+    };
+    anyhow::anyhow!("{error}: {remedy}")
+}
+
+/// What to do to have the file of a set, in words that follow a colon.
+pub(super) fn how_to_get(set: &DataSet) -> String {
+    let DataSet { name, file, .. } = set;
+    if set.bundled {
+        return format!("it comes with the source code as datasets/{file}; give that folder with --datasets");
+    }
+    if set.sources.is_empty() {
+        return format!(
+            "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
+        );
+    }
+    format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_says_how_to_get_it() {
+        let how = |name: &str| how_to_get(Catalogue::built_in().find(name).unwrap());
+        assert!(how("abalone").contains("comes with the source code"));
+        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
+        assert!(how("northridge").contains("if you have the data"));
     }
 }

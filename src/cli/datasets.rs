@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::console::Console;
-use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataSet, Input, Source};
+use super::data_args::how_to_get;
+use crate::data::{Block, Catalogue, DataSet, Input, ReadOptions, Source};
 
 /// List the catalogue of data sets, and which of them are there
 ///
@@ -65,7 +66,7 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
     Listed {
         set,
         present,
-        how_to_get: set.how_to_get(),
+        how_to_get: how_to_get(set),
         good: checked.as_ref().map(Result::is_ok),
         fault: checked.and_then(Result::err),
         path,
@@ -74,9 +75,9 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
 
 /// Whether a file has the set's columns and rows, all of them numbers.
 fn check(set: &DataSet, path: &Path) -> Result<(), String> {
-    let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
+    let options = ReadOptions::default().columns(&set.columns);
     let count = || {
-        let mut stream = CsvStream::open(vec![Input::File(path.to_path_buf())], options)?;
+        let mut stream = options.open_inputs(vec![Input::File(path.to_path_buf())])?;
         let mut block = Block::new(stream.columns().len());
         while stream.read_block(&mut block, 4096)? {}
         Ok(stream.rows_read())

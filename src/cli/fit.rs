@@ -18,6 +18,7 @@ use beginning::{Beginning, beginning};
 use super::advice;
 use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
+use super::data_args::tell_end;
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd, Provenance};
@@ -214,7 +215,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let pass = Pass { fit, provenance: &provenance, checkpoint, trace, learned_before, sample, console };
     let PassEnd { fit, state, known, curve, sample, numbering, mut rows, read_seconds, learn_seconds } =
         pass.run(rows)?;
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     let faults = fit.column_faults();
     advice::warn_of_columns(&faults, &provenance.columns.names, console);
     if let Some(before) = &resumed {

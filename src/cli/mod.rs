@@ -1,7 +1,6 @@
 //! The command line: each command parses its arguments, calls the library and prints.
 
 mod advice;
-mod ahead;
 mod choice;
 mod clusters;
 mod compare;
@@ -19,7 +18,6 @@ mod memory;
 mod merge;
 mod pass;
 mod plot;
-mod rows;
 mod show;
 mod structure;
 mod synth;

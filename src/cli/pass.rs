@@ -12,13 +12,11 @@ use ndarray::s;
 
 use super::Interrupted;
 use super::advice::{tell_of_discrete, tell_of_numbering};
-use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
-use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, ColumnNames, Reservoir};
+use crate::data::{Block, ColumnNames, Next, Prefetch, Reservoir, Rows};
 use crate::learn::{
     Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler, RowWatch,
     check_enough_rows,
@@ -124,7 +122,7 @@ impl Pass<'_> {
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
         let mut known = self.provenance.known_rows();
         let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.longest());
+        let ahead = Prefetch::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,

@@ -1,4 +1,4 @@
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 
 /// Some rows of a data set, row after row in one allocation that is reused from block to block.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +111,11 @@ impl Block {
     /// Keeps the first `rows` rows only.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows * self.columns);
+    }
+
+    /// The rows as an array that takes over their memory.
+    pub fn into_array(self) -> Array2<f64> {
+        Array2::from_shape_vec((self.rows(), self.columns), self.values).expect("a block holds whole rows")
     }
 
     /// The rows as a matrix, one row each.

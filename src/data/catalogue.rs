@@ -145,6 +145,11 @@ impl Catalogue {
         self.sets.iter().find(|set| set.name.eq_ignore_ascii_case(name))
     }
 
+    /// The set of the built-in catalogue that a path names. A file of that name takes precedence.
+    pub fn set_named_by(path: &Path) -> Option<&'static DataSet> {
+        Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())
+    }
+
     /// The set whose name is so near to this one that it may be meant.
     pub fn nearest(&self, name: &str) -> Option<&DataSet> {
         self.find(nearest(name, self.sets.iter().map(|set| set.name.as_str()))?)
@@ -170,22 +175,6 @@ impl DataSet {
     /// How many columns it has, where that is known.
     pub fn width(&self) -> Option<usize> {
         self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
-    }
-
-    /// What to do to have its file, in words that follow a colon.
-    pub fn how_to_get(&self) -> String {
-        let DataSet { name, file, .. } = self;
-        if self.bundled {
-            return format!(
-                "it comes with the source code as datasets/{file}; give that folder with --datasets"
-            );
-        }
-        if self.sources.is_empty() {
-            return format!(
-                "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
-            );
-        }
-        format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
     }
 }
 
@@ -218,14 +207,6 @@ mod tests {
         assert_eq!((found.name.as_str(), found.width()), ("yearmsd", Some(91)));
         assert_eq!(Catalogue::built_in().find("miniboone").unwrap().file_rows(), 129_596);
         assert!(Catalogue::built_in().find("iris").is_none());
-    }
-
-    #[test]
-    fn each_set_says_how_to_get_it() {
-        let how = |name: &str| Catalogue::built_in().find(name).unwrap().how_to_get();
-        assert!(how("abalone").contains("comes with the source code"));
-        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
-        assert!(how("northridge").contains("if you have the data"));
     }
 
     #[test]

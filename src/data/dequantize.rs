@@ -127,24 +127,18 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "csv"))]
 mod tests {
     use super::*;
-    use crate::data::{Block, Catalogue, CsvOptions, CsvStream, Input};
+    use crate::data::{Catalogue, ReadOptions};
 
     /// The discrete columns of a bundled set, as the paper uses it.
     fn found_in(name: &str) -> Vec<(String, f64)> {
         let set = Catalogue::built_in().find(name).unwrap();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets");
-        let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
-        let mut stream = CsvStream::open(vec![Input::File(set.path_in(&folder))], options).unwrap();
-        let mut all = Block::new(stream.columns().len());
-        let mut block = Block::new(stream.columns().len());
-        while stream.read_block(&mut block, 1000).unwrap() {
-            block.iter().for_each(|row| all.push(row));
-        }
-        let found = find_discrete(all.view());
-        found.iter().map(|found| (stream.columns().names[found.column].clone(), found.quantum)).collect()
+        let mut rows = ReadOptions::default().columns(&set.columns).open(&[set.path_in(&folder)]).unwrap();
+        let found = find_discrete(rows.read_all().unwrap().view());
+        found.iter().map(|found| (rows.columns().names[found.column].clone(), found.quantum)).collect()
     }
 
     fn names(found: &[(String, f64)]) -> Vec<&str> {

@@ -1,8 +1,10 @@
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::catalogue::DataSet;
 use crate::words::count;
 
 /// What can go wrong while data are opened and read. Every message names the file and says what to do.
@@ -295,6 +297,36 @@ pub enum DataError {
         row: u64,
         /// What exceeds which limit.
         what: &'static str,
+    },
+    /// A pattern of file names is malformed.
+    #[error("'{pattern}' is not a pattern: {reason}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pattern matches no file.
+    #[error("no file matches '{pattern}'")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A name is neither that of a file nor that of a set in the catalogue.
+    #[error("'{name}' is neither a file nor a set of the catalogue")]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The most similar name in the catalogue.
+        nearest: Option<String>,
+    },
+    /// The file of a set in the catalogue is not there.
+    #[error("'{}' is a set of the catalogue, but '{}' does not exist", set.name, file.display())]
+    SetNotThere {
+        /// The set.
+        set: &'static DataSet,
+        /// Where its file should be.
+        file: PathBuf,
     },
 }
 

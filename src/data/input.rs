@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,11 +30,6 @@ pub enum Input {
 }
 
 impl Input {
-    /// The input that a command-line argument names: `-` is standard input, all else a file.
-    pub fn from_argument(argument: &Path) -> Input {
-        if argument.as_os_str() == "-" { Input::Stdin } else { Input::File(argument.to_path_buf()) }
-    }
-
     /// An input that reads `bytes`.
     pub fn from_bytes(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Input {
         Input::Reader { name: name.into(), reader: Box::new(Cursor::new(bytes.into())) }
@@ -229,11 +224,5 @@ mod tests {
         assert_eq!(read(&[&one, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
         assert_eq!(read(&[&one, &zeros, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
         assert_eq!(read(&[&one, &zeros, &two[..two.len() - 1]]), Err(io::ErrorKind::UnexpectedEof));
-    }
-
-    #[test]
-    fn a_dash_is_standard_input() {
-        assert!(matches!(Input::from_argument(Path::new("-")), Input::Stdin));
-        assert!(matches!(Input::from_argument(Path::new("./-")), Input::File(_)));
     }
 }

@@ -14,7 +14,7 @@ const INTAKE: usize = 1024;
 /// The first rows fill the buffer; each further row takes the place of a random one, which goes out; at the end
 /// the rest goes out in random order. With as many slots as there are rows this is a full shuffle. The order
 /// follows from the seed alone, whatever the sizes of the blocks asked for.
-pub struct ShuffleBuffer<S> {
+pub(super) struct ShuffleBuffer<S> {
     source: S,
     slots: usize,
     rng: ChaCha8Rng,
@@ -29,7 +29,7 @@ impl<S: RowSource> ShuffleBuffer<S> {
     ///
     /// # Panics
     /// If there are no slots.
-    pub fn new(source: S, slots: usize, seed: u64) -> Self {
+    pub(super) fn new(source: S, slots: usize, seed: u64) -> Self {
         assert!(slots > 0, "a shuffle buffer needs at least one slot");
         let intake = Block::new(source.columns().len());
         let rng = ChaCha8Rng::seed_from_u64(seed);
@@ -37,8 +37,12 @@ impl<S: RowSource> ShuffleBuffer<S> {
     }
 
     /// The source, for its counters.
-    pub fn source(&self) -> &S {
+    pub(super) fn source(&self) -> &S {
         &self.source
+    }
+
+    pub(super) fn source_mut(&mut self) -> &mut S {
+        &mut self.source
     }
 
     fn rows_held(&self) -> usize {

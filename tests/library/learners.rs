@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gmm_bmm::data::ColumnNames;
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
 use gmm_bmm::learn::projection::Scalars;
 use gmm_bmm::learn::{
@@ -328,8 +329,7 @@ fn all_learners() -> Vec<Algorithm> {
 /// A pass cut after `cut` rows: first in memory alone, then by way of a model file.
 fn models_of_a_cut_pass(settings: &FitSettings, rows: &Array2<f64>, cut: usize) -> [Vec<u8>; 2] {
     let (first, rest) = rows.view().split_at(Axis(0), cut);
-    let names = (0..rows.ncols()).map(|j| format!("x{j}")).collect();
-    let columns = names.into();
+    let columns = ColumnNames::named((0..rows.ncols()).map(|j| format!("x{j}")));
     let write = |fit: &OnlineFit| {
         let mut text = Vec::new();
         Model::from_fit(settings, fit.state().unwrap(), &columns).write(&mut text).unwrap();

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
-
 use super::choices::Dequantize;
 use super::{Args, UnitsArg};
 use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
+use crate::cli::data_args::{how_to_get, tell_end};
 use crate::cli::usage;
-use crate::data::{Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise};
+use crate::data::{
+    Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
+};
 use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
 use crate::learn::find_column_faults;
 
@@ -24,7 +25,7 @@ impl Args {
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
-                console.note(&format!("{} is not at hand: {}", set.name, set.how_to_get()));
+                console.note(&format!("{} is not at hand: {}", set.name, how_to_get(set)));
                 missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
                 continue;
             }
@@ -62,8 +63,8 @@ impl Args {
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
         let columns = rows.columns().clone();
-        let values = as_matrix(rows.read_all()?);
-        rows.tell_end(console);
+        let values = rows.read_all()?.into_array();
+        tell_end(&mut rows, console);
         warn_of_columns(&find_column_faults(values.view()), &columns.names, console);
         tell_of_numbering(values.view(), &columns.names, console);
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
@@ -71,7 +72,7 @@ impl Args {
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
         let record = self.record_of(name, known, values.nrows(), columns.names);
-        Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
+        Ok(PlannedSet { record, rows: values, test: test.map(Block::into_array) })
     }
 
     /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.
@@ -90,7 +91,7 @@ impl Args {
                 UnitsArg::Zscore => Units::Zscore,
                 UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
             },
-            missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
+            missing: known.filter(|_| columns.is_empty()).map(how_to_get),
             data: if self.stand_in { data + STAND_IN } else { data },
             rows,
             columns,
@@ -150,10 +151,6 @@ impl Args {
             }
         }
     }
-}
-
-fn as_matrix(block: crate::data::Block) -> Array2<f64> {
-    block.view().to_owned()
 }
 
 /// The file's name without folder and endings, or the name of the set in the catalogue.

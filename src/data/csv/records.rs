@@ -4,11 +4,11 @@ use std::io::{self, Read};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use super::block::Block;
 use super::detect::Delimiter;
 use super::feed::{BUFFER, Feed, RationSpent};
 use super::lines::Squeezed;
 use super::plain::PlainLines;
+use crate::data::block::Block;
 
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
 const MAX_FIELDS: usize = 1_000_000;
@@ -98,8 +98,8 @@ impl Records {
         Ok(rows)
     }
 
-    /// Has the csv crate read everything from here on.
-    pub(super) fn leave_out_the_fast_way(&mut self) {
+    /// Has the csv crate read every record.
+    pub(super) fn disable_fast_path(&mut self) {
         self.reader.get_mut().unbroken = true;
     }
 

@@ -1,6 +1,6 @@
 //! One cell: is it a number, and if not, what is it?
 
-use super::error::BadCell;
+use crate::data::error::BadCell;
 
 /// Numbers beyond this are refused: their squares would not be numbers any more.
 const LARGEST: f64 = 1e150;

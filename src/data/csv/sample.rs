@@ -2,10 +2,10 @@
 
 use std::io::{self, Cursor, Read};
 
-use super::error::DataError;
 use super::feed::MAX_RECORD_BYTES;
-use super::input::OpenInput;
 use super::lines::Lines;
+use crate::data::error::DataError;
+use crate::data::input::OpenInput;
 
 const SAMPLE_BYTES: usize = 64 * 1024;
 /// As many rows are enough, so that a slow pipe need not fill the sample.

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use csv::ByteRecord;
 
 use super::cell::{Comma, comma, is_date, is_missing, is_number_with_sign, parse_number, shown};
-use super::error::DataError;
 use super::records::{RecordError, sample_records};
 use super::sample::{SAMPLE_LINES, Sampled};
+use crate::data::error::DataError;
+use crate::data::notice::ColumnContent as Content;
 
 /// What sets the cells of a line apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,21 +203,6 @@ pub(super) struct ColumnSample {
     with_sign: usize,
     words: usize,
     comma_example: Option<(String, Comma)>,
-}
-
-/// What the cells of a column are, most of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
-    /// Some are numbers.
-    Numbers,
-    /// Dates and times.
-    Dates,
-    /// Numbers with a sign such as that of percent or of a currency.
-    WithSign,
-    /// Words.
-    Words,
-    /// None has anything in it.
-    Nothing,
 }
 
 impl ColumnSample {

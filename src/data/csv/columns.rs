@@ -5,10 +5,12 @@ use std::collections::{HashMap, HashSet};
 use csv::ByteRecord;
 
 use super::cell::Comma;
-use super::column_names::ColumnNames;
-use super::detect::{ColumnSample, Content};
-use super::error::DataError;
-use super::nearest::nearest;
+use super::detect::ColumnSample;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::DataError;
+use crate::data::nearest::nearest;
+use crate::data::notice::{ColumnContent as Content, Notice};
+use crate::words::listed;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -49,8 +51,9 @@ impl Names {
     }
 
     /// The columns among `chosen` that share their given name with an earlier column.
-    pub(super) fn renamed(&self, chosen: &[usize]) -> Vec<&str> {
-        chosen.iter().filter(|&&i| self.given[i] != self.unique[i]).map(|&i| self.name(i)).collect()
+    pub(super) fn renamed(&self, chosen: &[usize]) -> Vec<String> {
+        let renamed = chosen.iter().filter(|&&i| self.given[i] != self.unique[i]);
+        renamed.map(|&i| self.name(i).to_string()).collect()
     }
 
     /// The positions that a user's selector stands for: an exact name, a number, or a range of numbers.
@@ -92,14 +95,9 @@ impl Names {
     fn hint(&self, wanted: &str) -> String {
         const MOST: usize = 20;
         let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
-        let mut hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
+        let hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
         let separator = if hint.is_empty() { ": the" } else { " The" };
-        let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
-        hint += &format!("{separator} columns are {}", shown.join(", "));
-        if self.unique.len() > MOST {
-            hint += &format!(" and {} more", self.unique.len() - MOST);
-        }
-        hint
+        hint + &format!("{separator} columns are {}", listed(self.unique.iter().cloned(), MOST))
     }
 }
 
@@ -144,8 +142,7 @@ fn number_range(text: &str) -> Option<(usize, usize)> {
 pub(super) struct Choice {
     /// Positions in the file, in the order of the result.
     pub(super) positions: Vec<usize>,
-    /// Sentences for the user.
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Chooses `columns`, or all that hold numbers if that is empty, without those in `drop`.
@@ -176,58 +173,24 @@ pub(super) fn choose(
     let (positions, left_out): (Vec<usize>, Vec<usize>) =
         kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
     let mut notices = Vec::new();
-    let named = |positions: &[usize]| positions.iter().map(|&i| names.name(i)).collect::<Vec<_>>();
-    for (content, it_holds, they_hold) in LEFT_OUT {
-        let alike: Vec<usize> =
-            left_out.iter().copied().filter(|&i| samples[i].content() == content).collect();
-        notices.extend(about(&named(&alike), it_holds, they_hold));
+    for content in [Content::Words, Content::Dates, Content::WithSign, Content::Nothing] {
+        let alike = left_out.iter().filter(|&&i| samples[i].content() == content);
+        let columns: Vec<String> = alike.map(|&i| names.name(i).to_string()).collect();
+        if !columns.is_empty() {
+            notices.push(Notice::LeftOut { columns, content });
+        }
     }
     if positions.is_empty() {
         return Err(no_columns(format!(
             "none holds numbers in the first rows ({}); check --delimiter and --columns",
-            notices.join("; ")
+            notices.iter().map(Notice::to_string).collect::<Vec<_>>().join("; ")
         )));
     }
-    let (one, many) = (
-        "so called because an earlier one has the same name",
-        "so called because earlier ones have the same name",
-    );
-    notices.extend(about(&names.renamed(&positions), one, many));
-    Ok(Choice { positions, notices })
-}
-
-/// What is said of columns without numbers, by what they hold instead.
-const LEFT_OUT: [(Content, &str, &str); 4] = [
-    (Content::Words, "left out: it holds words, not numbers", "left out: they hold words, not numbers"),
-    (
-        Content::Dates,
-        "left out: it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
-        "left out: they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
-    ),
-    (
-        Content::WithSign,
-        "left out: it holds numbers with a sign such as % or $; to learn from them, write them without it",
-        "left out: they hold numbers with a sign such as % or $; to learn from them, write them without it",
-    ),
-    (
-        Content::Nothing,
-        "left out: it is empty in the first rows",
-        "left out: they are empty in the first rows",
-    ),
-];
-
-/// A sentence about some columns, or none about none.
-fn about(names: &[&str], one: &str, many: &str) -> Option<String> {
-    const MOST: usize = 20;
-    let quoted: Vec<String> = names.iter().take(MOST).map(|name| format!("'{name}'")).collect();
-    match quoted.as_slice() {
-        [] => None,
-        [name] => Some(format!("column {name} {one}")),
-        _ if names.len() > MOST => {
-            Some(format!("columns {} and {} more {many}", quoted.join(", "), names.len() - MOST))
-        }
-        [first @ .., last] => Some(format!("columns {} and {last} {many}", first.join(", "))),
+    let renamed = names.renamed(&positions);
+    if !renamed.is_empty() {
+        notices.push(Notice::Renamed { columns: renamed });
     }
+    Ok(Choice { positions, notices })
 }
 
 #[cfg(test)]
@@ -285,13 +248,5 @@ mod tests {
         assert_eq!(unique, ["x", "x.2", "x.3", "c4", "x.4"]);
         assert!(select(&names, &["x"]).unwrap_err().contains("columns 1, 3, 5"));
         assert_eq!(select(&names, &["x.3", "c4", "1"]), Ok(vec![2, 3, 0]));
-    }
-
-    #[test]
-    fn columns_left_out_share_a_sentence() {
-        assert_eq!(about(&[], "is", "are"), None);
-        assert_eq!(about(&["a"], "is", "are").unwrap(), "column 'a' is");
-        assert_eq!(about(&["a", "b", "c"], "is", "are").unwrap(), "columns 'a', 'b' and 'c' are");
-        assert!(about(&["a"; 23], "is", "are").unwrap().ends_with("'a' and 3 more are"));
     }
 }

@@ -1,10 +1,11 @@
 //! Which columns of a file are those that a model was learned from.
 
-use super::column_names::ColumnNames;
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
-use super::error::DataError;
-use super::stream::CsvOptions;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::DataError;
+use crate::data::notice::Notice;
+use crate::data::options::ReadOptions;
 
 /// The columns of a file, in the order of the model's columns.
 ///
@@ -17,7 +18,7 @@ pub(super) fn choose_expected(
     has_header: bool,
     samples: &[ColumnSample],
     expected: &ColumnNames,
-    options: &CsvOptions,
+    options: &ReadOptions,
 ) -> Result<Choice, DataError> {
     let (both_named, neither_named) = (expected.named && has_header, !expected.named && !has_header);
     let is_chosen = !options.columns.is_empty();
@@ -42,7 +43,7 @@ pub(super) fn choose_expected(
         return Err(DataError::MisplacedColumn { file, column, place });
     }
     if is_chosen || neither_named {
-        choice.notices.extend(describe(&differing));
+        choice.notices.extend(matched_by_order(&differing));
     }
     Ok(choice)
 }
@@ -79,22 +80,17 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
     found == wanted
 }
 
-/// A sentence about columns that stand for columns of other names, or none about none.
-fn describe(pairs: &[(&str, &str)]) -> Option<String> {
-    const MOST: usize = 20;
-    let shown: Vec<String> =
-        pairs.iter().take(MOST).map(|(found, wanted)| format!("'{found}' for '{wanted}'")).collect();
-    let more = pairs.len() - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!shown.is_empty())
-        .then(|| format!("columns are matched with the model's by their order: {}{more}", shown.join(", ")))
+/// A notice of columns that are taken for columns of other names, or none about none.
+fn matched_by_order(pairs: &[(&str, &str)]) -> Option<Notice> {
+    let owned = |&(found, expected): &(&str, &str)| (found.to_string(), expected.to_string());
+    let pairs: Vec<_> = pairs.iter().map(owned).collect();
+    (!pairs.is_empty()).then_some(Notice::MatchedByOrder { pairs })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::Input;
-    use super::super::stream::CsvStream;
     use super::*;
+    use crate::data::input::Input;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(String::from).collect()
@@ -106,15 +102,12 @@ mod tests {
         let is_bare = |names: &str| names.starts_with('c');
         let header = if is_bare(header) { String::new() } else { header.replace(' ', ",") + "\n" };
         let text = format!("{header}1,2,3\n4,5,6\n");
-        let options = CsvOptions {
-            columns: words(columns),
-            drop: words(drop),
-            expected: Some(ColumnNames { names: words(model), named: !is_bare(model) }),
-            ..CsvOptions::default()
-        };
-        let stream = CsvStream::open(vec![Input::from_bytes("data", text)], options);
-        let stream = stream.map_err(|error| error.to_string())?;
-        Ok((stream.columns().names.join(" "), stream.notices().join("; ")))
+        let expected = ColumnNames { names: words(model), named: !is_bare(model) };
+        let options = ReadOptions::default().columns(words(columns)).drop(words(drop)).expected(expected);
+        let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
+        let mut rows = rows.map_err(|error| error.to_string())?;
+        let notices: Vec<String> = rows.take_notices().iter().map(Notice::to_string).collect();
+        Ok((rows.columns().names.join(" "), notices.join("; ")))
     }
 
     fn quietly(columns: &str) -> Result<(String, String), String> {

@@ -1,9 +1,9 @@
 //! The fast way through plain lines: cells without quotes, numbers where numbers are wanted, as many as there
 //! should be. Everything else is left to the csv crate, so this decides nothing that it does not decide the same way.
 
-use super::block::Block;
 use super::cell::parse_number;
 use super::number::leading_number;
+use crate::data::block::Block;
 
 /// Reads plain lines of one table.
 pub(super) struct PlainLines {
