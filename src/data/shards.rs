@@ -128,7 +128,7 @@ fn is_gzip(file: &Path) -> Result<bool, DataError> {
     Ok(magic == GZIP_MAGIC)
 }
 
-/// The first place at or after `place` where a row begins, or the end of the file.
+/// The first position at or after `place` where a row begins, or the end of the file.
 fn row_end(file: &Path, place: u64, size: u64) -> Result<u64, DataError> {
     if place == 0 || place >= size {
         return Ok(place.min(size));
@@ -142,7 +142,7 @@ fn row_end(file: &Path, place: u64, size: u64) -> Result<u64, DataError> {
     find().map_err(|source| failed(file, source)).map(|end: u64| end.min(size))
 }
 
-/// Bytes up to and with the first line end, be it `\n`, `\r\n` or `\r`.
+/// Bytes up to and including the first line end, which is `\n`, `\r\n` or `\r`.
 fn line_length(mut text: impl BufRead) -> io::Result<u64> {
     let mut length = 0;
     loop {
@@ -165,8 +165,8 @@ fn line_length(mut text: impl BufRead) -> io::Result<u64> {
 }
 
 impl Piece {
-    /// The piece as an input; a range that is not at the beginning of its file is given the file's first line if that is
-    /// a header, so that it reads like a file of its own.
+    /// The piece as an input. If the file has a header, a range that does not begin the file gets a copy of it, so that it
+    /// reads like a separate file.
     pub(super) fn input(&self, has_header: bool) -> Result<Input, DataError> {
         let Some((from, to)) = self.range else { return Ok(Input::File(self.file.clone())) };
         let open = || {
@@ -179,7 +179,7 @@ impl Piece {
         Ok(Input::Reader { name: self.name(), reader: Box::new(reader) })
     }
 
-    /// What messages call it.
+    /// The name in messages.
     fn name(&self) -> String {
         match self.range {
             Some((from, _)) if from > 0 => format!("{} from byte {from}", self.file.display()),
@@ -188,7 +188,7 @@ impl Piece {
     }
 }
 
-/// All up to the end of the first line that is not blank.
+/// Everything up to the end of the first line that is not blank.
 fn first_line(file: &Path) -> io::Result<Vec<u8>> {
     let mut whole = Vec::new();
     let size = fs::metadata(file)?.len();

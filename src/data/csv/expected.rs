@@ -1,4 +1,4 @@
-//! Which columns of a file are those that a model was learned from.
+//! Which columns of a file are the expected ones, such as those that a model was learned from.
 
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
@@ -7,11 +7,11 @@ use crate::data::error::DataError;
 use crate::data::notice::Notice;
 use crate::data::options::ReadOptions;
 
-/// The columns of a file, in the order of the model's columns.
+/// The columns of a file, in the order of the expected ones.
 ///
-/// Where both have a header, they are found by name, whatever the order of `--columns`. Where neither has one and
-/// `--columns` is not given, they are found by number, if the numbers are the same. All else goes by order, and where names
-/// could be compared or `--columns` was given, a sentence says which column is taken for which.
+/// If both have a header, columns are found by name, whatever the order of the chosen columns. If neither has one and no
+/// columns are chosen, they are found by number if the numbers are the same. Otherwise they are matched by order. A notice
+/// lists the pairs if names could be compared or columns were chosen.
 pub(super) fn choose_expected(
     file: &str,
     names: &Names,
@@ -48,7 +48,7 @@ pub(super) fn choose_expected(
     Ok(choice)
 }
 
-/// All of the model's columns, by name.
+/// All expected columns, by name.
 fn all_by_name(
     file: &str,
     names: &Names,
@@ -57,7 +57,7 @@ fn all_by_name(
 ) -> Result<Choice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
     for word in drop {
-        // Other words of --drop may be of columns that this file has not.
+        // Columns to leave out need not exist in this file.
         let dropped = names.select(word).unwrap_or_default();
         let needed = positions.iter().find(|i| dropped.contains(i)).map(|&i| names.name(i));
         if let Some(column) = needed.or(expected.names.iter().find(|name| *name == word).map(String::as_str))
@@ -99,10 +99,10 @@ mod tests {
     /// The columns chosen from a file of three for a model, and what is said of them. Names such as `c1` are those of
     /// files without a header.
     fn chosen(header: &str, model: &str, columns: &str, drop: &str) -> Result<(String, String), String> {
-        let is_bare = |names: &str| names.starts_with('c');
-        let header = if is_bare(header) { String::new() } else { header.replace(' ', ",") + "\n" };
+        let is_unnamed = |names: &str| names.starts_with('c');
+        let header = if is_unnamed(header) { String::new() } else { header.replace(' ', ",") + "\n" };
         let text = format!("{header}1,2,3\n4,5,6\n");
-        let expected = ColumnNames { names: words(model), named: !is_bare(model) };
+        let expected = ColumnNames { names: words(model), named: !is_unnamed(model) };
         let options = ReadOptions::default().columns(words(columns)).drop(words(drop)).expected(expected);
         let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
         let mut rows = rows.map_err(|error| error.to_string())?;

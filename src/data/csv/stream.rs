@@ -12,7 +12,7 @@ use crate::data::options::{BadRows, ReadOptions};
 use crate::data::shards::FileShards;
 use crate::data::source::RowSource;
 
-/// Rows of numbers from one or more inputs of delimited text, read one after the other as one stream.
+/// Rows of numbers from one or more inputs of delimited text, which are read one after the other.
 pub(in crate::data) struct CsvStream {
     options: ReadOptions,
     /// The inputs that are not open yet.
@@ -31,7 +31,7 @@ pub(in crate::data) struct CsvStream {
 }
 
 impl CsvStream {
-    /// Opens the first of `inputs` and settles the columns by it; checks that the others are there.
+    /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
     pub fn open(inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
         if inputs.iter().filter(|input| matches!(input, Input::Stdin)).count() > 1 {
             return Err(DataError::StdinTwice);
@@ -76,7 +76,7 @@ impl CsvStream {
         stream.bytes = Arc::new(AtomicU64::new(0));
         stream.total_bytes = Some(shards.bytes_of(shard));
         if pieces.iter().any(|piece| piece.range.is_some()) {
-            // A range begins anywhere, so there is nothing to detect in its first line.
+            // The first line of a range is not the first line of its file, so nothing can be detected in it.
             stream.options.has_header = Some(stream.shape.columns.named);
         }
         stream.waiting =

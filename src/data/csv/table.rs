@@ -1,4 +1,4 @@
-//! One input being read: its records, and which of their cells make a row.
+//! One open input: its records, and which of their cells make a row.
 
 use csv::ByteRecord;
 
@@ -16,24 +16,24 @@ use crate::data::input::OpenInput;
 use crate::data::notice::Notice;
 use crate::data::options::ReadOptions;
 
-/// One input being read.
+/// One open input.
 pub(super) struct Table {
     file: String,
     gzip: bool,
     records: Records,
     /// The fast path for plain lines, unless it is disabled.
     plain: Option<PlainLines>,
-    /// Where in a record the numbers of a row are.
+    /// The fields of a record that make a row.
     positions: Vec<usize>,
-    /// How many fields a record has to have.
+    /// How many fields a record must have.
     width: usize,
     /// Who chose the columns.
     chosen: ChosenBy,
-    /// Rows taken from this input, good or bad.
+    /// Good and bad rows read from this input.
     rows: u64,
 }
 
-/// What the first input settles for all.
+/// What the first input determines for all.
 pub(super) struct Shape {
     pub(super) columns: ColumnNames,
     width: usize,
@@ -46,11 +46,11 @@ pub(super) enum Step {
     Row,
     /// A row that cannot be used.
     Bad(Flaw),
-    /// Nothing: the input is at its end.
+    /// The end of the input.
     End,
 }
 
-/// What is wrong with a record, without the words for it.
+/// What is wrong with a record. [`Table::describe`] adds the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// The number of fields.
@@ -93,7 +93,7 @@ impl Table {
         Ok((table, shape, notices))
     }
 
-    /// Opens a later input, whose columns have to be those of the first. Also returns a notice if it has no rows.
+    /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
     pub(super) fn later(
         input: OpenInput,
         shape: &Shape,
@@ -152,7 +152,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Appends the rows of the plain lines that come next, `most` at most; how many there were.
+    /// Appends the rows of the next plain lines, at most `most`, and returns their number.
     pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
@@ -161,7 +161,7 @@ impl Table {
         read.map_err(|error| self.failed(error))
     }
 
-    /// Reads the next row into `row`, one number for each chosen column.
+    /// Reads the next row into `row`: one number per chosen column.
     pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
         if !self.advance()? {
             return Ok(Step::End);
@@ -173,7 +173,7 @@ impl Table {
         })
     }
 
-    /// The words for the flaw that [`read_row`](Table::read_row) just found.
+    /// The bad row that [`read_row`](Table::read_row) just returned.
     pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
