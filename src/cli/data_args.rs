@@ -16,7 +16,7 @@ use crate::data::{
 pub(super) struct DataArgs {
     /// CSV file to read (also .gz), '-' for standard input, or the name of a set in the catalogue; repeatable
     ///
-    /// Several files are read one after the other as one stream; a pattern such as 'part-*.csv' stands for the files that it matches, in the order of their names. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
+    /// Several files are read one after the other as one stream. A pattern such as 'part-*.csv' means all files that it matches, in the order of their names. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
     #[arg(long, required = true, value_name = "FILE|NAME")]
     pub data: Vec<PathBuf>,
 
@@ -43,23 +43,23 @@ pub(super) struct ReadingArgs {
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     drop: Vec<String>,
 
-    /// What to do about a row with a cell that is not a number
+    /// What to do with a row that has a cell that is not a number
     #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
     bad_rows: BadRowsArg,
 
-    /// Leave out so many first rows
+    /// Skip the first N rows
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
     pub skip: u64,
 
-    /// Stop after so many rows
+    /// Stop after N rows
     #[arg(long, hide_short_help = true, value_name = "N")]
     limit: Option<u64>,
 
-    /// Shuffle the rows within a buffer of so many, held in memory: for files sorted by class or time, as large as it can be
+    /// Shuffle the rows in a buffer of N rows, held in memory: for files sorted by class or time; the larger the better
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     shuffle_buffer: Option<u32>,
 
-    /// Folder of the catalogue's sets
+    /// Folder with the files of the catalogue's sets
     #[arg(
         long,
         hide_short_help = true,
@@ -72,9 +72,9 @@ pub(super) struct ReadingArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum BadRowsArg {
-    /// Stop and say where it is
+    /// Stop and report where it is
     Refuse,
-    /// Leave it out and count it
+    /// Skip it and count it
     Skip,
 }
 
@@ -88,7 +88,7 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 }
 
 impl DataArgs {
-    /// Opens the data; `expected` are the columns of a model that the rows have to fit.
+    /// Opens the data; `expected` are the columns of a model that the rows must have.
     pub fn open(&self, seed: u64, expected: Option<ColumnNames>, console: &Console) -> anyhow::Result<Rows> {
         self.reading.open(&self.data, seed, expected, console)
     }
@@ -118,7 +118,7 @@ impl DataArgs {
 }
 
 impl ReadingArgs {
-    /// Opens data; `expected` are the columns of a model that the rows have to fit.
+    /// Opens data; `expected` are the columns of a model that the rows must have.
     pub fn open(
         &self,
         data: &[PathBuf],
@@ -147,12 +147,12 @@ impl ReadingArgs {
         Ok(Some(all))
     }
 
-    /// Whether rows are shuffled as they come.
+    /// Whether rows are shuffled.
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
     }
 
-    /// Whether only some rows are wanted, by their place.
+    /// Whether rows are skipped or limited.
     pub fn picks_rows(&self) -> bool {
         self.limit.is_some() || self.skip > 0
     }
@@ -167,7 +167,7 @@ impl ReadingArgs {
         Catalogue::set_named_by(path).filter(|set| !set.path_in(&self.datasets).exists())
     }
 
-    /// The options of the library; the seed is for shuffling alone.
+    /// The options of the library; the seed is used for shuffling only.
     fn options(&self, seed: u64, expected: Option<ColumnNames>) -> ReadOptions {
         let options = ReadOptions::default()
             .delimiter(self.delimiter)
@@ -189,7 +189,7 @@ impl ReadingArgs {
     }
 }
 
-/// Tells what there is to tell once all rows are read.
+/// Prints the notices that are left and warns of skipped rows, once all rows are read.
 pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
     tell_notices(rows, console);
     let first = rows.first_skipped().map(BadRow::to_string);
@@ -206,7 +206,7 @@ fn tell_notices(rows: &mut Rows, console: &Console) {
     }
 }
 
-/// An error about the names of data, with what to do about it.
+/// An error about the names of data, with a remedy.
 fn worded(error: DataError) -> anyhow::Error {
     let remedy = match &error {
         DataError::BadPattern { .. } => return usage(error.to_string()),
@@ -221,7 +221,7 @@ fn worded(error: DataError) -> anyhow::Error {
     anyhow::anyhow!("{error}: {remedy}")
 }
 
-/// What to do to have the file of a set, in words that follow a colon.
+/// How to get the file of a set, in words that follow a colon.
 pub(super) fn how_to_get(set: &DataSet) -> String {
     let DataSet { name, file, .. } = set;
     if set.bundled {

@@ -64,7 +64,7 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets the byte between cells; a blank stands for any run of blanks and tabs. Without it, or with `None`, the
+    /// Sets the byte between cells; a blank means any run of blanks and tabs. Without it, or with `None`, the
     /// delimiter of each input is detected.
     pub fn delimiter(mut self, delimiter: impl Into<Option<u8>>) -> Self {
         self.delimiter = delimiter.into();
@@ -150,8 +150,8 @@ impl ReadOptions {
         self.with_columns_of_set(columns).open_inputs(inputs)
     }
 
-    /// Opens inputs and reads them one after the other as one stream. The first settles the columns; the others are checked
-    /// to be there.
+    /// Opens inputs and reads them one after the other as one stream. The first determines the columns; the others are
+    /// checked to exist.
     pub fn open_inputs(&self, inputs: Vec<Input>) -> Result<Rows, DataError> {
         let mut stream = CsvStream::open(inputs, self.clone())?;
         stream.skip_rows(self.skip)?;

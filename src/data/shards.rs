@@ -13,7 +13,7 @@ use super::input::{GZIP_MAGIC, Input};
 /// process can open any of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileShards {
-    /// The file that settles the columns.
+    /// The file that determines the columns.
     first: PathBuf,
     /// The columns that were chosen.
     pub(super) columns: Vec<String>,
@@ -41,7 +41,7 @@ impl FileShards {
         Ok(FileShards { first: files[0].clone(), columns, shards })
     }
 
-    /// The input that settles the columns.
+    /// The input that determines the columns.
     pub(super) fn first(&self) -> Input {
         Input::File(self.first.clone())
     }

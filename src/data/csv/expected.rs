@@ -124,12 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn other_names_go_by_their_order_and_are_told() {
-        let (columns, told) = chosen("x y z", "x w", "x z", "").unwrap();
+    fn other_names_are_matched_by_order_with_a_notice() {
+        let (columns, notice) = chosen("x y z", "x w", "x z", "").unwrap();
         assert_eq!(columns, "x z");
-        assert_eq!(told, "columns are matched with the model's by their order: 'z' for 'w'");
-        let (columns, told) = chosen("x y z", "u w", "z x", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'z' for 'u', 'x' for 'w'")), ("z x", true), "{told}");
+        assert_eq!(notice, "columns are matched with the model's by their order: 'z' for 'w'");
+        let (columns, notice) = chosen("x y z", "u w", "z x", "").unwrap();
+        assert_eq!(
+            (columns.as_str(), notice.ends_with("'z' for 'u', 'x' for 'w'")),
+            ("z x", true),
+            "{notice}"
+        );
     }
 
     #[test]
@@ -146,19 +150,19 @@ mod tests {
         // The model's numbers are known, unless the user says otherwise.
         assert_eq!(chosen("c", "c3 c1 c2", "", ""), quietly("c3 c1 c2"));
         assert_eq!(chosen("c", "c3 c1", "3 1", ""), quietly("c3 c1"));
-        let (columns, told) = chosen("c", "c1 c2", "2 1", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'c2' for 'c1', 'c1' for 'c2'")), ("c2 c1", true));
+        let (columns, notice) = chosen("c", "c1 c2", "2 1", "").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'c2' for 'c1', 'c1' for 'c2'")), ("c2 c1", true));
         // As after the first column was left out of one file but is in the other.
-        let (columns, told) = chosen("c", "c2 c3", "", "3").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'c1' for 'c2', 'c2' for 'c3'")), ("c1 c2", true));
+        let (columns, notice) = chosen("c", "c2 c3", "", "3").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'c1' for 'c2', 'c2' for 'c3'")), ("c1 c2", true));
     }
 
     #[test]
     fn where_one_side_has_names_the_order_counts() {
         assert_eq!(chosen("c", "x y z", "", ""), quietly("c1 c2 c3"));
         assert_eq!(chosen("x y z", "c1 c2 c3", "", ""), quietly("x y z"));
-        let (columns, told) = chosen("x y z", "c1 c2", "z y", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'z' for 'c1', 'y' for 'c2'")), ("z y", true));
+        let (columns, notice) = chosen("x y z", "c1 c2", "z y", "").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'z' for 'c1', 'y' for 'c2'")), ("z y", true));
     }
 
     #[test]

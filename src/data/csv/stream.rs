@@ -64,7 +64,7 @@ impl CsvStream {
         })
     }
 
-    /// Opens one shard of files. The first of all files settles the columns. The shard may have no rows.
+    /// Opens one shard of files. The first of all files determines the columns. The shard may have no rows.
     pub fn open_shard(
         shards: &FileShards,
         shard: usize,
