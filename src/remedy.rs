@@ -26,6 +26,8 @@ pub enum Remedy {
     ReadFirstLineAsData,
     /// Set the delimiter between the fields of a row.
     SetDelimiter,
+    /// Choose a set of the catalogue.
+    ChooseDataSet,
     /// Use the file as a model, not as data.
     UseAsModel,
     /// Use a file that a fit has written.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::wording;
-use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataError, DataSet, Input, Source};
+use crate::data::{Block, Catalogue, DataError, DataSet, Input, ReadOptions, Source};
 
 /// List the catalogue of data sets, and whether their files are present
 ///
@@ -75,9 +75,9 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
 
 /// Whether a file has the set's columns and rows, all of them numbers.
 fn check(set: &DataSet, path: &Path) -> Result<(), String> {
-    let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
+    let options = ReadOptions::default().columns(&set.columns);
     let count = || {
-        let mut stream = CsvStream::open(vec![Input::File(path.to_path_buf())], options)?;
+        let mut stream = options.open_inputs(vec![Input::File(path.to_path_buf())])?;
         let mut block = Block::new(stream.columns().len());
         while stream.read_block(&mut block, 4096)? {}
         Ok(stream.rows_read())

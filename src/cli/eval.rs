@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::choice::OneK;
 use super::clusters::ClusterArgs;
 use super::console::{Console, decimal};
-use super::data_args::DataArgs;
+use super::data_args::{DataArgs, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{Block, Units};
@@ -144,7 +144,7 @@ fn score<C: Density>(
         bar.set_message(format!("{} rows", summary.count));
     }
     bar.finish_and_clear();
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     anyhow::ensure!(summary.count > 0, "there are no rows to score");
     if let Some(file) = scores {
         file.commit()?;

@@ -17,6 +17,7 @@ use beginning::{Beginning, beginning};
 
 use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
+use super::data_args::tell_end;
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd};
@@ -205,7 +206,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let sample = args.plot.sample(&fit.columns().names, seed)?;
     let pass = Pass { fit, checkpoint, trace, learned_before, sample, told: Vec::new(), console };
     let PassEnd { fit, curve, sample, told, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     console.tell(fit.findings().into_iter().filter(|finding| !told.contains(finding)));
     let choice = fit.choice();
     let model = fit.to_model()?;

@@ -1,6 +1,5 @@
 //! The command line: each command parses its arguments, calls the library and prints the result.
 
-mod ahead;
 mod choice;
 mod clusters;
 mod compare;
@@ -18,7 +17,6 @@ mod memory;
 mod merge;
 mod pass;
 mod plot;
-mod rows;
 mod show;
 mod structure;
 mod synth;

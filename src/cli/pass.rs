@@ -11,13 +11,11 @@ use indicatif::ProgressBar;
 use ndarray::s;
 
 use super::Interrupted;
-use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
-use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, Reservoir};
+use crate::data::{Block, Next, Prefetch, Reservoir, Rows};
 use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::words::count;
@@ -63,7 +61,7 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
-        let ahead = Ahead::start(rows, self.longest());
+        let ahead = Prefetch::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,

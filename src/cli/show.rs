@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::{Console, decimal};
-use super::data_args::ReadingArgs;
+use super::data_args::{ReadingArgs, tell_end};
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
@@ -141,7 +141,7 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
     while rows.read_block(&mut block, 4096)? {
         block.iter().for_each(|row| sample.offer(row));
     }
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     anyhow::ensure!(sample.seen() > 0, "there are no rows to show");
     Ok(Some(sample))
 }

@@ -11,6 +11,9 @@ use crate::words::{count, quoted};
 
 /// An error of any layer: what happened, and what the user can do.
 pub(super) fn error(error: &(dyn Error + 'static)) -> String {
+    if let Some(DataError::SetNotThere { set, .. }) = error.downcast_ref() {
+        return format!("{error}: {}", how_to_get(set));
+    }
     let remedies = None
         .or_else(|| error.downcast_ref().map(DataError::remedies))
         .or_else(|| error.downcast_ref().map(LearnError::remedies))
@@ -95,6 +98,7 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
         Remedy::ReadFirstLineAsData => "if it is data, use --no-header",
         Remedy::SetDelimiter => "check --delimiter",
+        Remedy::ChooseDataSet => "'gmm-bmm datasets' lists the sets",
         Remedy::UseAsModel => "'gmm-bmm show' prints it, and 'gmm-bmm eval' takes it as --model",
         Remedy::UseModelFile => "'gmm-bmm fit' writes model files",
         Remedy::ShuffleRows => {
@@ -127,7 +131,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::data::{BadCell, BadRow, ChosenBy, RowProblem};
+    use crate::data::{BadCell, BadRow, Catalogue, ChosenBy, RowProblem};
 
     #[test]
     fn an_error_of_the_library_names_the_options_that_help() {
@@ -144,6 +148,14 @@ mod tests {
             "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
         );
         assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    #[test]
+    fn each_set_says_how_to_get_it() {
+        let how = |name: &str| how_to_get(Catalogue::built_in().find(name).unwrap());
+        assert!(how("abalone").contains("comes with the source code"));
+        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
+        assert!(how("northridge").contains("if you have the data"));
     }
 
     /// The library is used by other front ends too.

@@ -1,8 +1,10 @@
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::catalogue::DataSet;
 use super::notice::Notice;
 use crate::remedy::Remedy;
 use crate::words::{count, listed};
@@ -298,6 +300,39 @@ pub enum DataError {
         /// What exceeds which limit.
         what: &'static str,
     },
+    /// A pattern of file names is malformed.
+    #[error("'{pattern}' is not a pattern: {reason}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pattern matches no file.
+    #[error("no file matches '{pattern}': check the path")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A name is neither that of a file nor that of a set in the catalogue.
+    #[error(
+        "'{name}' is neither a file nor a set of the catalogue{}",
+        nearest.as_ref().map_or(String::new(), |name| format!(" (did you mean '{name}'?)"))
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The most similar name in the catalogue.
+        nearest: Option<String>,
+    },
+    /// The file of a set in the catalogue is not there.
+    #[error("'{}' is a set of the catalogue, but '{}' does not exist", set.name, file.display())]
+    SetNotThere {
+        /// The set.
+        set: &'static DataSet,
+        /// Where its file should be.
+        file: PathBuf,
+    },
 }
 
 /// A row that cannot be used, where it is and why.
@@ -368,6 +403,7 @@ impl DataError {
         let drop = |column: &String| Remedy::DropColumns(vec![column.clone()]);
         match self {
             DataError::Model { .. } => vec![Remedy::UseAsModel],
+            DataError::UnknownName { .. } => vec![Remedy::ChooseDataSet],
             DataError::DecimalComma { column, .. } | DataError::ThousandsComma { column, .. } => {
                 vec![Remedy::CorrectData, drop(column)]
             }

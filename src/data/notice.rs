@@ -1,51 +1,66 @@
 use std::fmt;
 
-use super::detect::Content;
 use crate::remedy::Remedy;
 use crate::words::{listed, quoted};
 
-/// Something about a file and its columns that a user should know. Its text states the fact; [`Notice::remedies`] says
-/// what can be done.
+/// At most this many columns are named in a sentence.
+const MOST_NAMED: usize = 20;
+
+/// Something about the data that was decided while they were opened and read, and that a user should know.
+///
+/// Its text states the fact; [`Notice::remedies`] says what can be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Columns without numbers are not read.
+    /// These columns are not read, because of what their first rows hold.
     LeftOut {
-        /// Their names.
+        /// The columns' names.
         columns: Vec<String>,
-        /// What they hold instead.
-        content: Content,
+        /// What they hold instead of numbers.
+        content: ColumnContent,
     },
-    /// Columns that have a number added to their name, because an earlier column has the same.
+    /// These columns got a new name, because an earlier column has the same.
     Renamed {
-        /// Their new names.
+        /// The new names.
         columns: Vec<String>,
     },
-    /// Columns take the places of a model's columns of other names.
+    /// Columns are matched by their order with columns of other names that were expected.
     MatchedByOrder {
-        /// The columns, each with that of the model.
+        /// Each column, and the expected one.
         pairs: Vec<(String, String)>,
     },
-    /// The first line was taken for a header although it holds numbers.
-    NumbersInHeader {
+    /// The first line is read as a header although some of its cells are numbers.
+    HeaderWithNumbers {
         /// The file.
         file: String,
     },
-    /// A later file has no rows.
+    /// A file after the first has a header and no rows.
     HeaderOnly {
         /// The file.
         file: String,
     },
 }
 
-/// Names beyond these are counted.
-const MOST_NAMED: usize = 20;
+/// What the cells in the first rows of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnContent {
+    /// Some are numbers.
+    Numbers,
+    /// Dates and times.
+    Dates,
+    /// Numbers with a sign of percent or of a currency.
+    WithSign,
+    /// Words.
+    Words,
+    /// All are empty.
+    Nothing,
+}
 
 impl Notice {
     /// What can be done about it.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
-            Notice::NumbersInHeader { .. } => vec![Remedy::ReadFirstLineAsData],
+            Notice::HeaderWithNumbers { .. } => vec![Remedy::ReadFirstLineAsData],
             _ => Vec::new(),
         }
     }
@@ -55,36 +70,37 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::LeftOut { columns, content } => {
-                let (they, is) = if columns.len() == 1 { ("it", "is") } else { ("they", "are") };
-                let hold = if columns.len() == 1 { "holds" } else { "hold" };
-                write!(f, "{} left out: {they} ", named(columns))?;
-                match content {
-                    Content::Words | Content::Numbers => write!(f, "{hold} words, not numbers"),
-                    Content::Dates => write!(
-                        f,
-                        "{hold} dates or times, not numbers; to learn from them, write them as numbers, such as days"
+                let (it, they) = match content {
+                    ColumnContent::Numbers => ("it holds numbers", "they hold numbers"),
+                    ColumnContent::Words => ("it holds words, not numbers", "they hold words, not numbers"),
+                    ColumnContent::Dates => (
+                        "it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
+                        "they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
                     ),
-                    Content::WithSign => write!(
-                        f,
-                        "{hold} numbers with a sign such as % or $; to learn from them, write them without it"
+                    ColumnContent::WithSign => (
+                        "it holds numbers with a sign such as % or $; to learn from them, write them without it",
+                        "they hold numbers with a sign such as % or $; to learn from them, write them without it",
                     ),
-                    Content::Nothing => write!(f, "{is} empty in the first rows"),
-                }
+                    ColumnContent::Nothing => {
+                        ("it is empty in the first rows", "they are empty in the first rows")
+                    }
+                };
+                let why = if columns.len() == 1 { it } else { they };
+                write!(f, "{} left out: {why}", columns_named(columns))
             }
             Notice::Renamed { columns } => {
-                let (one, has) =
-                    if columns.len() == 1 { ("an earlier one", "has") } else { ("earlier ones", "have") };
-                write!(f, "{} so called because {one} {has} the same name", named(columns))
+                let why = match columns.len() {
+                    1 => "an earlier one has the same name",
+                    _ => "earlier ones have the same name",
+                };
+                write!(f, "{} so called because {why}", columns_named(columns))
             }
             Notice::MatchedByOrder { pairs } => {
-                let pairs = pairs.iter().map(|(found, wanted)| format!("'{found}' for '{wanted}'"));
-                write!(
-                    f,
-                    "columns are matched with the model's by their order: {}",
-                    listed(pairs, MOST_NAMED)
-                )
+                let pairs = pairs.iter().map(|(found, expected)| format!("'{found}' for '{expected}'"));
+                let pairs = listed(pairs, MOST_NAMED);
+                write!(f, "columns are matched with the model's by their order: {pairs}")
             }
-            Notice::NumbersInHeader { file } => {
+            Notice::HeaderWithNumbers { file } => {
                 write!(f, "the first line of '{file}' was taken for a header")
             }
             Notice::HeaderOnly { file } => write!(f, "'{file}' has only a header, no rows"),
@@ -92,14 +108,14 @@ impl fmt::Display for Notice {
     }
 }
 
-/// `column 'a'`, `columns 'a', 'b' and 'c'`.
-fn named(columns: &[String]) -> String {
+/// `column 'a'`, `columns 'a', 'b' and 'c'`, or `columns 'a', 'b' and 3 more`.
+fn columns_named(columns: &[String]) -> String {
     match columns {
-        [one] => format!("column '{one}'"),
+        [column] => format!("column '{column}'"),
         [first @ .., last] if columns.len() <= MOST_NAMED => {
             format!("columns {} and '{last}'", quoted(first, MOST_NAMED))
         }
-        many => format!("columns {}", quoted(many, MOST_NAMED)),
+        _ => format!("columns {}", quoted(columns, MOST_NAMED)),
     }
 }
 
@@ -111,10 +127,13 @@ mod tests {
     fn columns_left_out_share_a_sentence() {
         let text = |columns: &[&str]| {
             let columns = columns.iter().map(|name| name.to_string()).collect();
-            Notice::LeftOut { columns, content: Content::Words }.to_string()
+            Notice::LeftOut { columns, content: ColumnContent::Nothing }.to_string()
         };
-        assert_eq!(text(&["a"]), "column 'a' left out: it holds words, not numbers");
-        assert_eq!(text(&["a", "b", "c"]), "columns 'a', 'b' and 'c' left out: they hold words, not numbers");
+        assert_eq!(text(&["a"]), "column 'a' left out: it is empty in the first rows");
+        assert_eq!(
+            text(&["a", "b", "c"]),
+            "columns 'a', 'b' and 'c' left out: they are empty in the first rows"
+        );
         assert!(text(&["a"; 23]).contains("'a' and 3 more left out"));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use flate2::read::MultiGzDecoder;
 use gmm_bmm::data::synth::{Synth, SynthSpec, Tails, TrueLevel};
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input, RowSource};
+use gmm_bmm::data::{Block, ReadOptions, RowSource};
 use gmm_bmm::model::Model;
 use ndarray::{Array1, Array2};
 use predicates::prelude::*;
@@ -38,11 +38,7 @@ fn model(path: impl AsRef<Path>) -> Model {
 }
 
 fn rows(path: impl AsRef<Path>) -> Block {
-    let input = Input::File(path.as_ref().to_path_buf());
-    let mut stream = CsvStream::open(vec![input], CsvOptions::default()).unwrap();
-    let mut block = Block::new(stream.columns().len());
-    stream.read_block(&mut block, 1_000_000).unwrap();
-    block
+    ReadOptions::default().open(&[path]).unwrap().read_all().unwrap()
 }
 
 fn mean_log_likelihood(model: &Model, rows: &Block) -> f64 {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
-
 use super::choices::Dequantize;
 use super::{Args, UnitsArg};
 use crate::cli::console::Console;
+use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
-use crate::data::{Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise};
+use crate::data::{
+    Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
+};
 use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
 use crate::learn::{
     Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
@@ -63,8 +64,8 @@ impl Args {
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
         let columns = rows.columns().clone();
-        let values = as_matrix(rows.read_all()?);
-        rows.tell_end(console);
+        let values = rows.read_all()?.into_array();
+        tell_end(&mut rows, console);
         console.tell(name_column_faults(&find_column_faults(values.view()), &columns.names));
         console.tell(find_numbering(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
@@ -72,7 +73,7 @@ impl Args {
         // A file may be a set of the catalogue too, but only with the columns that the paper uses.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
         let record = self.record_of(name, known, values.nrows(), columns.names);
-        Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
+        Ok(PlannedSet { record, rows: values, test: test.map(Block::into_array) })
     }
 
     /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.
@@ -155,10 +156,6 @@ impl Args {
             }
         }
     }
-}
-
-fn as_matrix(block: crate::data::Block) -> Array2<f64> {
-    block.view().to_owned()
 }
 
 /// The file's name without folder and endings, or the name of the set in the catalogue.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::{Args, FitResult, Fitted};
 use crate::cli::console::Console;
+use crate::cli::data_args::tell_end;
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
@@ -27,7 +28,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let begun = Instant::now();
     let block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     let components = args.components();
     check_enough_rows(components.largest_at_start(), block.rows() as u64)?;
     console.tell(name_column_faults(&find_column_faults(block.view()), &columns.names));

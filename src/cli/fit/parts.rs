@@ -12,12 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
-use crate::cli::ahead::{Ahead, Next};
 use crate::cli::console::Console;
-use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
 use crate::cli::{usage, usage_error, wording};
-use crate::data::Block;
+use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
 use crate::learn::{
     Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp, name_column_faults,
 };
@@ -25,7 +23,7 @@ use crate::learn::{
 /// All that a shard needs to know to begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beginnings {
-    pub dealt: Dealt,
+    pub dealt: FileShards,
     pub ground: CommonGround,
 }
 
@@ -114,15 +112,15 @@ pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted
 pub(super) fn begin<'a>(
     args: &Args,
     settings: FitSettings,
-    dealt: Dealt,
+    dealt: FileShards,
     watch: Watch<'a>,
     console: &Console,
 ) -> anyhow::Result<(Beginnings, Part<'a>)> {
-    let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
+    let rows = args.data.open_shard(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
     console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
     let mut warm = WarmUp::new(columns, settings)?;
-    let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+    let mut reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;
     while rest.is_none() && warm.rows_wanted() > 0 {
@@ -168,9 +166,9 @@ impl<'a> Part<'a> {
         watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
         // What there is to say of the columns was said when the first part was opened.
-        let rows = args.data.open_part(&beginnings.dealt, share, args.seed, &Console::new(false, true))?;
+        let rows = args.data.open_shard(&beginnings.dealt, share, args.seed, &Console::new(false, true))?;
         let pass = beginnings.ground.shard()?;
-        let reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+        let reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
         Ok(Part { pass, reader, learning: Duration::ZERO })
     }
 
@@ -187,7 +185,7 @@ impl<'a> Part<'a> {
         Ok(PartEnd {
             findings: ground.findings(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
-            first_skipped: rows.first_skipped(),
+            first_skipped: rows.first_skipped().map(BadRow::to_string),
             read_seconds: reading.as_secs_f64(),
             learn_seconds: self.learning.as_secs_f64(),
         })
@@ -195,7 +193,7 @@ impl<'a> Part<'a> {
 }
 
 struct Reader<'a> {
-    ahead: Ahead,
+    ahead: Prefetch,
     /// Told of so far.
     bytes: u64,
     watch: Watch<'a>,

@@ -1,33 +1,33 @@
-//! Which columns to read: by name, by number, by range of numbers, or all that hold numbers.
+//! Which columns to read: by name, number or range of numbers, or all that hold numbers.
 
 use std::collections::{HashMap, HashSet};
 
 use csv::ByteRecord;
 
 use super::cell::Comma;
-use super::column_names::ColumnNames;
-use super::detect::{ColumnSample, Content};
-use super::error::DataError;
-use super::nearest::nearest;
-use super::notice::Notice;
+use super::detect::ColumnSample;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::DataError;
+use crate::data::nearest::nearest;
+use crate::data::notice::{ColumnContent as Content, Notice};
 
 /// The names of a table's columns.
 pub(super) struct Names {
-    /// As the header has them.
+    /// As in the header.
     given: Vec<String>,
-    /// The same, later ones of equal names told apart by a number.
+    /// The same, where repeated names got a number.
     unique: Vec<String>,
 }
 
 impl Names {
-    /// The names in a header; a column without a name is called by its position.
+    /// The names in a header. A column without a name is named by its position.
     pub(super) fn from_header(header: &ByteRecord) -> Names {
         let name = |(i, cell): (usize, &[u8])| {
             let text = String::from_utf8_lossy(cell).trim().to_string();
             if text.is_empty() { ColumnNames::by_position(i) } else { text }
         };
         let given: Vec<String> = header.iter().enumerate().map(name).collect();
-        let unique = told_apart(&given);
+        let unique = made_unique(&given);
         Names { given, unique }
     }
 
@@ -37,25 +37,25 @@ impl Names {
         Names { unique: given.clone(), given }
     }
 
-    /// Column `i` (from 0), by a name that no other column has.
+    /// The unique name of column `i` (from 0).
     pub(super) fn name(&self, i: usize) -> &str {
         &self.unique[i]
     }
 
-    /// The positions of columns by their unique names; the first name that is not there is the error.
+    /// The positions of columns by their unique names. The error is the first name that does not exist.
     pub(super) fn positions<'a>(&self, wanted: &'a [String]) -> Result<Vec<usize>, &'a str> {
         let places: HashMap<&str, usize> =
             self.unique.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         wanted.iter().map(|name| places.get(name.as_str()).copied().ok_or(name.as_str())).collect()
     }
 
-    /// The columns among `chosen` that share their given name with an earlier column.
-    fn renamed(&self, chosen: &[usize]) -> Vec<String> {
+    /// The columns among `chosen` whose name in the header is that of an earlier column.
+    pub(super) fn renamed(&self, chosen: &[usize]) -> Vec<String> {
         let renamed = chosen.iter().filter(|&&i| self.given[i] != self.unique[i]);
         renamed.map(|&i| self.name(i).to_string()).collect()
     }
 
-    /// The positions that a user's selector stands for: an exact name, a number, or a range of numbers.
+    /// The positions that a selector means: an exact name, a number, or a range of numbers.
     pub(super) fn select(&self, selector: &str) -> Result<Vec<usize>, DataError> {
         let wanted = selector.trim();
         let given: Vec<usize> = (0..self.given.len()).filter(|&i| self.given[i] == wanted).collect();
@@ -93,12 +93,12 @@ impl Names {
     }
 }
 
-/// Where the columns are, among those of these names, that selectors such as `Length`, `3` or `5-8` stand for.
+/// The positions, among `names`, of the columns that selectors such as `Length`, `3` or `5-8` mean.
 pub fn select_columns(names: &[String], selectors: &[String]) -> Result<Vec<usize>, DataError> {
     Names { given: names.to_vec(), unique: names.to_vec() }.select_all(selectors)
 }
 
-fn told_apart(given: &[String]) -> Vec<String> {
+fn made_unique(given: &[String]) -> Vec<String> {
     let mut taken: HashSet<String> = given.iter().cloned().collect();
     let mut times: HashMap<&str, usize> = HashMap::new();
     let mut unique = Vec::with_capacity(given.len());
@@ -129,12 +129,11 @@ fn number_range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// The columns to read.
+/// The columns to read, and what a user should know about them.
 #[derive(Debug)]
 pub(super) struct Choice {
     /// Positions in the file, in the order of the result.
     pub(super) positions: Vec<usize>,
-    /// What the user should know about them.
     pub(super) notices: Vec<Notice>,
 }
 
@@ -152,7 +151,7 @@ pub(super) fn choose(
     if kept.is_empty() {
         return Err(DataError::AllColumnsDropped { file: file.to_string() });
     }
-    // Left to itself the reader would take such columns for words and quietly leave them out.
+    // Otherwise such columns would count as words and be left out.
     for &i in &kept {
         if let Some((cell, comma)) = samples[i].commas() {
             let (file, column, cell) = (file.to_string(), names.name(i).to_string(), cell.to_string());
@@ -165,7 +164,7 @@ pub(super) fn choose(
     let (positions, left_out): (Vec<usize>, Vec<usize>) =
         kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
     let mut notices = Vec::new();
-    for content in LEFT_OUT {
+    for content in [Content::Words, Content::Dates, Content::WithSign, Content::Nothing] {
         let alike = left_out.iter().filter(|&&i| samples[i].content() == content);
         let columns: Vec<String> = alike.map(|&i| names.name(i).to_string()).collect();
         if !columns.is_empty() {
@@ -175,15 +174,12 @@ pub(super) fn choose(
     if positions.is_empty() {
         return Err(DataError::NoNumbers { file: file.to_string(), left_out: notices });
     }
-    let columns = names.renamed(&positions);
-    if !columns.is_empty() {
-        notices.push(Notice::Renamed { columns });
+    let renamed = names.renamed(&positions);
+    if !renamed.is_empty() {
+        notices.push(Notice::Renamed { columns: renamed });
     }
     Ok(Choice { positions, notices })
 }
-
-/// What columns without numbers may hold, in the order of the notices.
-const LEFT_OUT: [Content; 4] = [Content::Words, Content::Dates, Content::WithSign, Content::Nothing];
 
 #[cfg(test)]
 mod tests {
@@ -199,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn names_win_over_numbers_and_numbers_over_nothing() {
+    fn names_take_precedence_over_numbers() {
         let names = names(&["a", "3", "b", "1-2"]);
         assert_eq!(select(&names, &["3"]), Ok(vec![1]));
         assert_eq!(select(&names, &["1-2"]), Ok(vec![3]));
@@ -234,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_names_are_told_apart_and_are_ambiguous_to_choose() {
+    fn equal_names_are_made_unique_and_are_ambiguous_to_choose() {
         let names = names(&["x", "x.2", "x", "", "x"]);
         let unique: Vec<&str> = (0..5).map(|i| names.name(i)).collect();
         assert_eq!(unique, ["x", "x.2", "x.3", "c4", "x.4"]);
