@@ -90,6 +90,7 @@ pub mod cli;
 pub mod data;
 pub mod dist;
 pub mod experiment;
+mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;
@@ -98,7 +99,7 @@ mod remedy;
 pub mod report;
 pub mod special;
 pub mod stats;
-mod words;
+mod text;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::dist::Clusters;
 use crate::model::{Labels, Model};
-use crate::words::{count, listed};
+use crate::text::{count, listed};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {

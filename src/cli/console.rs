@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::wording;
 use crate::learn::Finding;
-use crate::words::printable;
+use crate::text::printable;
 
 /// Writes results, messages and progress.
 #[derive(Debug)]

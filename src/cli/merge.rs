@@ -10,7 +10,7 @@ use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
 use crate::learn::Lineage;
 use crate::model::{Merged, Model, merge_models};
-use crate::words::{count, listed};
+use crate::text::{count, listed};
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///

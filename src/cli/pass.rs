@@ -18,7 +18,7 @@ use super::usage;
 use crate::data::{Block, Next, Prefetch, Reservoir, Rows};
 use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
-use crate::words::count;
+use crate::text::count;
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::console::decimal;
 use crate::learn::{Effort, Move, Reason, RevisionRecord};
 use crate::model::{Model, NoRevisions, Recipe};
-use crate::words::count;
+use crate::text::count;
 
 /// The revisions of a model and the rows that its file contains.
 #[derive(Debug, Serialize)]

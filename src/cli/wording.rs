@@ -7,7 +7,7 @@ use crate::experiment::ExperimentError;
 use crate::learn::{Finding, LearnError};
 use crate::model::{MergeError, ModelError};
 use crate::remedy::Remedy;
-use crate::words::{count, quoted};
+use crate::text::{count, quoted};
 
 /// An error of any layer: what happened, and what the user can do.
 pub(super) fn error(error: &(dyn Error + 'static)) -> String {

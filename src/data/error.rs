@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::catalogue::DataSet;
 use super::notice::Notice;
 use crate::remedy::Remedy;
-use crate::words::{count, listed};
+use crate::text::{count, listed};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
 /// [`DataError::remedies`] says what else can be done.

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::remedy::Remedy;
-use crate::words::{listed, quoted};
+use crate::text::{listed, quoted};
 
 /// At most this many columns are named in a sentence.
 const MOST_NAMED: usize = 20;

@@ -74,9 +74,6 @@ pub enum ExperimentError {
         /// What is wrong.
         why: String,
     },
-    /// A record that could not be written.
-    #[error("cannot write a record")]
-    Sink(#[source] io::Error),
 }
 
 impl ExperimentError {

@@ -14,7 +14,7 @@ use crate::data::find_discrete;
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;
 use crate::stats::ColumnSummary;
-use crate::words::{count, listed, quoted};
+use crate::text::{count, listed, quoted};
 
 /// Something about the data, or about what was learned from them, that a user should know. Its text states the fact;
 /// [`Finding::remedies`] says what can be done.

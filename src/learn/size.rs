@@ -17,7 +17,7 @@ impl FitSettings {
     /// Estimates what a pass over `columns` columns takes. An error where it cannot fit into memory or into a model
     /// file, and a finding where the start takes long.
     pub fn check_size(&self, columns: usize) -> Result<Option<Finding>, LearnError> {
-        let (rows, components) = (self.init_rows(columns), self.components.expected_total());
+        let (rows, components) = (self.rows_of_start(columns), self.components.expected_total());
         let d = columns as f64;
         // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
         let gigabytes = 8e-9 * (2.0 * rows as f64 * d + 4.0 * components as f64 * d * d);
