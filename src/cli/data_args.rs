@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::console::Console;
 use super::{usage_error, wording};
@@ -43,8 +43,8 @@ pub(super) struct ReadingArgs {
     drop: Vec<String>,
 
     /// What to do with a row that has a cell that is not a number
-    #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
-    bad_rows: BadRowsArg,
+    #[arg(long, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
+    bad_rows: BadRows,
 
     /// Skip the first N rows
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
@@ -67,14 +67,6 @@ pub(super) struct ReadingArgs {
         env = "GMM_BMM_DATASETS"
     )]
     datasets: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum BadRowsArg {
-    /// Stop and report where it is
-    Refuse,
-    /// Skip it and count it
-    Skip,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {
@@ -173,10 +165,7 @@ impl ReadingArgs {
             .has_header(self.no_header.then_some(false))
             .columns(&self.columns)
             .drop(&self.drop)
-            .bad_rows(match self.bad_rows {
-                BadRowsArg::Refuse => BadRows::Refuse,
-                BadRowsArg::Skip => BadRows::Skip,
-            })
+            .bad_rows(self.bad_rows)
             .skip(self.skip)
             .limit(self.limit)
             .expected(expected)

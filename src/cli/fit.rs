@@ -31,7 +31,7 @@ use crate::learn::{Choice, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
 
-/// What a fit came to.
+/// The result of a fit.
 #[derive(Debug, Serialize)]
 struct FitResult {
     algorithm: &'static str,
@@ -48,16 +48,16 @@ struct FitResult {
     #[serde(flatten)]
     choice: Choice,
     health: Health,
-    /// Where shards read their own parts.
+    /// The shards, where each reads its own part.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
     #[serde(flatten)]
     structure: StructureResult,
     out: PathBuf,
-    /// Where the picture is, if one was asked for.
+    /// The file of the picture, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
-    /// Where the picture of the learning curve is, if one was asked for and there was something to draw.
+    /// The file of the learning curve's picture, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot_curve: Option<PathBuf>,
 }
@@ -86,17 +86,17 @@ impl FitResult {
     }
 }
 
-/// What a fit leaves to be written.
+/// A fit that has yet to be written.
 struct Fitted {
     model: Model,
     result: FitResult,
-    /// Some of its rows, if there is to be a picture.
+    /// A sample of its rows, if there is to be a picture.
     sample: Option<Reservoir>,
     /// The points of its learning curve, if there is to be a picture of that.
     curve: Option<CurvePoints>,
 }
 
-/// Where it is written to.
+/// The files that it is written to.
 struct Outputs {
     model: Output,
     plot: Option<PlotOutput>,
@@ -105,9 +105,9 @@ struct Outputs {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     args.refuse_foreign_options()?;
-    // A process that says which shard it learns writes a file of its own, whoever started it.
+    // A process that learns a numbered shard writes its own file, also if a launcher started it.
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
-        // One process alone may also be told to hold several shards.
+        // A single process may also hold several shards.
         #[cfg(feature = "mpi")]
         if args.is_odmm() && (launch.size > 1 || args.odmm.shards.is_none()) {
             return ranks::run(args, launch, console);
@@ -129,18 +129,18 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     if cfg!(feature = "mpi") && !args.is_odmm() {
         return usage(format!(
-            "{size} ranks can learn together by --algo odmm only, and otherwise would each learn the same data and \
-             write the same file: use --algo odmm, or let each learn one shard with --prior and --shard"
+            "{size} ranks can learn together only with --algo odmm; otherwise each would learn the same data and write the \
+             same file: use --algo odmm, or let each learn one shard with --prior and --shard"
         ));
     }
     usage(format!(
         "this is one of {size} processes that a launcher such as mpirun has started, but this gmm-bmm was built without \
-         MPI, and each would learn all the data and write the same file: build it with 'cargo install --locked --path . \
+         MPI, so each would learn all the data and write the same file: build it with 'cargo install --locked --path . \
          --features mpi', or learn each shard with --prior and --shard and combine them with 'gmm-bmm merge'"
     ))
 }
 
-/// The places of model and picture; refuses what would be overwritten.
+/// Opens the files of model and pictures. An error where one would replace an input.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let TraceArgs { trace, plot_curve, .. } = &args.trace;
     let others = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
@@ -216,21 +216,20 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
 
 fn describe(result: &FitResult) -> String {
     let (scores, reading) = match result.algorithm {
-        "em" => ("log-lik. − BIC's price", "before"),
-        _ => ("prequential", "beside"),
+        "em" => ("log-lik. − BIC penalty", "before"),
+        _ => ("prequential", "in parallel"),
     };
     let mut text = String::new();
     if result.choice.candidates.len() > 1 {
         text += &describe_choice(&result.choice, result.k, scores);
     }
     text += &format!(
-        "{}: {} learned from {} of {}; learning took {:.2} s, reading {} it {:.2} s\n",
+        "{}: {} learned from {} of {}; {:.2} s learning, {:.2} s reading {reading}\n",
         result.algorithm,
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),
         result.learn_seconds,
-        reading,
         result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {

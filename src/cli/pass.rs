@@ -27,7 +27,7 @@ pub(super) struct Pass<'a> {
     pub trace: Option<Trace>,
     /// Rows of the data that an earlier run has learned, and what they were.
     pub learned_before: Option<(u64, Fingerprint)>,
-    /// Some of the rows, for a picture.
+    /// A sample of the rows for a picture.
     pub sample: Option<Reservoir>,
     /// The findings that were printed so far.
     pub told: Vec<Finding>,
@@ -41,7 +41,7 @@ pub(super) struct PassEnd {
     pub sample: Option<Reservoir>,
     /// The findings that were printed already.
     pub told: Vec<Finding>,
-    /// What was read from, for what there is to tell about it.
+    /// The reader, for its notices.
     pub rows: Rows,
     pub read_seconds: f64,
     pub learn_seconds: f64,
@@ -87,8 +87,8 @@ impl Pass<'_> {
         shards.iter().for_each(|counter| counter.finish_and_clear());
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
             return Err(usage(
-                "the rows end before the one that the checkpoint was saved at: give the same rows again from the first, or \
-                 name another checkpoint",
+                "there are fewer rows than the checkpoint has learned: give the same rows again from the first, or name another \
+                 checkpoint",
             ));
         }
         anyhow::ensure!(
@@ -96,7 +96,7 @@ impl Pass<'_> {
             "there are no rows to learn from: check the file, and --skip and --limit if they are given"
         );
         if self.fit.lineage().is_none() {
-            // Before the start is made of what there is, which in many dimensions takes long.
+            // Before the start is fitted, which takes long in many dimensions.
             check_enough_rows(self.fit.settings().components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
@@ -123,7 +123,8 @@ impl Pass<'_> {
         })
     }
 
-    /// Learns a block in batches that end where something else is due. Returns the time of learning alone.
+    /// Learns a block in batches that end where a checkpoint, a point of the curve or a revision is due. Returns the time of
+    /// learning alone.
     fn learn_block(
         &mut self,
         block: &Block,
@@ -160,7 +161,7 @@ impl Pass<'_> {
         Ok(learning)
     }
 
-    /// Makes the start or a revision where one is due, with a checkpoint before and after it. Returns the time it took.
+    /// Fits the start or makes a revision if one is due, with a checkpoint before and after it. Returns the time it took.
     fn revise_if_due(
         &mut self,
         position: u64,
@@ -194,7 +195,7 @@ impl Pass<'_> {
         Ok(took)
     }
 
-    /// Rows until a checkpoint or a point of the learning curve is due, after so many rows of the data.
+    /// Rows until a checkpoint or a point of the learning curve is due, after `position` rows of the data.
     fn rows_until_stop(&self, position: u64) -> u64 {
         let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - position % every);
         // The learning curve counts all rows.
@@ -228,7 +229,7 @@ impl Pass<'_> {
     /// Saves what an interrupted pass has learned of these rows, and says what was saved.
     ///
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
-    /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
+    /// more rows than `seen` does, so together they would make a checkpoint that no run can resume from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
@@ -240,7 +241,7 @@ impl Pass<'_> {
         match self.learned_before {
             Some((skip, _)) if position <= skip => Interrupted(format!(
                 " while reading again the {} that the checkpoint has learned: '{}' is unchanged, and the same command \
-                 continues from it",
+                 resumes from it",
                 count(skip, "row"),
                 path.display()
             ))
@@ -250,7 +251,7 @@ impl Pass<'_> {
             }
             _ => match self.save(path, seen) {
                 Ok(()) => Interrupted(format!(
-                    " after {}: saved to '{}'; the same command goes on from there",
+                    " after {}: saved to '{}'; the same command resumes from it",
                     count(position, "row"),
                     path.display()
                 ))
@@ -263,16 +264,16 @@ impl Pass<'_> {
 
 fn other_data() -> anyhow::Error {
     usage(
-        "the rows are not those that the checkpoint was saved in the midst of: give the same rows again from the first, or name \
-         another checkpoint",
+        "the rows are not those that the checkpoint has learned: give the same rows again from the first, or name another \
+         checkpoint",
     )
 }
 
-/// Signals closer together than this are one.
+/// Signals within this time count as one.
 const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
-/// A flag that the first Ctrl-C sets; the second ends the process at once, unless it comes so soon after the first that
-/// both are one: some launchers signal a process and its group.
+/// A flag that the first Ctrl-C sets. The second ends the process at once, unless it comes within [`ONE_SIGNAL`]: some
+/// launchers signal a process and its group.
 pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
