@@ -13,7 +13,7 @@ use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::learn::{
     Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, default_start_rows,
 };
-use gmm_bmm::linalg::bare_kernel;
+use gmm_bmm::linalg::fused_kernel;
 use ndarray::Axis;
 
 /// Rows, columns, components.
@@ -83,6 +83,6 @@ fn kernel_time(dim: usize, k: usize) -> f64 {
     let rows: Vec<f64> = (0..64 * width).map(value).collect();
     let repeat = 400_000 / (k * (dim * dim + 20));
     let begun = Instant::now();
-    black_box(bare_kernel(dim, k, black_box(&rows), repeat));
+    black_box(fused_kernel(dim, k, black_box(&rows), repeat));
     begun.elapsed().as_secs_f64() * 1e9 / (64 * k * repeat) as f64
 }

@@ -12,7 +12,7 @@ use crate::learn::{
 };
 use crate::model::{MOST_BYTES, Model};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {

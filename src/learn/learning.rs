@@ -215,7 +215,7 @@ impl Learning {
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
-            self.scores.note((part.len() / dim) as u64, &totals);
+            self.scores.record((part.len() / dim) as u64, &totals);
         }
     }
 }

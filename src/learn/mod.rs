@@ -54,7 +54,7 @@ pub use structure::{
 pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
-use crate::words::count;
+use crate::text::count;
 
 /// A setting out of range, or data that cannot be learned from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -68,7 +68,7 @@ impl Components {
     pub(super) fn sizes(&self) -> Vec<Size> {
         match self {
             Components::Given(ks) => ks.iter().copied().map(Size::Given).collect(),
-            &Components::Learned { least, most } => vec![Size::Learned { least, most }],
+            &Components::Learned { least, most } => vec![Size::Learned { least, most, price: 1.0 }],
         }
     }
 

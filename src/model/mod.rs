@@ -260,7 +260,7 @@ impl Model {
                 start_rows: rows,
                 mixture,
                 rows: 0,
-                working: Vec::new(),
+                matrix_states: Vec::new(),
             },
             prequential: Prequential::default(),
             health: Health::default(),

@@ -49,7 +49,8 @@ fn prior_with(m: &[f64], a: Vec<f64>) -> Posterior {
 }
 
 fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
-    let state = LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone(), working: Vec::new() };
+    let state =
+        LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone(), matrix_states: Vec::new() };
     let floor = vec![1e-300; rows.ncols()];
     let mut learner = OBMM.learner(state, floor, Health::default()).unwrap();
     for row in rows.outer_iter() {

@@ -13,7 +13,7 @@ use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
