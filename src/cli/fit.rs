@@ -31,7 +31,7 @@ use crate::learn::{Choice, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
 
-/// What a fit came to.
+/// The result of a fit.
 #[derive(Debug, Serialize)]
 struct FitResult {
     algorithm: &'static str,
@@ -48,16 +48,16 @@ struct FitResult {
     #[serde(flatten)]
     choice: Choice,
     health: Health,
-    /// Where shards read their own parts.
+    /// For shards that read their own parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
     #[serde(flatten)]
     structure: StructureResult,
     out: PathBuf,
-    /// Where the picture is, if one was asked for.
+    /// The file of the picture, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
-    /// Where the picture of the learning curve is, if one was asked for and there was something to draw.
+    /// The file of the learning curve's picture, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot_curve: Option<PathBuf>,
 }
@@ -86,17 +86,17 @@ impl FitResult {
     }
 }
 
-/// What a fit leaves to be written.
+/// A fit before it is written.
 struct Fitted {
     model: Model,
     result: FitResult,
-    /// Some of its rows, if there is to be a picture.
+    /// Some of its rows, for a picture.
     sample: Option<Reservoir>,
-    /// The points of its learning curve, if there is to be a picture of that.
+    /// The points of its learning curve, for a picture.
     curve: Option<CurvePoints>,
 }
 
-/// Where it is written to.
+/// The files that are written.
 struct Outputs {
     model: Output,
     plot: Option<PlotOutput>,
@@ -105,9 +105,9 @@ struct Outputs {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     args.refuse_foreign_options()?;
-    // A process that says which shard it learns writes a file of its own, whoever started it.
+    // A process with --shard writes its own file, also if a launcher started it.
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
-        // One process alone may also be told to hold several shards.
+        // A single process may also hold several shards.
         #[cfg(feature = "mpi")]
         if args.is_odmm() && (launch.size > 1 || args.odmm.shards.is_none()) {
             return ranks::run(args, launch, console);
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     write_and_tell(args, out, fitted, console)
 }
 
-/// Several processes, each of which would learn all the data and write the same file.
+/// Refuses several processes that would each learn all the data and write the same file.
 fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     if cfg!(feature = "mpi") && !args.is_odmm() {
         return usage(format!(
@@ -140,7 +140,7 @@ fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     ))
 }
 
-/// The places of model and picture; refuses what would be overwritten.
+/// Opens all outputs. Refuses to overwrite an input.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let TraceArgs { trace, plot_curve, .. } = &args.trace;
     let others = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
@@ -148,7 +148,7 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let (data, test) = (args.data.files()?, args.data.reading.files(args.trace.test.as_slice())?);
     let outputs = [&args.out].into_iter().chain(others.iter().copied());
     refuse_overwriting(outputs, data.iter().chain(&test).chain(&args.prior))?;
-    // A model that is resumed may be replaced by what it becomes, and by nothing else.
+    // Only the resumed model itself may replace its file.
     refuse_overwriting(others.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
@@ -163,7 +163,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
-        // The run is over and its model is safe.
+        // The model is written, so the checkpoint is no longer needed.
         let _ = std::fs::remove_file(checkpoint);
     }
     advice::warn_of_health(&result.health, console);
@@ -215,7 +215,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if let Some(before) = &resumed {
         advice::tell_of_repeated_rows(before, fit.summaries(), console);
     }
-    // Revisions allow for rows in the order of time or of classes, not for columns that number the rows.
+    // Revisions handle rows that are sorted by time or class, but not columns that number the rows.
     let mut shifts = fit.start_shifts();
     shifts.retain(|shift| !fit.keeps_rows() || numbering.contains(&shift.column));
     advice::warn_of_order(&shifts, &numbering, names, args.data.reading.shuffles(), console);
@@ -230,22 +230,20 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
 
 fn describe(result: &FitResult) -> String {
     let (scores, reading) = match result.algorithm {
-        "em" => ("log-lik. − BIC's price", "before"),
-        _ => ("prequential", "beside"),
+        "em" => ("log-lik. − BIC's price", format!(", {:.2} s reading", result.read_seconds)),
+        _ => ("prequential", " (reading ran in parallel)".to_string()),
     };
     let mut text = String::new();
     if result.choice.candidates.len() > 1 {
         text += &describe_choice(&result.choice, result.k, scores);
     }
     text += &format!(
-        "{}: {} learned from {} of {}; learning took {:.2} s, reading {} it {:.2} s\n",
+        "{}: {} learned from {} of {}; {:.2} s learning{reading}\n",
         result.algorithm,
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),
         result.learn_seconds,
-        reading,
-        result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {
         text += &format!(

@@ -25,10 +25,10 @@ use crate::text::count;
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
-    /// Where to save the state, and after how many rows each time.
+    /// The file of the checkpoint, and the rows between two checkpoints.
     pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
-    /// Rows of the data that an earlier run has learned, and what they were.
+    /// How many rows of the data an earlier run has learned, and their fingerprint.
     pub learned_before: Option<(u64, Fingerprint)>,
     /// Some of the rows, for a picture.
     pub sample: Option<Reservoir>,
@@ -42,14 +42,14 @@ pub(super) struct PassEnd {
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
     pub numbering: Vec<usize>,
-    /// What was read from, for what there is to tell about it.
+    /// The reader, which counts skipped rows.
     pub rows: Rows,
     pub read_seconds: f64,
     pub learn_seconds: f64,
 }
 
 impl Pass<'_> {
-    /// Learns all rows but those that an earlier run has learned.
+    /// Learns all rows except those that an earlier run has learned.
     pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
@@ -60,7 +60,7 @@ impl Pass<'_> {
         let begun = Instant::now();
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
-        // Only a checkpoint needs to know which rows it has seen.
+        // Only a checkpoint needs the fingerprint of the rows.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
         let mut numbering = Vec::new();
         let ahead = Ahead::start(rows, self.longest());
@@ -105,7 +105,7 @@ impl Pass<'_> {
             "there are no rows to learn from: check the file, and --skip and --limit if they are given"
         );
         if self.fit.lineage().is_none() {
-            // Before the start is made of what there is, which in many dimensions takes long.
+            // Checked before the start is fitted, which takes long with many columns.
             check_enough_rows(self.fit.settings().components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
@@ -132,7 +132,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Learns a block in batches that end where something else is due. Returns the time of learning alone.
+    /// Learns a block in batches that end where a checkpoint or a point of the curve is due. Returns the time spent learning.
     fn learn_block(
         &mut self,
         block: &Block,
@@ -169,7 +169,7 @@ impl Pass<'_> {
         Ok(learning)
     }
 
-    /// Makes the start or a revision where one is due, with a checkpoint before and after it. Returns the time it took.
+    /// Fits the start or revises if that is due, with a checkpoint before and after it. Returns the time spent.
     fn revise_if_due(
         &mut self,
         position: u64,
@@ -198,7 +198,7 @@ impl Pass<'_> {
         Ok(took)
     }
 
-    /// Rows until a checkpoint or a point of the learning curve is due, after so many rows of the data.
+    /// Rows until a checkpoint or a point of the learning curve is due, after `position` rows of the data.
     fn rows_until_stop(&self, position: u64) -> u64 {
         let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - position % every);
         // The learning curve counts all rows.
@@ -229,10 +229,10 @@ impl Pass<'_> {
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
-    /// Saves what an interrupted pass has learned of these rows, and says what was saved.
+    /// Saves an interrupted pass, and describes what was saved.
     ///
-    /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
-    /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
+    /// While the rows of the checkpoint are read again, the checkpoint stays as it is: it has learned more rows than `seen`
+    /// has, so the two do not belong together.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
@@ -254,7 +254,7 @@ impl Pass<'_> {
             }
             _ => match self.save(path, seen) {
                 Ok(()) => Interrupted(format!(
-                    " after {}: saved to '{}'; the same command goes on from there",
+                    " after {}: saved to '{}'; the same command resumes from it",
                     count(position, "row"),
                     path.display()
                 ))
@@ -267,21 +267,21 @@ impl Pass<'_> {
 
 fn other_data() -> anyhow::Error {
     usage(
-        "the rows are not those that the checkpoint was saved in the midst of: give the same rows again from the first, or name \
+        "the rows are not those that the checkpoint was saved from: give the same rows again from the first, or name \
          another checkpoint",
     )
 }
 
-/// Signals closer together than this are one.
+/// Signals within this time count as one.
 const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
-/// A flag that the first Ctrl-C sets; the second ends the process at once, unless it comes so soon after the first that
-/// both are one: some launchers signal a process and its group.
+/// A flag that the first Ctrl-C sets. The second ends the process at once, unless it follows within [`ONE_SIGNAL`]: some
+/// launchers signal both a process and its group.
 pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
-        // Without a handler Ctrl-C simply ends the process: files still appear whole or not at all.
+        // Without a handler, Ctrl-C ends the process. Files are still written atomically.
         let _ = ctrlc::set_handler(|| {
             static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
