@@ -23,7 +23,7 @@ use crate::learn::{
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
-/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the rows. With a range of K all K are learned in parallel in the same pass. The best is the one with the highest prequential score, the mean log-density of the rows just before they are learned. The model file has every K: the best is used unless another is asked for with --k, by 'eval', 'predict', 'show' and --resume. The elbow is named too: the smallest K that no larger one beats by more than a standard error, or by more than a fifth of the average gain for each further component; where the score rises to the end of the range, the K at which it bends most. Where hardly any rows follow those of the start, each K is scored on a random half of all rows instead.
+/// The first rows are buffered, and a start is fitted to them. Then every row is learned once. Memory does not grow with the rows. With a range of K, all K are learned in parallel in the same pass. The best K has the highest prequential score: the mean log-density of the rows before they are learned. The model file contains every K; 'eval', 'predict', 'show' and --resume use the best unless --k names another. The elbow is reported too: the smallest K that no larger K beats by more than a standard error, or by more than a fifth of the average gain per component; if the score rises to the end of the range, the K at which it bends most. If few rows follow those of the start, each K is scored on a random half of all rows instead.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm fit --data <FILE|NAME> [--k <auto|K|LO..HI|LIST>] --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --resume <MODEL> [--k <K>] --out <FILE> [OPTIONS]
@@ -44,7 +44,7 @@ use crate::learn::{
 pub(in crate::cli) struct Args {
     /// Number of components: auto (learned), a number, a range such as 2..10 (both ends included), or a list [default: auto]
     ///
-    /// With 'auto', K is learned: it grows and shrinks with the rows, from 1 to 50; 'auto:2..80' sets other bounds. A component is added where the log-likelihood of the kept rows rises by more than the price of its free numbers (BIC), and two are joined where that costs less. With a range or a list all K are learned in the same pass, and all are in the model file. With --resume, the one K to resume of a model that has several; by default all are resumed.
+    /// With 'auto', K is learned: it grows and shrinks with the rows, from 1 to 50; 'auto:2..80' sets other bounds. A component is added if the log-likelihood of the kept rows rises by more than BIC's price of its free parameters, and two are merged if it falls by less. With a range or a list, all K are learned in the same pass, and all are in the model file. With --resume, the K to resume of a model that has several; by default all are resumed.
     #[arg(long, value_parser = parse_components, value_name = "auto|K|LO..HI|LIST")]
     pub(super) k: Option<Components>,
 
@@ -83,12 +83,12 @@ pub(in crate::cli) struct Args {
     #[arg(long, hide_short_help = true, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "k")]
     pub(super) prior: Option<PathBuf>,
 
-    /// Which of how many shards this is, such as 3/8: 'gmm-bmm merge' then names those that are missing
+    /// The number of this shard and of all shards, such as 3/8, so that 'gmm-bmm merge' can name missing shards
     #[arg(long, hide_short_help = true, value_name = "I/N", help_heading = "oDMM", requires = "prior", value_parser = parse_shard)]
     pub(super) shard: Option<(u32, u32)>,
 
-    /// Go on from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
-    #[arg(long, value_name = "MODEL", help_heading = "Going on",
+    /// Resume this model: fitting A, then resuming with B, gives the same bits as fitting A and B together
+    #[arg(long, value_name = "MODEL", help_heading = "Resuming",
           conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "prior")]
     pub(super) resume: Option<PathBuf>,
 
@@ -102,25 +102,25 @@ pub(in crate::cli) struct Args {
     pub(super) plot: PlotArgs,
 }
 
-/// How the structure is found and revised.
+/// Options for finding and revising the structure.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Structure")]
 pub(super) struct RevisionArgs {
     /// Work to find the structure: fast, default or thorough [default: default]
     ///
-    /// While rows come in, the structure of the mixture is revised on rows that are kept: one component is split in two and two others are joined into one, where that raises the likelihood. That happens when the number of rows has doubled, when many rows are unlike all before them, and at the end. A revised mixture is used only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' makes the start alone, with few moves, and never revises. 'thorough' tries more moves and looks at more rows each time; it is the default of --algo em, which has all rows at once.
+    /// During the pass, the structure of the mixture is revised on kept rows: one component is split and two others are merged if that raises the likelihood. This happens when the number of rows has doubled, when many rows are unlike all rows before them, and at the end. A revised mixture replaces the old one only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' fits the start with few moves and never revises. 'thorough' tries more moves on more rows; it is the default of --algo em, which has all rows in memory.
     #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
     /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
     ///
-    /// The kept rows are a random sample of all rows, or all of them while there are few. More of them make revisions better and slower, and the model file larger. Besides these, up to 4000 rows are held back from learning and decide whether a revision is kept; they are learned at the end.
+    /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. Up to 4000 further rows are held back from learning and decide whether a revision is used; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) keep_rows: Option<usize>,
 
     /// Write the model without rows of the data, to share it
     ///
-    /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and shows no rows. A run that resumes from such a file does not revise until it has seen about as many new rows as the model has learned, so it does not give the same bits. A checkpoint always contains the rows; it is removed at the end of the run.
+    /// A model file contains the kept rows, so that resuming is exact. Without them, the file is small and reveals no rows. A run that resumes from such a file does not revise until it has seen about as many new rows as the model has learned, so it does not give the same bits. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
 }
@@ -139,7 +139,7 @@ impl ValueEnum for Effort {
     }
 }
 
-/// What a run that begins from a model takes from it.
+/// Options that a run takes from the model that it begins from.
 const FIXED_BY_A_MODEL: [&str; 12] = [
     "effort",
     "keep_rows",
@@ -155,7 +155,7 @@ const FIXED_BY_A_MODEL: [&str; 12] = [
     "count_start",
 ];
 
-/// One of the online learners that there are, or batch EM.
+/// An online learner, or batch EM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Algo {
     Online(Algorithm),
@@ -193,8 +193,8 @@ pub(super) struct ObmmArgs {
     #[arg(long, hide_short_help = true, value_enum, default_value_t = MomentsArg::Whitened)]
     pub(super) moments: MomentsArg,
 
-    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 where what
-    /// was learned early is wrong later, as from a poor start or rows that drift
+    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 after a poor
+    /// start, or for rows that drift
     #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
     pub(super) discount: f64,
 }
@@ -205,7 +205,7 @@ pub(super) enum MomentsArg {
     Paper,
 }
 
-/// Each shard holds a mixture of its own, in memory and in the model file.
+/// Each shard has its own mixture, in memory and in the model file.
 pub(in crate::cli) const MOST_SHARDS: i64 = 10_000;
 
 #[derive(Debug, clap::Args)]
@@ -220,7 +220,7 @@ pub(super) struct OdmmArgs {
     #[arg(long, hide_short_help = true, value_enum)]
     pub(super) deal: Option<DealBy>,
 
-    /// Rows that all shards share before they part; 0 is the paper's set-up [default: the rows of the start]
+    /// Rows of the warm-up, which all shards begin from; 0 is the paper's set-up [default: the rows of the start]
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) warmup: Option<u64>,
 }
@@ -240,15 +240,15 @@ pub(super) struct OemArgs {
     #[arg(long, hide_short_help = true, default_value_t = OemSettings::default().alpha)]
     pub(super) alpha: f64,
 
-    /// Whether the step counts the rows of the start ('false' is the printed form, which forgets its start)
+    /// Whether the step counts the rows of the start ('false' is the printed form, which forgets the start)
     #[arg(long, hide_short_help = true, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     pub(super) count_start: bool,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Going on")]
+#[command(next_help_heading = "Resuming")]
 pub(super) struct CheckpointArgs {
-    /// Save the state here from time to time; the same command, called again after a kill, goes on from it
+    /// Save the state here from time to time; after a kill, the same command resumes from it
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
 
@@ -258,7 +258,7 @@ pub(super) struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// A place that cannot be written to is told at once, not when the first checkpoint is due.
+    /// An error if the checkpoint cannot be written, before any work is done.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Some(path) = &self.checkpoint else { return Ok(()) };
         if path.exists() && !path.is_dir() && !path.is_file() {
@@ -281,11 +281,11 @@ pub(super) struct TraceArgs {
 
     /// Draw the learning curve to this file, .svg or .png
     ///
-    /// The mean prequential score of the rows between two points, and with --test the score of the test rows, against the rows seen. A vertical line marks each revision that changed the mixture. Of several K the one that is kept is drawn. A resumed run draws its own rows.
+    /// Draws the mean prequential score of the rows between two points, and with --test the score of the test rows, against the rows seen. A vertical line marks each revision that changed the mixture. Of several K, the best is drawn. A resumed run draws only its own rows.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) plot_curve: Option<PathBuf>,
 
-    /// Rows between points of the curve [default: 10000; of the prequential score in a picture 500, and more where the points would be too many]
+    /// Rows between points of the curve [default: 10000; 500 for the prequential score in a picture, and more if there are too many points]
     #[arg(long, hide_short_help = true, value_name = "N", requires = "curve",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trace_every: Option<u64>,
@@ -300,7 +300,7 @@ impl Args {
         self.k.clone().unwrap_or_else(|| Components::learned(Components::DEFAULT_BOUNDS))
     }
 
-    /// The K of a model to resume, where one is asked for.
+    /// The K of a model to resume, if one is given.
     pub(super) fn resumed_k(&self) -> anyhow::Result<OneK> {
         match &self.k {
             None => Ok(OneK { k: None }),
@@ -309,7 +309,7 @@ impl Args {
         }
     }
 
-    /// Refuses options that the learner has no use for: a user would believe that they had their effect.
+    /// Refuses options that have no effect on the learner.
     pub(super) fn refuse_foreign_options(&self) -> anyhow::Result<()> {
         let name = self.algo.name();
         let oem = OemSettings::default();
@@ -327,7 +327,7 @@ impl Args {
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
             None => Ok(()),
             Some((option, _, learners)) => Err(usage(format!(
-                "{option} means nothing to --algo {name}: leave it out, or choose --algo {}",
+                "{option} has no effect on --algo {name}: leave it out, or choose --algo {}",
                 learners.join(" or ")
             ))),
         }
@@ -349,7 +349,7 @@ impl Args {
         let Algo::Online(mut algorithm) = self.algo else {
             anyhow::bail!("batch EM is not an online learner")
         };
-        // Learners without options of their own take their default settings.
+        // A learner without options keeps its default settings.
         if let Algorithm::Obmm(settings) = &mut algorithm {
             *settings = obmm;
         } else if let Algorithm::Oem(settings) = &mut algorithm {
@@ -369,12 +369,12 @@ impl Args {
 }
 
 impl TraceArgs {
-    /// Whether a learning curve was asked for.
+    /// Whether there is a learning curve.
     pub(super) fn is_asked_for(&self) -> bool {
         self.trace.is_some() || self.plot_curve.is_some()
     }
 
-    /// The learning curve of a run that begins or resumes with `fit`.
+    /// Opens the learning curve of a run that begins or resumes with `fit`.
     pub(super) fn open(
         &self,
         data: &DataArgs,
