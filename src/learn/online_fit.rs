@@ -2,6 +2,7 @@
 
 mod end;
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
@@ -88,6 +89,17 @@ pub struct OnlineFit {
 enum Stage {
     Buffering(Vec<f64>),
     Learning(Box<Learning>),
+}
+
+impl fmt::Debug for OnlineFit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("OnlineFit")
+            .field("settings", &self.settings)
+            .field("columns", &self.columns.names)
+            .field("rows", &self.rows)
+            .field("scores", &self.scores())
+            .finish_non_exhaustive()
+    }
 }
 
 impl OnlineFit {

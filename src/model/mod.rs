@@ -35,6 +35,7 @@ use crate::stats::{BatchSums, ColumnSummary};
 /// How a model was made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Recipe {
     /// Batch EM.
     Em(EmSettings),

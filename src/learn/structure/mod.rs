@@ -50,6 +50,7 @@ use serde::{Deserialize, Serialize};
 /// How much work goes into finding and revising the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Effort {
     /// The start alone, as cheap as possible; no revisions.
     Fast,
