@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gmm_bmm::experiment::{CellRecord, Contender, Record, read_records};
+use gmm_bmm::internals::experiment::{CellRecord, Contender, Record, read_records};
 
 use crate::common::{as_csv, clusters};
 use crate::workplace::Workplace;

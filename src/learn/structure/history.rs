@@ -117,6 +117,7 @@ pub struct JoinMove {
 /// Why a revision took place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Reason {
     /// The first rows were complete.
     Start,

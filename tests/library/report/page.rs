@@ -6,8 +6,8 @@ use std::process::Command;
 
 use gmm_bmm::data::Units;
 use gmm_bmm::dist::Marginal;
-use gmm_bmm::experiment::{Contender, CurveRecord, Record};
-use gmm_bmm::report::{ReportError, figure1, write_report};
+use gmm_bmm::internals::experiment::{Contender, CurveRecord, Record};
+use gmm_bmm::internals::report::{ReportError, figure1, write_report};
 
 use super::records::{
     OPTIONS, cell, data, files, full, full_set, noise, read, shared, small, written_and_read,

@@ -1,8 +1,8 @@
 //! The figures, and the marks beside them.
 
 use gmm_bmm::data::Units;
-use gmm_bmm::experiment::{Contender, Pairs, Record, SelectRule};
-use gmm_bmm::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
+use gmm_bmm::internals::experiment::{Contender, Pairs, Record, SelectRule};
+use gmm_bmm::internals::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
 
 use super::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small, written_and_read};
 
