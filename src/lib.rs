@@ -90,6 +90,7 @@ pub mod cli;
 pub mod data;
 pub mod dist;
 pub mod experiment;
+mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;
@@ -97,13 +98,14 @@ pub mod model;
 pub mod report;
 pub mod special;
 pub mod stats;
-mod words;
+mod text;
 
 /// The example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use data::ColumnNames;
 pub use dist::GaussianMixture;
 pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;

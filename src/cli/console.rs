@@ -6,9 +6,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::words::printable;
-
-pub(super) use crate::words::listed;
+pub(super) use crate::text::listed;
+use crate::text::printable;
 
 /// Where a command's words go.
 #[derive(Debug)]

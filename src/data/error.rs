@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::catalogue::DataSet;
-use crate::words::count;
+use crate::text::count;
 
 /// What can go wrong while data are opened and read. Every message names the file and says what to do.
 #[derive(Debug, Error)]

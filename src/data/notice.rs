@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::words::{listed, quoted};
+use crate::text::{listed, quoted};
 
 /// At most this many columns are named in a sentence.
 const MOST_NAMED: usize = 20;

@@ -6,6 +6,7 @@ use super::{
     OnlineLearner, Prequential, Structure,
 };
 use crate::dist::GaussianMixture;
+use crate::stats::capped_mean_and_error;
 
 pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
@@ -83,6 +84,11 @@ impl Candidate {
         }
     }
 
+    /// The revisions so far.
+    pub fn history(&self) -> &[RevisionRecord] {
+        &self.structure.history
+    }
+
     pub fn state(&self) -> CandidateState {
         CandidateState {
             learned: self.learner.state(),
@@ -127,8 +133,8 @@ impl Candidate {
         close(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
-    /// The state at the end of the stream, after the last revision if there was one, with the validation rows learned,
-    /// on a copy. `all` has all rows, where they are all kept.
+    /// What the end of the stream makes of the candidate: the last revision if there was one, and the validation rows
+    /// learned. `all` has all rows, where they are all kept. `None` where the candidate stays as it is.
     pub fn finish(
         &self,
         algorithm: &Algorithm,
@@ -136,12 +142,11 @@ impl Candidate {
         kept: &KeptRows,
         closed: Option<Closed>,
         all: Option<&Reviser>,
-    ) -> Result<CandidateState, LearnError> {
-        let mut state = self.state();
+    ) -> Result<Option<Finished>, LearnError> {
         if kept.validation().is_empty() && closed.is_none() {
-            return Ok(state);
+            return Ok(None);
         }
-        let (mut algorithm, mut learned) = (*algorithm, state.learned.clone());
+        let (mut algorithm, mut learned) = (*algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
         let mut closing = None;
@@ -149,11 +154,12 @@ impl Candidate {
         if let Some(closed) = closed {
             closing = Some(closed.record);
             if let Some(revised) = closed.learned {
-                (algorithm, learned) = (closed.algorithm, revised);
+                (algorithm, learned) = (closed.algorithm, Some(revised));
                 (identifiers, health) = (closed.identifiers, closed.health);
             }
         }
-        let before = state.health;
+        let learned = learned.unwrap_or_else(|| self.learner.state());
+        let before = self.learner.health();
         let concluded = all.filter(|_| concludes).and_then(|all| {
             let (revised, origins) = all.conclude(&learned.estimate(), self.size);
             Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
@@ -177,10 +183,7 @@ impl Candidate {
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
-        if let Some(structure) = &mut state.structure {
-            structure.finished = Some(Finished { estimate, identifiers, health, closing });
-        }
-        Ok(state)
+        Ok(Some(Finished { estimate, identifiers, health, closing }))
     }
 }
 
@@ -271,22 +274,12 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
 /// Validation rows below which all kept rows judge.
 const LEAST_VALIDATION: usize = 20;
 
-/// A row counts for no more than this in the judgement.
-const MOST_GAIN: f64 = 30.0;
-
 /// What the mean log-density of the validation rows gains, and the standard error of that.
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    let gains = after.score_samples(rows) - before.score_samples(rows);
-    // A row that neither explains says nothing, and a few outliers must not decide alone.
-    let gains = gains.into_iter().filter(|gain| !gain.is_nan());
-    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST_GAIN, MOST_GAIN)).collect();
-    let count = gains.len().max(1) as f64;
-    let mean = gains.iter().sum::<f64>() / count;
-    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
-    (mean, (variance / count).sqrt())
+    capped_mean_and_error(after.score_samples(rows) - before.score_samples(rows))
 }
 
 /// Routes rows of the stream: appends those to learn now to `to`, in the order in which they are learned.

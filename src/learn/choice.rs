@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FitState, Prequential};
+use super::Prequential;
 use crate::stats::{BatchSums, Elbow, ScoredK};
 
 /// One K of several.
@@ -58,14 +58,6 @@ impl Choice {
     }
 }
 
-impl FitState {
-    /// The K of the pass with their scores.
-    pub fn choice(&self) -> Choice {
-        let scores = self.candidates.iter().map(|c| (c.learned.k(), c.prequential));
-        Choice::of_pass(&scores.collect::<Vec<_>>(), &self.scores)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,7 +70,7 @@ mod tests {
             for (total, score) in totals.iter_mut().zip([-9.0 + by_row, -5.0, -5.25]) {
                 *total += score;
             }
-            batches.note(1, &totals);
+            batches.record(1, &totals);
         }
         let choice = Choice::new(&[(2, Some(-8.5)), (3, Some(-5.0)), (4, Some(-5.25))], &batches);
         let differences: Vec<_> = choice.candidates.iter().map(|rated| rated.difference).collect();

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Algorithm, Fingerprint, FitSettings, ShardedState};
+use super::{Algorithm, FitSettings, RowSample, Shard, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
-use crate::linalg::{Factor, WorkingCopy};
+use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
@@ -20,8 +20,8 @@ pub enum LearnerState {
         /// Now.
         posterior: Posterior,
         /// The working copies of the components' matrices; without them, new ones are made.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        working: Vec<WorkingCopy>,
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
     },
     /// A point estimate, and the start it grew from.
     Point {
@@ -33,9 +33,9 @@ pub enum LearnerState {
         mixture: GaussianMixture,
         /// Rows learned since the start.
         rows: u64,
-        /// See [`LearnerState::Bayes::working`](LearnerState::Bayes).
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        working: Vec<WorkingCopy>,
+        /// See [`LearnerState::Bayes::matrix_states`](LearnerState::Bayes).
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
     },
     /// Shards learned apart, and merged.
     Sharded(Box<ShardedState>),
@@ -94,21 +94,21 @@ impl LearnerState {
     }
 
     /// Whether its working copies, where it has any, are those of its matrices.
-    pub(crate) fn owns_its_working_copies(&self) -> bool {
+    pub(crate) fn owns_its_matrix_states(&self) -> bool {
         match self {
-            LearnerState::Point { mixture, working, .. } => working_belongs(
-                working,
+            LearnerState::Point { mixture, matrix_states, .. } => states_belong(
+                matrix_states,
                 mixture.components().iter().map(|component| component.covariance().clone()),
             ),
-            LearnerState::Bayes { posterior, working, .. } => {
-                working_belongs(working, mean_matrices(posterior))
+            LearnerState::Bayes { posterior, matrix_states, .. } => {
+                states_belong(matrix_states, mean_matrices(posterior))
             }
             LearnerState::Sharded(state) => {
-                working_belongs(&state.common_working, mean_matrices(&state.common))
+                states_belong(&state.common_matrix_states, mean_matrices(&state.common))
                     && state
                         .shards
                         .iter()
-                        .all(|shard| working_belongs(&shard.working, mean_matrices(&shard.posterior)))
+                        .all(|shard| states_belong(&shard.matrix_states, mean_matrices(&shard.posterior)))
             }
         }
     }
@@ -119,10 +119,10 @@ fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor>
 }
 
 /// Whether these are working copies of those matrices, one each, or none at all.
-fn working_belongs(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
-    working.is_empty()
-        || working.len() == matrices.len()
-            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(&matrix))
+fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
+    matrix_states.is_empty()
+        || matrix_states.len() == matrices.len()
+            && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))
 }
 
 /// What had to be guarded while learning. All zeros is the healthy case.
@@ -228,6 +228,11 @@ pub struct CandidateState {
 }
 
 impl CandidateState {
+    /// How many components, and the prequential score.
+    pub(crate) fn score(&self) -> (usize, Prequential) {
+        (self.learned.k(), self.prequential)
+    }
+
     /// The mixture as estimated at the end of the stream, or so far.
     pub fn mixture(&self) -> GaussianMixture {
         mixture_of(&self.learned, self.structure.as_ref())
@@ -361,7 +366,7 @@ impl Estimate {
     }
 }
 
-/// A pass, as it can be saved and gone on with.
+/// All that a model file contains of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitState {
     /// Rows seen.
@@ -374,8 +379,10 @@ pub struct FitState {
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
-    /// Of the rows seen, where they are a shard's.
-    pub fingerprint: Option<Fingerprint>,
+    /// The shard that the pass learns, where it learns one.
+    pub shard: Option<Shard>,
+    /// Keys of some rows, where the model can be a common prior.
+    pub sample: RowSample,
     /// The prequential scores of several K over batches of rows. Empty for shards that learned their parts apart.
     pub scores: BatchSums,
     /// Rows kept for revisions, where the pass keeps any.
@@ -391,7 +398,7 @@ impl FitState {
     ) -> Self {
         let kept = KeptRows::new(settings.seed, settings.kept_rows(floor.len()), false);
         let begin = |(prior, structure): (Posterior, Option<Structure>)| CandidateState {
-            learned: LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() },
+            learned: LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() },
             prequential: Prequential::default(),
             health: Health::default(),
             structure,
@@ -402,7 +409,8 @@ impl FitState {
             floor,
             pending: None,
             candidates: common.into_iter().map(begin).collect(),
-            fingerprint: None,
+            shard: None,
+            sample: RowSample::default(),
             scores: BatchSums::default(),
             kept: Some(kept),
         }
@@ -428,12 +436,17 @@ impl FitState {
 
     /// The index of the K with the best prequential score (the smallest K where there is none).
     pub fn best(&self) -> usize {
-        let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
-        (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
+        best_score(self.candidates.iter().map(|candidate| candidate.prequential))
     }
 
     /// The mixture of that K.
     pub fn mixture(&self) -> GaussianMixture {
         self.candidates[self.best()].mixture()
     }
+}
+
+/// The index of the best mean score, the first where there is none.
+pub(super) fn best_score(scores: impl Iterator<Item = Prequential>) -> usize {
+    let means: Vec<f64> = scores.map(|score| score.mean().unwrap_or(f64::NEG_INFINITY)).collect();
+    (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best })
 }

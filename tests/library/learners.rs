@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicBool;
 
-use gmm_bmm::data::ColumnNames;
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
 use gmm_bmm::learn::projection::Scalars;
 use gmm_bmm::learn::{
@@ -22,12 +21,17 @@ use crate::sound::assert_sound;
 const OBMM: Algorithm = Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 });
 
 fn settings(algorithm: Algorithm, ks: Vec<usize>) -> FitSettings {
-    FitSettings { seed: 7, ..FitSettings::new(algorithm, ks) }
+    FitSettings::new(algorithm, ks).seed(7)
 }
 
 fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize) -> FitState {
     let mut fit = OnlineFit::new(rows.ncols(), settings(algorithm, vec![k])).unwrap();
     fit.observe(rows.view()).unwrap();
+    fit.state().unwrap()
+}
+
+fn finished(mut fit: OnlineFit) -> FitState {
+    fit.finish(&AtomicBool::new(false)).unwrap();
     fit.state().unwrap()
 }
 
@@ -45,7 +49,8 @@ fn prior_with(m: &[f64], a: Vec<f64>) -> Posterior {
 }
 
 fn learn(prior: &Posterior, rows: &Array2<f64>) -> Posterior {
-    let state = LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone(), working: Vec::new() };
+    let state =
+        LearnerState::Bayes { prior: prior.clone(), posterior: prior.clone(), matrix_states: Vec::new() };
     let floor = vec![1e-300; rows.ncols()];
     let mut learner = OBMM.learner(state, floor, Health::default()).unwrap();
     for row in rows.outer_iter() {
@@ -289,7 +294,7 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
         Algorithm::Oem(OemSettings { alpha: 0.6, count_start: false }),
         Algorithm::Oem(OemSettings::default()),
     ] {
-        let settings = FitSettings { init_rows: Some(1000), ..settings(algorithm, vec![2, 4]) };
+        let settings = settings(algorithm, vec![2, 4]).start_rows(1000);
         let mut straight = OnlineFit::new(3, settings.clone()).unwrap();
         straight.observe(rows.view()).unwrap();
         // In the buffer, at its end, within oEM's gathering, later; and twice.
@@ -301,7 +306,7 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
                 let text = serde_json::to_string(&fit.state().unwrap().candidates).unwrap();
                 let mut state = fit.state().unwrap();
                 state.candidates = serde_json::from_str(&text).unwrap();
-                fit = OnlineFit::restore(settings.clone(), state).unwrap();
+                fit = OnlineFit::restore(settings.clone(), 3.into(), state).unwrap();
                 from = to;
             }
             assert_eq!(fit.state().unwrap(), straight.state().unwrap(), "{algorithm:?} stopped at {stops:?}");
@@ -329,16 +334,14 @@ fn all_learners() -> Vec<Algorithm> {
 /// A pass cut after `cut` rows: first in memory alone, then by way of a model file.
 fn models_of_a_cut_pass(settings: &FitSettings, rows: &Array2<f64>, cut: usize) -> [Vec<u8>; 2] {
     let (first, rest) = rows.view().split_at(Axis(0), cut);
-    let columns = ColumnNames::named((0..rows.ncols()).map(|j| format!("x{j}")));
     let write = |fit: &OnlineFit| {
         let mut text = Vec::new();
-        Model::from_fit(settings, fit.state().unwrap(), &columns).write(&mut text).unwrap();
+        fit.to_model().unwrap().write(&mut text).unwrap();
         text
     };
     let mut fit = OnlineFit::new(rows.ncols(), settings.clone()).unwrap();
     fit.observe(first).unwrap();
-    let (settings, state) = Model::read(write(&fit).as_slice()).unwrap().to_fit().unwrap();
-    let mut resumed = OnlineFit::restore(settings, state).unwrap();
+    let mut resumed = Model::read(write(&fit).as_slice()).unwrap().resume().unwrap();
     [&mut fit, &mut resumed].map(|fit| {
         fit.observe(rest).unwrap();
         write(fit)
@@ -351,7 +354,7 @@ fn a_short_stream_may_be_cut_at_every_row() {
     // Out of range: not learned, and not counted as learned.
     [16, 150].iter().for_each(|&i| rows.row_mut(i).fill(1e200));
     for (algorithm, ks) in all_learners().into_iter().flat_map(|a| [(a, vec![2]), (a, vec![1, 3])]) {
-        let settings = FitSettings { init_rows: Some(10), ..settings(algorithm, ks) };
+        let settings = settings(algorithm, ks).start_rows(10);
         let [straight, resumed] = models_of_a_cut_pass(&settings, &rows, 210);
         assert!(straight == resumed, "{settings:?} resumed with nothing more to learn");
         for cut in 3..210 {
@@ -376,7 +379,7 @@ fn columns_are_inspected_in_the_rows_of_the_start_alone() {
     // With several K, half as many rows are buffered beyond those of the start.
     for (ks, seen) in [(vec![1, 2], 10), (vec![1, 2], 14), (vec![1, 2], 15), (vec![1, 2], 20), (vec![2], 20)]
     {
-        let settings = FitSettings { init_rows: Some(10), ..settings(OBMM, ks) };
+        let settings = settings(OBMM, ks).start_rows(10);
         let mut pass = OnlineFit::new(3, settings).unwrap();
         assert_eq!(pass.column_faults(), []);
         pass.observe(rows.slice(s![..seen, ..])).unwrap();
@@ -392,7 +395,7 @@ fn the_scores_of_few_rows_do_not_depend_on_their_order() {
     let best = |rows: &Array2<f64>| {
         let mut fit = OnlineFit::new(2, settings(OBMM, vec![1, 2, 3])).unwrap();
         fit.observe(rows.view()).unwrap();
-        let state = fit.finish(&AtomicBool::new(false)).unwrap();
+        let state = finished(fit);
         state.candidates[state.best()].prequential.mean().unwrap()
     };
     let (sorted, mixed) = (best(&rows.select(ndarray::Axis(0), &order)), best(&rows));
@@ -404,20 +407,18 @@ fn several_k_learned_in_parallel_are_what_each_is_alone() {
     // A further cluster appears after half of the rows.
     let mut rows = clusters(9000, 2, 31);
     rows.slice_mut(s![4500..;3, 0]).map_inplace(|value| *value += 60.0);
-    let mut together =
-        OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
+    let mut together = OnlineFit::new(2, settings(OBMM, vec![1, 2, 3, 4]).start_rows(800)).unwrap();
     together.observe(rows.view()).unwrap();
-    let together = together.finish(&AtomicBool::new(false)).unwrap();
+    let together = finished(together);
     let changed = |candidate: &CandidateState| {
         candidate.structure.iter().flat_map(|s| s.revisions()).filter(|revision| revision.kept).count()
     };
     assert!(together.candidates.iter().map(changed).sum::<usize>() > 2, "too few revisions to tell");
     // One component alone holds no rows back, for there is nothing to revise.
     for (i, k) in [(1, 2), (2, 3), (3, 4)] {
-        let mut alone =
-            OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
+        let mut alone = OnlineFit::new(2, settings(OBMM, vec![k]).start_rows(800)).unwrap();
         alone.observe(rows.view()).unwrap();
-        let alone = alone.finish(&AtomicBool::new(false)).unwrap();
+        let alone = finished(alone);
         assert!(together.candidates[i] == alone.candidates[0], "K = {k}");
     }
 }
@@ -429,7 +430,7 @@ fn scores_by_halves_choose_k_where_all_rows_went_into_the_start() {
     let mut fit = OnlineFit::new(1, settings(OBMM, vec![1, 2])).unwrap();
     fit.observe(rows.view()).unwrap();
     assert!(!fit.has_started());
-    let state = fit.finish(&AtomicBool::new(false)).unwrap();
+    let state = finished(fit);
     assert_eq!(state.best(), 1);
     assert!(state.pending.is_some());
 }

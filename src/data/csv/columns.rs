@@ -10,7 +10,7 @@ use crate::data::column_names::ColumnNames;
 use crate::data::error::DataError;
 use crate::data::nearest::nearest;
 use crate::data::notice::{ColumnContent as Content, Notice};
-use crate::words::listed;
+use crate::text::listed;
 
 /// The names of a table's columns.
 pub(super) struct Names {
