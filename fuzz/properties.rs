@@ -185,7 +185,7 @@ pub fn catalogue(bytes: &[u8]) {
     if let Ok(catalogue) = serde_json::from_slice::<Catalogue>(bytes) {
         for set in catalogue.sets() {
             assert!(catalogue.find(&set.name).is_some());
-            let _ = (set.file_rows(), set.width(), set.path_in("datasets".as_ref()));
+            let _ = (set.file_rows(), set.width(), set.availability(), set.path_in("datasets".as_ref()));
         }
     }
 }

@@ -94,6 +94,7 @@ mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;
+mod remedy;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod special;
@@ -107,6 +108,7 @@ struct Readme;
 
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
-pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
+pub use learn::{Algorithm, Components, Finding, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;
 pub use ndarray;
+pub use remedy::Remedy;

@@ -8,7 +8,6 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-#[cfg(feature = "csv")]
 /// At most `most` names, and how many more there are: `a, b and 3 more`.
 pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
     let more = names.len().saturating_sub(most);
@@ -17,7 +16,6 @@ pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) 
 }
 
 /// The same with each name in quotes.
-#[cfg(feature = "csv")]
 pub(crate) fn quoted(names: &[impl AsRef<str>], most: usize) -> String {
     listed(names.iter().map(|name| format!("'{}'", name.as_ref())), most)
 }

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::advice::warn_of_skipped;
 use super::console::Console;
-use super::usage;
+use super::{usage_error, wording};
 use crate::data::{
-    BadRow, BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, Notice, ReadOptions, Rows,
+    BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, ReadOptions, Rows,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -44,8 +43,8 @@ pub(super) struct ReadingArgs {
     drop: Vec<String>,
 
     /// What to do with a row that has a cell that is not a number
-    #[arg(long, value_enum, default_value_t = BadRowsArg::Refuse, value_name = "HOW")]
-    bad_rows: BadRowsArg,
+    #[arg(long, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
+    bad_rows: BadRows,
 
     /// Skip the first N rows
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
@@ -70,14 +69,6 @@ pub(super) struct ReadingArgs {
     datasets: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum BadRowsArg {
-    /// Stop and report where it is
-    Refuse,
-    /// Skip it and count it
-    Skip,
-}
-
 fn parse_delimiter(text: &str) -> Result<u8, String> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),
@@ -100,7 +91,7 @@ impl DataArgs {
 
     /// Deals the files to shards that are read separately.
     pub fn deal(&self, shards: usize) -> anyhow::Result<FileShards> {
-        self.reading.options(0, None).deal(&self.data, shards).map_err(worded)
+        self.reading.options(0, None).deal(&self.data, shards).map_err(refused)
     }
 
     /// Opens one shard.
@@ -111,7 +102,7 @@ impl DataArgs {
         seed: u64,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.reading.options(seed, None).open_shard(shards, shard).map_err(worded)?;
+        let mut rows = self.reading.options(seed, None).open_shard(shards, shard).map_err(refused)?;
         tell_notices(&mut rows, console);
         Ok(rows)
     }
@@ -126,7 +117,7 @@ impl ReadingArgs {
         expected: Option<ColumnNames>,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.options(seed, expected).open(data).map_err(worded)?;
+        let mut rows = self.options(seed, expected).open(data).map_err(refused)?;
         tell_notices(&mut rows, console);
         Ok(rows)
     }
@@ -159,7 +150,7 @@ impl ReadingArgs {
 
     /// The files that arguments stand for: patterns are expanded, and sets of the catalogue are replaced by their files.
     pub fn files(&self, data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-        self.options(0, None).files(data).map_err(worded)
+        self.options(0, None).files(data).map_err(refused)
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
@@ -174,10 +165,7 @@ impl ReadingArgs {
             .has_header(self.no_header.then_some(false))
             .columns(&self.columns)
             .drop(&self.drop)
-            .bad_rows(match self.bad_rows {
-                BadRowsArg::Refuse => BadRows::Refuse,
-                BadRowsArg::Skip => BadRows::Skip,
-            })
+            .bad_rows(self.bad_rows)
             .skip(self.skip)
             .limit(self.limit)
             .expected(expected)
@@ -192,58 +180,19 @@ impl ReadingArgs {
 /// Prints the notices that are left and warns of skipped rows, once all rows are read.
 pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
     tell_notices(rows, console);
-    let first = rows.first_skipped().map(BadRow::to_string);
-    warn_of_skipped(rows.rows_skipped(), first.as_deref(), console);
+    if let Some(first) = rows.first_skipped() {
+        console.warn(&wording::skipped_rows(rows.rows_skipped(), &first.to_string()));
+    }
 }
 
 fn tell_notices(rows: &mut Rows, console: &Console) {
-    for notice in rows.take_notices() {
-        let remedy = match notice {
-            Notice::HeaderWithNumbers { .. } => "; if it is data, use --no-header",
-            _ => "",
-        };
-        console.note(&format!("{notice}{remedy}"));
-    }
+    rows.take_notices().iter().for_each(|notice| console.note(&wording::notice(notice)));
 }
 
-/// An error about the names of data, with a remedy.
-fn worded(error: DataError) -> anyhow::Error {
-    let remedy = match &error {
-        DataError::BadPattern { .. } => return usage(error.to_string()),
-        DataError::NoMatch { .. } => "check the path".to_string(),
-        DataError::UnknownName { nearest, .. } => {
-            let hint = nearest.as_ref().map_or(String::new(), |name| format!("did you mean '{name}'? "));
-            format!("{hint}'gmm-bmm datasets' lists those")
-        }
-        DataError::SetNotThere { set, .. } => how_to_get(set),
-        _ => return error.into(),
-    };
-    anyhow::anyhow!("{error}: {remedy}")
-}
-
-/// How to get the file of a set, in words that follow a colon.
-pub(super) fn how_to_get(set: &DataSet) -> String {
-    let DataSet { name, file, .. } = set;
-    if set.bundled {
-        return format!("it comes with the source code as datasets/{file}; give that folder with --datasets");
-    }
-    if set.sources.is_empty() {
-        return format!(
-            "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
-        );
-    }
-    format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_set_says_how_to_get_it() {
-        let how = |name: &str| how_to_get(Catalogue::built_in().find(name).unwrap());
-        assert!(how("abalone").contains("comes with the source code"));
-        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
-        assert!(how("northridge").contains("if you have the data"));
+/// A malformed pattern is a mistake in how the command was called.
+fn refused(error: DataError) -> anyhow::Error {
+    match error {
+        DataError::BadPattern { .. } => usage_error(error),
+        _ => error.into(),
     }
 }

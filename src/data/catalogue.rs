@@ -85,13 +85,25 @@ pub enum Source {
     },
 }
 
+/// Where the file of a data set is to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// It comes with the source code.
+    Bundled,
+    /// It can be fetched from a public source.
+    Public,
+    /// No public copy is known.
+    NotPublic,
+}
+
 /// The units that a log-likelihood is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
-    /// The data's own.
+    /// Those of the data
     Raw,
-    /// Every column scaled to mean 0 and standard deviation 1.
+    /// Every column scaled to mean 0 and standard deviation 1
     Zscore,
 }
 
@@ -176,6 +188,15 @@ impl DataSet {
     pub fn width(&self) -> Option<usize> {
         self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
     }
+
+    /// Where its file is to be had.
+    pub fn availability(&self) -> Availability {
+        match (self.bundled, self.sources.is_empty()) {
+            (true, _) => Availability::Bundled,
+            (false, false) => Availability::Public,
+            (false, true) => Availability::NotPublic,
+        }
+    }
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -207,6 +228,14 @@ mod tests {
         assert_eq!((found.name.as_str(), found.width()), ("yearmsd", Some(91)));
         assert_eq!(Catalogue::built_in().find("miniboone").unwrap().file_rows(), 129_596);
         assert!(Catalogue::built_in().find("iris").is_none());
+    }
+
+    #[test]
+    fn each_set_says_where_its_file_is_to_be_had() {
+        let of = |name: &str| Catalogue::built_in().find(name).unwrap().availability();
+        assert_eq!(of("abalone"), Availability::Bundled);
+        assert_eq!(of("plastic"), Availability::Public);
+        assert_eq!(of("northridge"), Availability::NotPublic);
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod error;
 #[cfg(feature = "csv")]
 mod input;
 mod nearest;
-#[cfg(feature = "csv")]
 mod notice;
 #[cfg(feature = "csv")]
 mod options;
@@ -35,10 +34,11 @@ mod source;
 pub mod synth;
 
 pub use block::Block;
-pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use catalogue::{Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
 pub use column_names::ColumnNames;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::{BadCell, BadRow, ChosenBy, DataError, RowProblem};
+pub use notice::{ColumnContent, Notice};
 pub use reservoir::Reservoir;
 pub use source::RowSource;
 
@@ -47,7 +47,6 @@ pub use self::csv::select_columns;
 #[cfg(feature = "csv")]
 pub use self::{
     input::Input,
-    notice::{ColumnContent, Notice},
     options::{BadRows, ReadOptions},
     prefetch::{Next, Prefetch},
     rows::Rows,

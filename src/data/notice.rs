@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::remedy::Remedy;
 use crate::text::{listed, quoted};
 
 /// At most this many columns are named in a sentence.
@@ -7,7 +8,7 @@ const MOST_NAMED: usize = 20;
 
 /// Something about the data that was decided while they were opened and read, and that a user should know.
 ///
-/// Its text is a sentence without the full stop.
+/// Its text states the fact; [`Notice::remedies`] says what can be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -53,6 +54,16 @@ pub enum ColumnContent {
     Words,
     /// All are empty.
     Nothing,
+}
+
+impl Notice {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Notice::HeaderWithNumbers { .. } => vec![Remedy::ReadFirstLineAsData],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for Notice {

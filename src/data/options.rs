@@ -37,11 +37,12 @@ pub struct ReadOptions {
 
 /// What to do about a row with a cell that is not a finite number, or with too few or too many fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BadRows {
-    /// Stop with an error that says where it is.
+    /// Stop with an error that says where it is
     #[default]
     Refuse,
-    /// Skip and count it.
+    /// Skip it and count it
     Skip,
 }
 

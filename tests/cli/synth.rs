@@ -212,7 +212,7 @@ fn a_stand_in_has_the_sets_columns_and_says_what_it_is() {
         let options = format!("--like {name} --n 50 --test-rows 20 --out like.csv --truth like.json");
         let lower = name.to_lowercase();
         synth(&folder, &options).assert().success().stderr(predicate::str::contains(format!(
-            "stand-in for {lower}: 50 rows of its {columns} columns, invented"
+            "stand-in for {lower}: 50 synthetic rows of its {columns} columns"
         )));
         let (header, rows) = shape(&read(&folder, "like.csv"));
         assert_eq!((header.split(',').count(), rows), (columns, 50));

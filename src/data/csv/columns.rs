@@ -10,7 +10,6 @@ use crate::data::column_names::ColumnNames;
 use crate::data::error::DataError;
 use crate::data::nearest::nearest;
 use crate::data::notice::{ColumnContent as Content, Notice};
-use crate::text::listed;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -64,11 +63,8 @@ impl Names {
             [_] => return Ok(given),
             [] => {}
             _ => {
-                let numbers: Vec<String> = given.iter().map(|i| (i + 1).to_string()).collect();
-                return Err(DataError::AmbiguousColumn {
-                    wanted: wanted.into(),
-                    numbers: numbers.join(", "),
-                });
+                let numbers = given.iter().map(|i| i + 1).collect();
+                return Err(DataError::AmbiguousColumn { wanted: wanted.into(), numbers });
             }
         }
         if let Some(i) = self.unique.iter().position(|name| name == wanted) {
@@ -79,7 +75,11 @@ impl Names {
                 Ok((low - 1..high).collect())
             }
             Some(_) => Err(DataError::ColumnNumber { wanted: wanted.into(), count: self.given.len() }),
-            None => Err(DataError::UnknownColumn { wanted: wanted.into(), hint: self.hint(wanted) }),
+            None => Err(DataError::UnknownColumn {
+                wanted: wanted.into(),
+                nearest: nearest(wanted, self.unique.iter().map(String::as_str)).map(String::from),
+                columns: self.unique.clone(),
+            }),
         }
     }
 
@@ -90,14 +90,6 @@ impl Names {
             positions.extend(self.select(selector)?.into_iter().filter(|&i| seen.insert(i)));
         }
         Ok(positions)
-    }
-
-    fn hint(&self, wanted: &str) -> String {
-        const MOST: usize = 20;
-        let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
-        let hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
-        let separator = if hint.is_empty() { ": the" } else { " The" };
-        hint + &format!("{separator} columns are {}", listed(self.unique.iter().cloned(), MOST))
     }
 }
 
@@ -153,12 +145,11 @@ pub(super) fn choose(
     columns: &[String],
     drop: &[String],
 ) -> Result<Choice, DataError> {
-    let no_columns = |why: String| DataError::NoColumns { file: file.to_string(), why };
     let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {
-        return Err(no_columns("--drop names them all, so drop fewer".into()));
+        return Err(DataError::AllColumnsDropped { file: file.to_string() });
     }
     // Otherwise such columns would count as words and be left out.
     for &i in &kept {
@@ -181,10 +172,7 @@ pub(super) fn choose(
         }
     }
     if positions.is_empty() {
-        return Err(no_columns(format!(
-            "none holds numbers in the first rows ({}); check --delimiter and --columns",
-            notices.iter().map(Notice::to_string).collect::<Vec<_>>().join("; ")
-        )));
+        return Err(DataError::NoNumbers { file: file.to_string(), left_out: notices });
     }
     let renamed = names.renamed(&positions);
     if !renamed.is_empty() {

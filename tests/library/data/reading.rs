@@ -1,5 +1,6 @@
 //! Reading delimited text, as a user of the library sees it.
 
+use gmm_bmm::Remedy;
 use gmm_bmm::data::*;
 
 use super::*;
@@ -131,7 +132,9 @@ fn a_bad_cell_in_the_first_row_does_not_make_it_a_header() {
 fn a_header_that_could_be_data_gets_a_notice() {
     let mut stream = open("id,1990,1991\n1,2,3\n", options()).unwrap();
     assert_eq!(stream.columns().names, ["id", "1990", "1991"]);
-    assert_eq!(stream.take_notices(), [Notice::HeaderWithNumbers { file: "part1.csv".into() }]);
+    let notice = Notice::HeaderWithNumbers { file: "part1.csv".into() };
+    assert_eq!(notice.remedies(), [Remedy::ReadFirstLineAsData]);
+    assert_eq!(stream.take_notices(), [notice]);
 }
 
 #[test]
@@ -200,8 +203,12 @@ fn an_unknown_column_gets_the_nearest_name_and_the_list() {
 
 #[test]
 fn nothing_left_to_read_is_an_error() {
-    assert_says(&error("x,y\n1,2\n", choosing(&[], &["1-2"])), &["no columns are left", "--drop"]);
-    assert_says(&error("x,y\na,b\n", options()), &["no columns are left", "--delimiter"]);
+    let dropped = error("x,y\n1,2\n", choosing(&[], &["1-2"]));
+    assert_says(&dropped, &["no columns are left"]);
+    assert_eq!(dropped.remedies(), [Remedy::DropFewerColumns]);
+    let words = error("x,y\na,b\n", options());
+    assert_says(&words, &["no column holds numbers"]);
+    assert_eq!(words.remedies(), [Remedy::SetDelimiter, Remedy::ChooseColumns]);
 }
 
 #[test]
@@ -214,18 +221,9 @@ fn a_column_of_words_that_is_asked_for_fails_at_its_first_cell() {
 #[test]
 fn a_bad_cell_is_reported_with_its_place_and_a_remedy() {
     let error = error("id,Height\r\n1,1.5\r\n\r\n2,tall\r\n", options());
-    assert_says(
-        &error,
-        &[
-            "'part1.csv'",
-            "line 4",
-            "row 2",
-            "column 'Height'",
-            "'tall'",
-            "--drop 'Height'",
-            "--bad-rows skip",
-        ],
-    );
+    assert_says(&error, &["'part1.csv'", "line 4", "row 2", "column 'Height'", "'tall'"]);
+    let drop = Remedy::DropColumns(vec!["Height".into()]);
+    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
     let DataError::BadRow(bad) = error else { panic!("{error}") };
     assert_eq!((bad.line, bad.row), (4, 2));
     assert!(matches!(bad.problem, RowProblem::Cell { why: BadCell::NotANumber, .. }));
@@ -272,7 +270,7 @@ fn json_and_numbers_with_signs_are_called_by_their_name() {
     }
     assert_eq!(read("[x],{y}\n1,2\n", options()).1, [[1.0, 2.0]]);
     let signed = error("a,b\n1%,$3\n2%,$4\n", options());
-    assert_says(&signed, &["none holds numbers", "columns 'a' and 'b' left out", "such as % or $"]);
+    assert_says(&signed, &["no column holds numbers", "columns 'a' and 'b' left out", "such as % or $"]);
     for cells in [["12%", "7.5 %"], ["$12", "\"$1,200.50\""], ["3 €", "4 €"]] {
         let text = format!("x,share\n1,{}\n2,{}\n", cells[0], cells[1]);
         let mut stream = open(&text, options()).unwrap();
@@ -294,7 +292,7 @@ fn the_limit_counts_good_rows() {
 fn decimal_commas_are_recognised() {
     for text in ["3,14;2,71\n1,5;2,5\n", "x;y\n1;2,71\n2;2,5\n", "3,14 2,71\n3,1 2,7\n", "x,y\n\"3,14\",1\n"]
     {
-        assert_says(&error(text, options()), &["part1.csv", "decimal comma", "decimal point"]);
+        assert_says(&error(text, options()), &["part1.csv", "decimal comma", "a point is needed"]);
     }
     assert_eq!(read("x;y\n1;2,71\n2;2,5\n", choosing(&["x"], &[])).1, [[1.0], [2.0]]);
     // With points between the digits, which have to go first.
@@ -305,7 +303,9 @@ fn decimal_commas_are_recognised() {
 #[test]
 fn thousands_separators_and_dates_are_called_by_their_name() {
     let grouped = "x,pay\n1,\"1,234\"\n2,\"12,345,678.5\"\n";
-    assert_says(&error(grouped, options()), &["'pay'", "'1,234'", "thousands separators", "--drop 'pay'"]);
+    let grouped = error(grouped, options());
+    assert_says(&grouped, &["'pay'", "'1,234'", "thousands separators"]);
+    assert!(grouped.remedies().contains(&Remedy::DropColumns(vec!["pay".into()])));
     let stray = "x,pay\n1,10.5\n2,\"1,234.5\"\n3,11.5\n";
     assert_says(&error(stray, options()), &["row 2", "'1,234.5'", "thousands separators"]);
     let mut stream = open("day,x,name\n2024-01-31,1,a\n2024-02-01,2,b\n", options()).unwrap();
@@ -318,5 +318,7 @@ fn thousands_separators_and_dates_are_called_by_their_name() {
 #[test]
 fn a_model_file_is_no_data() {
     let text = "{\n \"format\": \"gmm-bmm model\",\n \"version\": 2\n}\n";
-    assert_says(&error(text, options()), &["part1.csv", "model file", "--model"]);
+    let model = error(text, options());
+    assert_says(&model, &["part1.csv", "model file"]);
+    assert_eq!(model.remedies(), [Remedy::UseAsModel]);
 }
