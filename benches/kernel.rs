@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gmm_bmm::linalg::{Factor, bare_kernel};
+use gmm_bmm::linalg::{Factor, fused_kernel};
 
 fn main() {
     let share: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);
@@ -34,7 +34,7 @@ fn fused(dim: usize, work: usize) -> f64 {
     let rows = rows(dim, dim.div_ceil(4) * 4, 64);
     let repeat = work.div_ceil(64);
     let begun = Instant::now();
-    black_box(bare_kernel(dim, 4, black_box(&rows), repeat));
+    black_box(fused_kernel(dim, 4, black_box(&rows), repeat));
     begun.elapsed().as_secs_f64() * 1e9 / (4 * repeat * 64) as f64
 }
 

@@ -89,6 +89,7 @@ pub mod cli;
 pub mod data;
 pub mod dist;
 pub mod experiment;
+mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;
@@ -96,7 +97,7 @@ pub mod model;
 pub mod report;
 pub mod special;
 pub mod stats;
-mod words;
+mod text;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -1,8 +1,8 @@
-//! Special functions: log-gamma ratios and log-sum-exp, without the cancellation of the textbook forms.
+//! Special functions: log-gamma ratios, log-sum-exp, and vectorised exponentials and logarithms.
 
 use libm::lgamma;
 
-use crate::linalg::lanes::{Four, Lanes, ROUNDING};
+use crate::linalg::vector::{ROUNDING, Vector, Vector4};
 
 /// `ln π`.
 pub const LN_PI: f64 = 1.144_729_885_849_400_2;
@@ -11,18 +11,23 @@ pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 
 /// `ln Γ(x + d/2) − ln Γ(x)` for `x > 0`.
 ///
-/// Two log-gammas of a large `x` are huge and nearly equal: at `x = 10⁸` their difference has lost eight
-/// digits. Here the difference of the two Stirling series is taken term by term instead; small arguments
-/// are first moved up by `Γ(x+1) = x Γ(x)`.
+/// For a large `x` both log-gammas are huge and nearly equal: at `x = 10⁸` their difference loses eight digits. This function
+/// subtracts the two Stirling series term by term. Small arguments are first increased by `Γ(x+1) = x Γ(x)`.
+///
+/// ```
+/// use gmm_bmm::special::log_gamma_ratio;
+///
+/// assert!((log_gamma_ratio(1e8, 2) - 1e8f64.ln()).abs() < 1e-13); // Γ(x + 1) = x Γ(x)
+/// ```
 pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     let shift = d as f64 / 2.0;
     if x < STIRLING_FROM && x + shift < 2.0 * STIRLING_FROM {
         return lgamma(x + shift) - lgamma(x);
     }
-    // Below `STIRLING_FROM` the recurrence moves x up; x + shift is large enough for the series already.
+    // The recurrence increases x to `STIRLING_FROM`. For x + shift the series is accurate without it.
     let mut base = x;
     let mut rising = 1.0;
-    let mut gap = shift; // not `top − base`, which is rounded where they are large
+    let mut gap = shift; // `top − base` without its rounding error
     while base < STIRLING_FROM {
         rising *= base;
         base += 1.0;
@@ -33,7 +38,7 @@ pub fn log_gamma_ratio(x: f64, d: usize) -> f64 {
     leading + (stirling_tail(top) - stirling_tail(base)) + rising.ln()
 }
 
-/// What `ln Γ(x + h) − ln Γ(x)`, `h = d/2`, has beyond `h ln w` about the middle `w = x + (h−1)/2`, where the odd terms of
+/// The tail `ln Γ(x + h) − ln Γ(x) − h ln w`, with `h = d/2` and the centre `w = x + (h−1)/2`, where the odd terms of
 /// Stirling's series cancel: `−B₃(a)/3w² − B₅(a)/10w⁴ − B₇(a)/21w⁶`, `a = (h+1)/2`, with the Bernoulli polynomials `B`.
 #[derive(Debug, Clone)]
 pub(crate) struct GammaTail {
@@ -52,21 +57,21 @@ impl GammaTail {
         GammaTail { h, terms: [b3 / 3.0, b5 / 10.0, b7 / 21.0] }
     }
 
-    /// It is good to the last digit from this `w` on.
-    pub fn good_from(&self) -> f64 {
+    /// The smallest `w` at which the series has full double precision.
+    pub fn accurate_from(&self) -> f64 {
         20.0 * self.h.max(1.0)
     }
 
-    /// Given `1/w`.
+    /// The tail, given `1/w`.
     #[inline(always)]
-    pub fn at<L: Lanes>(&self, inverse: L) -> L {
+    pub fn at<V: Vector>(&self, inverse: V) -> V {
         let square = inverse * inverse;
-        let tail = square.mul_add(L::splat(-self.terms[2]), L::splat(-self.terms[1]));
-        square * square.mul_add(tail, L::splat(-self.terms[0]))
+        let tail = square.mul_add(V::splat(-self.terms[2]), V::splat(-self.terms[1]));
+        square * square.mul_add(tail, V::splat(-self.terms[0]))
     }
 }
 
-/// From here on five terms of Stirling's series give full double precision.
+/// From this argument, five terms of Stirling's series give full double precision.
 const STIRLING_FROM: f64 = 16.0;
 
 /// `ln Γ(z) − [(z − ½) ln z − z + ½ ln 2π]`.
@@ -80,7 +85,13 @@ fn stirling_tail(z: f64) -> f64 {
                     + square * (1.0 / 1260.0 + square * (-1.0 / 1680.0 + square * (1.0 / 1188.0)))))
 }
 
-/// `ln Σ exp(v)`.
+/// `ln Σ exp(v)` without overflow.
+///
+/// ```
+/// use gmm_bmm::special::log_sum_exp;
+///
+/// assert_eq!(log_sum_exp(&[1e4, 1e4]), 1e4 + 2f64.ln());
+/// ```
 pub fn log_sum_exp(values: &[f64]) -> f64 {
     let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !top.is_finite() {
@@ -89,101 +100,101 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     top + values.iter().map(|value| (value - top).exp()).sum::<f64>().ln()
 }
 
-/// `exp(x)`, to about one unit in the last place; 0 below −708, `∞` above 700.
+/// `exp(x)`, accurate to about one unit in the last place; 0 below −708, `∞` above 700.
 #[inline(always)]
-pub(crate) fn exp<L: Lanes>(x: L) -> L {
-    let shifted = x.mul_add(L::splat(std::f64::consts::LOG2_E), L::splat(ROUNDING));
-    let k = shifted - L::splat(ROUNDING);
-    let r = k.mul_add(L::splat(-LN_2_HIGH), x);
-    let r = k.mul_add(L::splat(-LN_2_LOW), r);
-    // Taylor's series, |r| ≤ ½ ln 2, in an order that leaves the machine something to do at once.
+pub(crate) fn exp<V: Vector>(x: V) -> V {
+    let shifted = x.mul_add(V::splat(std::f64::consts::LOG2_E), V::splat(ROUNDING));
+    let k = shifted - V::splat(ROUNDING);
+    let r = k.mul_add(V::splat(-LN_2_HIGH), x);
+    let r = k.mul_add(V::splat(-LN_2_LOW), r);
+    // Taylor's series for |r| ≤ ½ ln 2, in independent parts that the processor computes in parallel.
     let r2 = r * r;
     let r4 = r2 * r2;
     let low = r2.mul_add(taylor(r, 4), taylor(r, 2));
     let middle = r2.mul_add(taylor(r, 8), taylor(r, 6));
     let high = r2.mul_add(taylor(r, 12), taylor(r, 10));
     let tail = r4.mul_add(r4.mul_add(high, middle), low);
-    let value = (r2.mul_add(tail, r) + L::splat(1.0)) * shifted.power_of_two();
-    let value = L::splat(700.0).if_below(x, L::splat(f64::INFINITY), value);
-    x.if_below(L::splat(-708.0), L::splat(0.0), value)
+    let value = (r2.mul_add(tail, r) + V::splat(1.0)) * shifted.power_of_two();
+    let value = V::splat(700.0).if_below(x, V::splat(f64::INFINITY), value);
+    x.if_below(V::splat(-708.0), V::splat(0.0), value)
 }
 
 /// `1/i! + r/(i+1)!`.
 #[inline(always)]
-fn taylor<L: Lanes>(r: L, i: usize) -> L {
-    r.mul_add(L::splat(INVERSE_FACTORIALS[i + 1]), L::splat(INVERSE_FACTORIALS[i]))
+fn taylor<V: Vector>(r: V, i: usize) -> V {
+    r.mul_add(V::splat(INVERSE_FACTORIALS[i + 1]), V::splat(INVERSE_FACTORIALS[i]))
 }
 
-/// `ln x` for positive normal `x`, to about one unit in the last place; `∞` of `∞`.
+/// `ln x` for positive normal `x`, accurate to about one unit in the last place; `∞` for `∞`.
 ///
 /// With `x = 2^k m`, `f = m − 1`, `s = f/(2+f)`: `ln m = f − f²/2 + s(f²/2 + R(s²))`, the `R` of fdlibm.
 #[inline(always)]
-pub(crate) fn ln<L: Lanes>(x: L) -> L {
+pub(crate) fn ln<V: Vector>(x: V) -> V {
     let parts = LogParts::new(x);
-    parts.log(x, L::splat(1.0) / parts.divisor())
+    parts.log(x, V::splat(1.0) / parts.divisor())
 }
 
 /// `1/x` and `ln x` with one division.
 #[inline(always)]
-fn inverse_and_ln<L: Lanes>(x: L) -> (L, L) {
+fn inverse_and_ln<V: Vector>(x: V) -> (V, V) {
     let parts = LogParts::new(x);
     let divisor = parts.divisor();
-    let both = L::splat(1.0) / (x * divisor);
+    let both = V::splat(1.0) / (x * divisor);
     (divisor * both, parts.log(x, x * both))
 }
 
 /// `x = 2^k (1 + f)`.
-struct LogParts<L> {
-    f: L,
-    k: L,
+struct LogParts<V> {
+    f: V,
+    k: V,
 }
 
-impl<L: Lanes> LogParts<L> {
+impl<V: Vector> LogParts<V> {
     #[inline(always)]
-    fn new(x: L) -> Self {
+    fn new(x: V) -> Self {
         let (m, k) = x.split_exponent();
-        LogParts { f: m - L::splat(1.0), k }
+        LogParts { f: m - V::splat(1.0), k }
     }
 
     /// `2 + f`.
     #[inline(always)]
-    fn divisor(&self) -> L {
-        self.f + L::splat(2.0)
+    fn divisor(&self) -> V {
+        self.f + V::splat(2.0)
     }
 
     /// `ln x`, given `1/(2 + f)`.
     #[inline(always)]
-    fn log(&self, x: L, inverse: L) -> L {
+    fn log(&self, x: V, inverse: V) -> V {
         let LogParts { f, k } = *self;
         let s = f * inverse;
-        let half_square = L::splat(0.5) * f * f;
+        let half_square = V::splat(0.5) * f * f;
         let z = s * s;
         let w = z * z;
-        let even = w.mul_add(L::splat(R[5]), L::splat(R[3]));
-        let even = w.mul_add(even, L::splat(R[1]));
-        let odd = w.mul_add(L::splat(R[6]), L::splat(R[4]));
-        let odd = w.mul_add(w.mul_add(odd, L::splat(R[2])), L::splat(R[0]));
+        let even = w.mul_add(V::splat(R[5]), V::splat(R[3]));
+        let even = w.mul_add(even, V::splat(R[1]));
+        let odd = w.mul_add(V::splat(R[6]), V::splat(R[4]));
+        let odd = w.mul_add(w.mul_add(odd, V::splat(R[2])), V::splat(R[0]));
         let r = w.mul_add(even, z * odd);
-        let low = s.mul_add(half_square + r, k * L::splat(LN_2_LOW)) - half_square + f;
-        x.if_below(L::splat(f64::INFINITY), k.mul_add(L::splat(LN_2_HIGH), low), x)
+        let low = s.mul_add(half_square + r, k * V::splat(LN_2_LOW)) - half_square + f;
+        x.if_below(V::splat(f64::INFINITY), k.mul_add(V::splat(LN_2_HIGH), low), x)
     }
 }
 
-/// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`: the logarithm of the sum, and what the sum lost.
+/// `1/(1 + x)` and `ln(1 + x)` for `x ≥ 0`. The logarithm is corrected for the rounding error of `1 + x`.
 #[inline(always)]
-pub(crate) fn inverse_and_ln_1p<L: Lanes>(x: L) -> (L, L) {
-    let sum = L::splat(1.0) + x;
+pub(crate) fn inverse_and_ln_1p<V: Vector>(x: V) -> (V, V) {
+    let sum = V::splat(1.0) + x;
     let (inverse, log) = inverse_and_ln(sum);
-    let lost = (x - (sum - L::splat(1.0))) * inverse;
-    (inverse, sum.if_below(L::splat(f64::INFINITY), log + lost, log))
+    let lost = (x - (sum - V::splat(1.0))) * inverse;
+    (inverse, sum.if_below(V::splat(f64::INFINITY), log + lost, log))
 }
 
-/// Up to here a short series gives `ln(1 + x)`.
+/// The largest `|x|` for [`ln_1p_small`].
 pub(crate) const SMALL: f64 = 1.0 / 32.0;
 
 /// `ln(1 + x)` for `|x| ≤ SMALL`, without a division.
 #[inline(always)]
-pub(crate) fn ln_1p_small<L: Lanes>(x: L) -> L {
+pub(crate) fn ln_1p_small<V: Vector>(x: V) -> V {
     let x2 = x * x;
     let x4 = x2 * x2;
     let low = x2.mul_add(mercator(x, 2), mercator(x, 0));
@@ -192,16 +203,16 @@ pub(crate) fn ln_1p_small<L: Lanes>(x: L) -> L {
     x * x4.mul_add(x4.mul_add(high, middle), low)
 }
 
-/// Two terms of `ln(1 + x)/x`, divided by `x^i`, from `x^i` on; `i` is even.
+/// The terms `x^i` and `x^(i+1)` of the series of `ln(1 + x)/x`, divided by `x^i`, for even `i`.
 #[inline(always)]
-fn mercator<L: Lanes>(x: L, i: u32) -> L {
-    x.mul_add(L::splat(-1.0 / f64::from(i + 2)), L::splat(1.0 / f64::from(i + 1)))
+fn mercator<V: Vector>(x: V, i: u32) -> V {
+    x.mul_add(V::splat(-1.0 / f64::from(i + 2)), V::splat(1.0 / f64::from(i + 1)))
 }
 
 /// `ln(1 + x)` for `x ≥ 0`.
 #[inline(always)]
-pub(crate) fn ln_1p<L: Four>(x: L) -> L {
-    if x.all_at_most(L::splat(SMALL)) { ln_1p_small(x) } else { inverse_and_ln_1p(x).1 }
+pub(crate) fn ln_1p<V: Vector4>(x: V) -> V {
+    if x.all_at_most(V::splat(SMALL)) { ln_1p_small(x) } else { inverse_and_ln_1p(x).1 }
 }
 
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -246,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Error in units of the last place.
+    /// The error in units in the last place.
     fn ulps(found: f64, exact: f64) -> f64 {
         (found - exact).abs() / (exact.abs().max(f64::MIN_POSITIVE) * f64::EPSILON)
     }
@@ -283,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_of_the_gamma_ratio_is_what_the_function_has_beyond_the_logarithm() {
+    fn the_gamma_tail_agrees_with_the_gamma_ratio() {
         for d in [1, 2, 3, 10, 50, 91] {
             let tail = GammaTail::new(d);
             let h = d as f64 / 2.0;
             for i in 0..200 {
-                let w = tail.good_from() * (1.0 + 0.1 * f64::from(i));
+                let w = tail.accurate_from() * (1.0 + 0.1 * f64::from(i));
                 let exact = log_gamma_ratio(w - (h - 1.0) / 2.0, d);
                 let found = h * w.ln() + tail.at(1.0 / w);
                 assert!(

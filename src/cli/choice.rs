@@ -8,7 +8,7 @@ use super::usage;
 use crate::learn::{Choice, RatedK};
 use crate::model::Model;
 use crate::stats::{Beyond, Elbow};
-use crate::words::runs_of_k;
+use crate::text::runs_of_k;
 
 /// Which K of a model file to use.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::console::listed;
 use crate::dist::Clusters;
 use crate::model::{Labels, Model};
-use crate::words::count;
+use crate::text::count;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {

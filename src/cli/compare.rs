@@ -28,7 +28,7 @@ use crate::experiment::{
     Session, Workers, read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportError, ReportOptions, SetSummary, report_files, write_report};
-use crate::words::printable;
+use crate::text::printable;
 
 /// Compare learners over a range of K on one or more data sets
 ///

@@ -6,20 +6,14 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::words::printable;
+pub(super) use crate::text::listed;
+use crate::text::printable;
 
 /// Where a command's words go.
 #[derive(Debug)]
 pub(super) struct Console {
     json: bool,
     quiet: bool,
-}
-
-/// The first of some names, and how many more there are: `a, b and 3 more`.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let shown = names.take(most).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 /// A number with so many decimals, or with an exponent where its digits would fill a line.

@@ -16,7 +16,7 @@ use crate::data::Block;
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::{Labels, Model};
 use crate::stats::{BatchSums, ColumnSummary};
-use crate::words::count;
+use crate::text::count;
 
 /// Score data under a model
 ///
@@ -139,7 +139,7 @@ fn score<C: Density>(
             );
             summary.push(log_density + shift);
             total += log_density + shift;
-            batches.note(1, &[total]);
+            batches.record(1, &[total]);
             if let Some(file) = &mut scores {
                 let (best, share) = most_probable(shares.iter().copied());
                 let row = before + block.place(i);

@@ -29,7 +29,7 @@ use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit};
 use crate::model::Model;
-use crate::words::count;
+use crate::text::count;
 
 /// What a fit came to.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,7 @@ use super::console::{Console, listed};
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
 use crate::model::{Merged, Model, merge_models};
-use crate::words::count;
+use crate::text::count;
 
 /// Combine shards learned anywhere from a common prior: product of posteriors over prior
 ///

@@ -21,7 +21,7 @@ use super::usage;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Algorithm, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
-use crate::words::count;
+use crate::text::count;
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,

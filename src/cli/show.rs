@@ -14,7 +14,7 @@ use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
 use crate::learn::{Choice, Health, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
-use crate::words::count;
+use crate::text::count;
 
 /// Print a model file for a person: clusters, weights, means, spreads, how it was learned, its health
 ///

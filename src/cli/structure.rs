@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::console::decimal;
 use crate::learn::{Effort, Move, Reason, RevisionRecord};
 use crate::model::{Model, Recipe};
-use crate::words::count;
+use crate::text::count;
 
 /// The revisions of a model and the rows that its file contains, for people and for programs.
 #[derive(Debug, Serialize)]

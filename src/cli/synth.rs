@@ -16,7 +16,7 @@ use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
 use crate::model::{Model, Recipe};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 use output::{Sink, write_rows};
 
 /// Draw data from a known mixture

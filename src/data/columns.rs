@@ -9,6 +9,7 @@ use super::column_names::ColumnNames;
 use super::detect::{ColumnSample, Content};
 use super::error::DataError;
 use super::nearest::nearest;
+use crate::text::listed;
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -92,14 +93,9 @@ impl Names {
     fn hint(&self, wanted: &str) -> String {
         const MOST: usize = 20;
         let nearest = nearest(wanted, self.unique.iter().map(String::as_str));
-        let mut hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
+        let hint = nearest.map_or(String::new(), |name| format!(": did you mean '{name}'?"));
         let separator = if hint.is_empty() { ": the" } else { " The" };
-        let shown: Vec<&str> = self.unique.iter().take(MOST).map(String::as_str).collect();
-        hint += &format!("{separator} columns are {}", shown.join(", "));
-        if self.unique.len() > MOST {
-            hint += &format!(" and {} more", self.unique.len() - MOST);
-        }
-        hint
+        hint + &format!("{separator} columns are {}", listed(self.unique.iter().cloned(), MOST))
     }
 }
 

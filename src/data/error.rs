@@ -3,7 +3,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::words::count;
+use crate::text::count;
 
 /// What can go wrong while data are opened and read. Every message names the file and says what to do.
 #[derive(Debug, Error)]

@@ -5,6 +5,7 @@ use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
 use super::error::DataError;
 use super::stream::CsvOptions;
+use crate::text::listed;
 
 /// The columns of a file, in the order of the model's columns.
 ///
@@ -82,12 +83,8 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
 /// A sentence about columns that stand for columns of other names, or none about none.
 fn describe(pairs: &[(&str, &str)]) -> Option<String> {
     const MOST: usize = 20;
-    let shown: Vec<String> =
-        pairs.iter().take(MOST).map(|(found, wanted)| format!("'{found}' for '{wanted}'")).collect();
-    let more = pairs.len() - shown.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!shown.is_empty())
-        .then(|| format!("columns are matched with the model's by their order: {}{more}", shown.join(", ")))
+    let names = listed(pairs.iter().map(|(found, wanted)| format!("'{found}' for '{wanted}'")), MOST);
+    (!pairs.is_empty()).then(|| format!("columns are matched with the model's by their order: {names}"))
 }
 
 #[cfg(test)]

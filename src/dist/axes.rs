@@ -1,6 +1,7 @@
-//! A mixture along a few axes: columns, or the directions in which it spreads most.
+//! Projections of rows and mixtures on a few axes: columns, or the directions of largest variance.
 //!
-//! `y = A(x − c)` is normal with mean `A(μ − c)` and covariance `AΣAᵀ` where `x` is normal with `μ` and `Σ`.
+//! If `x` is normal with mean `μ` and covariance `Σ`, then `y = A(x − c)` is normal with mean `A(μ − c)` and covariance
+//! `AΣAᵀ`.
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::SeedableRng;
@@ -9,41 +10,56 @@ use serde::{Deserialize, Serialize};
 
 use super::{GaussianMixture, fill_standard_normal};
 
-/// A few directions to look at rows and mixtures along.
+/// A few axes on which rows and mixtures are projected.
+///
+/// ```
+/// use gmm_bmm::dist::{Axes, Gaussian, Mixture};
+/// use gmm_bmm::linalg::Factor;
+///
+/// let names = ["length", "width", "height"].map(String::from);
+/// let axes = Axes::columns(&names, &[2, 0]);
+/// assert_eq!(axes.of_row(&[1.0, 2.0, 3.0]), [3.0, 1.0]);
+///
+/// let gaussian = Gaussian::new(vec![1.0, 2.0, 3.0], Factor::identity(3))?;
+/// let marginals = axes.of_mixture(&Mixture::new(vec![1.0], vec![gaussian])?);
+/// assert_eq!(marginals[0].mean, [3.0, 1.0]);
+/// assert_eq!(marginals[0].correlation(0, 1), 0.0);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axes {
     names: Vec<String>,
     /// `c`.
     centre: Array1<f64>,
-    /// `A`, a row for each axis.
+    /// `A`, with one row for each axis.
     directions: Array2<f64>,
 }
 
-/// A component of a mixture along some axes.
+/// A component of a mixture, projected on [`Axes`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
     /// Its weight in the mixture.
     pub weight: f64,
     /// Its mean on each axis.
     pub mean: Vec<f64>,
-    /// The lower triangle of its covariance, row by row.
+    /// The lower triangle of its covariance, by rows.
     pub covariance: Vec<Vec<f64>>,
 }
 
 impl Marginal {
-    /// Standard deviation on one axis.
+    /// The standard deviation on one axis.
     pub fn deviation(&self, axis: usize) -> f64 {
         self.covariance[axis][axis].sqrt()
     }
 
-    /// Correlation of two different axes, in [−1, 1].
+    /// The correlation of two different axes, from −1 to 1; 0 where a deviation is 0.
     pub fn correlation(&self, one: usize, other: usize) -> f64 {
         let together = self.covariance[one.max(other)][one.min(other)];
         let apart = self.deviation(one) * self.deviation(other);
         if apart > 0.0 { (together / apart).clamp(-1.0, 1.0) } else { 0.0 }
     }
 
-    /// Whether shapes and numbers are those of a component along so many axes.
+    /// Whether this is a valid component on this number of axes: its shapes agree and its numbers are finite.
     pub fn is_sound(&self, axes: usize) -> bool {
         let shaped = self.mean.len() == axes
             && self.covariance.len() == axes
@@ -54,13 +70,13 @@ impl Marginal {
 }
 
 impl Axes {
-    /// How many axes are looked along unless others are asked for.
+    /// The default number of axes.
     pub const LEADING: usize = 4;
 
-    /// Some of the columns that `names` names.
+    /// The columns with indices `chosen` among the columns with these names.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If an index is not smaller than the number of columns.
     pub fn columns(names: &[String], chosen: &[usize]) -> Self {
         Axes {
             names: chosen.iter().map(|&column| names[column].clone()).collect(),
@@ -71,36 +87,35 @@ impl Axes {
         }
     }
 
-    /// The first few columns.
+    /// The first [`Axes::LEADING`] columns.
     pub fn leading(names: &[String]) -> Self {
         Axes::columns(names, &(0..names.len().min(Axes::LEADING)).collect::<Vec<_>>())
     }
 
-    /// The directions of the largest variance of the whole mixture, its columns measured in their standard deviations
-    /// so that units do not matter. Their names tell the share of the variance.
+    /// The principal components of the mixture's correlation matrix. Their names contain their percentage of the variance.
     pub fn principal(mixture: &GaussianMixture) -> Self {
         let dim = mixture.dim();
         let (centre, units, correlation) = whole_mixture(mixture);
         let mut directions = leading_directions(&correlation, dim.min(Axes::LEADING), 1000);
-        let share = |axis: ArrayView1<f64>| 100.0 * axis.dot(&correlation.dot(&axis)) / dim as f64;
-        let shares: Vec<f64> = directions.axis_iter(Axis(0)).map(share).collect();
-        let names = shares.iter().enumerate().map(|(i, share)| format!("PC {} ({share:.0}%)", i + 1));
-        let names = names.collect();
+        let percent = |axis: ArrayView1<f64>| 100.0 * axis.dot(&correlation.dot(&axis)) / dim as f64;
+        let percents = directions.axis_iter(Axis(0)).map(percent);
+        let names =
+            percents.enumerate().map(|(i, percent)| format!("PC {} ({percent:.0}%)", i + 1)).collect();
         directions /= &units.insert_axis(Axis(0));
         Axes { names, centre, directions }
     }
 
-    /// What the axes are called.
+    /// The name of each axis.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Where a row lies on the axes.
+    /// The coordinates of a row on the axes.
     pub fn of_row(&self, row: &[f64]) -> Vec<f64> {
         self.directions.dot(&(&ArrayView1::from(row) - &self.centre)).to_vec()
     }
 
-    /// The components of a mixture along the axes.
+    /// The components of a mixture, projected on the axes.
     pub fn of_mixture(&self, mixture: &GaussianMixture) -> Vec<Marginal> {
         let parts = mixture.components().iter().zip(mixture.weights());
         parts
@@ -131,7 +146,7 @@ pub(super) fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f
         let away = &ArrayView1::from(component.mean()) - &mean;
         variance.scaled_add(weight, &(&away * &away + Array1::from(component.covariance().diagonal())));
     }
-    // A spread of nothing, or one beyond all numbers, has no unit.
+    // A variance of zero, or one that overflows, gives no unit.
     let units = variance.mapv(|v| if v.is_normal() { v.sqrt() } else { 1.0 });
     let mut correlation = Array2::zeros((mixture.dim(), mixture.dim()));
     for (component, &weight) in parts() {
@@ -144,12 +159,12 @@ pub(super) fn whole_mixture(mixture: &GaussianMixture) -> (Array1<f64>, Array1<f
 }
 
 /// The eigenvectors of the largest eigenvalues of a symmetric matrix, as rows, by at most `steps` steps of orthogonal
-/// iteration. Of directions with about the same eigenvalue, any will do.
+/// iteration. Directions with nearly equal eigenvalues are not separated.
 pub(crate) fn leading_directions(matrix: &Array2<f64>, count: usize, steps: usize) -> Array2<f64> {
     let mut values = vec![0.0; count * matrix.nrows()];
     fill_standard_normal(&mut ChaCha8Rng::seed_from_u64(0), &mut values);
     let mut found =
-        Array2::from_shape_vec((count, matrix.nrows()), values).expect("as many values as places");
+        Array2::from_shape_vec((count, matrix.nrows()), values).expect("values has count × columns numbers");
     make_orthonormal(&mut found);
     for _ in 0..steps {
         let mut next = found.dot(matrix);
@@ -162,7 +177,7 @@ pub(crate) fn leading_directions(matrix: &Array2<f64>, count: usize, steps: usiz
     }
     for mut row in found.rows_mut() {
         let largest = row.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(1.0);
-        // An eigenvector has no sign of its own.
+        // The sign of an eigenvector is arbitrary: the largest element becomes positive.
         row *= if largest < 0.0 { -1.0 } else { 1.0 };
     }
     found
@@ -172,7 +187,7 @@ fn make_orthonormal(rows: &mut Array2<f64>) {
     for i in 0..rows.nrows() {
         let (before, mut rest) = rows.view_mut().split_at(Axis(0), i);
         let mut row = rest.row_mut(0);
-        // Twice, since once leaves the rounding of what was taken away.
+        // A second pass removes the rounding errors of the first.
         for _ in 0..2 {
             for other in before.rows() {
                 let along = row.dot(&other);

@@ -1,10 +1,10 @@
-//! Components of a mixture united into clusters: where a cluster is not Gaussian, it takes several components.
+//! Clusters: components of a mixture, united. A cluster that is not Gaussian takes several components.
 //!
-//! A component whose centre is most probably of another component has no mode of its own and joins it: so a core and its
-//! wide tails are one cluster in any number of dimensions. Then components are united by directly estimated
-//! misclassification probabilities (DEMP; C. Hennig, *Methods for merging Gaussian mixture components*, 2010). `p(a→b)` is
-//! the probability that a row drawn from cluster `a` is most probably of cluster `b`. It is estimated from rows drawn from
-//! the components, so that no data are needed.
+//! First, a component whose centre is assigned to another component is united with it, because it has no mode of its own. A
+//! core and its wide tails thus form one cluster in any number of dimensions. Second, components are united by directly
+//! estimated misclassification probabilities (DEMP; C. Hennig, *Methods for merging Gaussian mixture components*, 2010).
+//! `p(a→b)` is the probability that a row drawn from cluster `a` is assigned to cluster `b`. It is estimated from rows that
+//! are drawn from the components, so no data are needed.
 
 use ndarray::{Array2, ArrayView1};
 use rand::SeedableRng;
@@ -18,8 +18,8 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// Which components of a mixture form a cluster, and which are outlier components.
 ///
-/// An outlier component belongs to no cluster. It holds hardly any rows, and either hardly any row of it could come from
-/// another component, or it is wider than all heavier components together, as a component of scattered rows is.
+/// An outlier component belongs to no cluster. Its weight is small, and it is either well separated from all other components
+/// or wider than all heavier components together, as a component of scattered rows is.
 ///
 /// ```
 /// use gmm_bmm::GaussianMixture;
@@ -34,35 +34,35 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
-    /// Of each component; none of an outlier component.
+    /// The cluster of each component; `None` for an outlier component.
     of: Vec<Option<usize>>,
-    /// Of each cluster, the heaviest first.
+    /// The weight of each cluster, the heaviest first.
     weights: Vec<f64>,
 }
 
 impl Clusters {
-    /// The largest probability of a misassignment between clusters, unless another is asked for.
+    /// The default of the largest misclassification probability between clusters.
     pub const OVERLAP: f64 = 0.03;
 
-    /// How many clusters. At least one.
+    /// The number of clusters, at least one.
     pub fn count(&self) -> usize {
         self.weights.len()
     }
 
-    /// The cluster of a component, counted from 0, the heaviest first. `None` for an outlier component.
+    /// The cluster of a component; `None` for an outlier component. Cluster 0 is the heaviest.
     ///
     /// # Panics
-    /// If there is no such component.
+    /// If the mixture has no such component.
     pub fn of(&self, component: usize) -> Option<usize> {
         self.of[component]
     }
 
-    /// The components of a cluster, in their order.
+    /// The components of a cluster, in ascending order.
     pub fn members(&self, cluster: usize) -> impl Iterator<Item = usize> {
         self.components_where(move |of| of == Some(cluster))
     }
 
-    /// The outlier components, in their order.
+    /// The outlier components, in ascending order.
     pub fn outliers(&self) -> impl Iterator<Item = usize> {
         self.components_where(|of| of.is_none())
     }
@@ -78,26 +78,27 @@ impl Clusters {
 }
 
 impl GaussianMixture {
-    /// Unites components whose centres are assigned to another component with it, and then clusters while the probability
-    /// that a row of one is assigned to another exceeds `overlap`. The result depends on the mixture alone: the rows that
-    /// are drawn for it are always the same.
+    /// Unites components into clusters: each component with the one that its centre is assigned to, then clusters while the
+    /// probability that a row of one is assigned to another exceeds `overlap`.
+    ///
+    /// The result depends only on the mixture and `overlap`, because the random draws have a fixed seed.
     pub fn clusters(&self, overlap: f64) -> Clusters {
         let light = light_below(self.k());
-        let is_apart = self.scattered(light);
+        let is_scattered = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
         let mut united = United::new(self.weights(), self.contested_rows(draws));
         for (component, home) in self.predict(self.means().view()).into_iter().enumerate() {
-            if !is_apart[component] && !is_apart[home] {
+            if !is_scattered[component] && !is_scattered[home] {
                 united.unite(component, home);
             }
         }
-        while let Some((one, other)) = united.most_confused(&is_apart, overlap * draws as f64) {
+        while let Some((one, other)) = united.most_confused(&is_scattered, overlap * draws as f64) {
             united.unite(one, other);
         }
         let labels = united.labels;
         let mut weights = vec![0.0; self.k()];
         labels.iter().zip(self.weights()).for_each(|(&label, weight)| weights[label] += weight);
-        let is_cluster = |label: usize| weights[label] >= light && !is_apart[label];
+        let is_cluster = |label: usize| weights[label] >= light && !is_scattered[label];
         let mut order: Vec<usize> = (0..self.k()).filter(|&label| is_cluster(label)).collect();
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
         Clusters {
@@ -106,12 +107,8 @@ impl GaussianMixture {
         }
     }
 
-    /// The mean of each component, in their order.
-    pub(crate) fn means(&self) -> Array2<f64> {
-        Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components()[j].mean()[column])
-    }
-
-    /// Light components that are wider than all heavier ones together, by the volume of their covariances.
+    /// For each component, whether it is light and wider than all heavier ones together, by the determinants of the
+    /// covariances.
     fn scattered(&self, light: f64) -> Vec<bool> {
         let lightest = self.weights().iter().copied().fold(f64::INFINITY, f64::min);
         if lightest >= light {
@@ -124,7 +121,7 @@ impl GaussianMixture {
         self.components().iter().zip(self.weights()).map(is_scattered).collect()
     }
 
-    /// `ln |S|` of the covariance of all components that are not light, taken together.
+    /// `ln |S|`, where `S` is the covariance of the mixture of all components that are not light.
     fn log_volume_of_heavier(&self, light: f64) -> Option<f64> {
         let heavier = self.components().iter().zip(self.weights()).filter(|(_, weight)| **weight >= light);
         let (components, weights): (Vec<Gaussian>, Vec<f64>) = heavier.map(|(c, w)| (c.clone(), *w)).unzip();
@@ -135,8 +132,8 @@ impl GaussianMixture {
         Some(correlation.log_det() + 2.0 * units.iter().map(|unit| unit.ln()).sum::<f64>())
     }
 
-    /// Rows drawn from each component, without those that can only be its own. All components have the same standard
-    /// normal draws, so that their order does not matter.
+    /// Rows drawn from each component that another component has a responsibility for. All components use the same standard
+    /// normal draws, so the result does not depend on their order.
     fn contested_rows(&self, draws: usize) -> Vec<ContestedRow> {
         let mut normal = Array2::zeros((draws, self.dim()));
         let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -145,7 +142,7 @@ impl GaussianMixture {
             fill_standard_normal(&mut rng, &mut row);
             let row = ArrayView1::from(&row);
             normal.row_mut(i).assign(&row);
-            // Its mirror image, for the balance.
+            // Antithetic draws reduce the variance of the estimate.
             normal.row_mut(i + 1).assign(&-&row);
         }
         let scorer = BlockScorer::of_ordered(self);
@@ -156,12 +153,12 @@ impl GaussianMixture {
             let mut scorer = scorer.clone();
             let mut contested = Vec::new();
             for (block, filled) in rows.iter() {
-                scorer.look_at(self, &block, filled);
-                for i in (0..filled).filter(|&i| scorer.shares(component)[i] < 1.0 - NEGLIGIBLE) {
-                    let shares = (0..self.k()).map(|j| (j, scorer.shares(j)[i]));
-                    let shares: Vec<(usize, f64)> = shares.filter(|share| share.1 > NEGLIGIBLE).collect();
-                    if !shares.is_empty() {
-                        contested.push(ContestedRow { component, shares });
+                scorer.score_block(self, &block, filled);
+                for i in (0..filled).filter(|&i| scorer.responsibilities(component)[i] < 1.0 - NEGLIGIBLE) {
+                    let all = (0..self.k()).map(|j| (j, scorer.responsibilities(j)[i]));
+                    let responsibilities: Vec<(usize, f64)> = all.filter(|(_, r)| *r > NEGLIGIBLE).collect();
+                    if !responsibilities.is_empty() {
+                        contested.push(ContestedRow { component, responsibilities });
                     }
                 }
             }
@@ -171,15 +168,15 @@ impl GaussianMixture {
     }
 }
 
-/// The weight below which one of `k` components is light. Of very many components not all are.
+/// The weight below which one of `k` components is light. It decreases with `k`, so that not all components are light.
 fn light_below(k: usize) -> f64 {
     1e-3f64.min(0.1 / k as f64)
 }
 
-/// Responsibilities that change no assignment worth counting.
+/// Smaller responsibilities are ignored.
 const NEGLIGIBLE: f64 = 1e-4;
 
-/// Rows drawn from each of `k` components, whole blocks: fewer where they are many, or each is expensive.
+/// Rows drawn from each of `k` components: whole blocks, and fewer where rows are many or expensive.
 fn draws_per_component(k: usize, dim: usize) -> usize {
     const WORK: f64 = 5e9;
     const ROWS: usize = 65_536;
@@ -187,46 +184,46 @@ fn draws_per_component(k: usize, dim: usize) -> usize {
     (affordable.min(ROWS / k) / BLOCK).clamp(2, 32) * BLOCK
 }
 
-/// A row drawn from one component that might be of another.
+/// A row drawn from one component that another one has a responsibility for.
 struct ContestedRow {
     component: usize,
-    /// The clusters that it might be of: their labels in order, and their responsibilities.
-    shares: Vec<(usize, f64)>,
+    /// Labels of clusters, in ascending order, and their responsibilities for the row.
+    responsibilities: Vec<(usize, f64)>,
 }
 
 impl ContestedRow {
-    /// The label of the cluster that it is assigned to.
+    /// The label of the cluster that the row is assigned to.
     fn assigned(&self) -> usize {
-        self.shares[most_probable(self.shares.iter().map(|share| share.1)).0].0
+        self.responsibilities[most_probable(self.responsibilities.iter().map(|(_, r)| *r)).0].0
     }
 
-    /// The cluster labelled `from` becomes a part of that labelled `into`. Returns whether `into` is new to the row.
+    /// Moves the responsibility of label `from` to label `into`. Returns whether `into` is new in this row.
     fn relabel(&mut self, from: usize, into: usize) -> bool {
-        let place = |shares: &[(usize, f64)], label| shares.binary_search_by_key(&label, |share| share.0);
-        let Ok(given_up) = place(&self.shares, from) else { return false };
-        let (_, share) = self.shares.remove(given_up);
-        match place(&self.shares, into) {
+        let find = |all: &[(usize, f64)], label| all.binary_search_by_key(&label, |(label, _)| *label);
+        let Ok(old) = find(&self.responsibilities, from) else { return false };
+        let (_, responsibility) = self.responsibilities.remove(old);
+        match find(&self.responsibilities, into) {
             Ok(place) => {
-                self.shares[place].1 += share;
+                self.responsibilities[place].1 += responsibility;
                 false
             }
             Err(place) => {
-                self.shares.insert(place, (into, share));
+                self.responsibilities.insert(place, (into, responsibility));
                 true
             }
         }
     }
 }
 
-/// Components while they are united into clusters.
+/// The state of the uniting.
 struct United {
     weights: Vec<f64>,
-    /// Of each component, the first component of its cluster.
+    /// The label of each component: the first component of its cluster.
     labels: Vec<usize>,
     rows: Vec<ContestedRow>,
-    /// For each label, the rows that might be of its cluster.
+    /// For each label, the rows that its cluster has a responsibility for.
     rows_of: Vec<Vec<usize>>,
-    /// Contested rows of each component that are assigned to each label.
+    /// The number of contested rows of each component that are assigned to each label.
     counts: Array2<u32>,
 }
 
@@ -236,7 +233,7 @@ impl United {
         let mut rows_of = vec![Vec::new(); k];
         let mut counts = Array2::zeros((k, k));
         for (i, row) in rows.iter().enumerate() {
-            row.shares.iter().for_each(|&(label, _)| rows_of[label].push(i));
+            row.responsibilities.iter().for_each(|&(label, _)| rows_of[label].push(i));
             counts[(row.component, row.assigned())] += 1;
         }
         let weights = weights.iter().map(|weight| weight.max(f64::MIN_POSITIVE)).collect();
@@ -261,9 +258,9 @@ impl United {
         }
     }
 
-    /// The labels of the two clusters of which one is confused with the other most: of the rows drawn from it, more than
-    /// `least` are assigned to the other. Components that are apart do not count.
-    fn most_confused(&self, is_apart: &[bool], least: f64) -> Option<(usize, usize)> {
+    /// The labels of the two clusters with the largest misclassification: of the rows drawn from the first, the most, and more
+    /// than `least`, are assigned to the second. Scattered components are left out.
+    fn most_confused(&self, is_scattered: &[bool], least: f64) -> Option<(usize, usize)> {
         let k = self.labels.len();
         let (mut sizes, mut confused) = (vec![0.0; k], Array2::<f64>::zeros((k, k)));
         self.labels.iter().zip(&self.weights).for_each(|(&label, weight)| sizes[label] += weight);
@@ -272,7 +269,7 @@ impl United {
         }
         let mut most = (least, None);
         for ((of, to), rows) in confused.indexed_iter().filter(|((of, to), _)| of != to) {
-            if rows / sizes[of] > most.0 && !is_apart[of] && !is_apart[to] {
+            if rows / sizes[of] > most.0 && !is_scattered[of] && !is_scattered[to] {
                 most = (rows / sizes[of], Some((of, to)));
             }
         }
@@ -315,7 +312,7 @@ mod tests {
         assert_eq!(found(&mixture, 1.0), [Some(2), Some(0), Some(1)]);
     }
 
-    /// Of two equal normals `distance` standard deviations apart, `Φ(−distance/2)` of each is taken for the other.
+    /// Two equal normals at a distance of `distance` standard deviations are misclassified with probability `Φ(−distance/2)`.
     #[test]
     fn two_normals_are_united_where_the_misclassification_probability_exceeds_the_threshold() {
         for (distance, probability) in [(2.0, 0.1587), (3.0, 0.0668), (3.762, 0.03), (4.5, 0.0122)] {
@@ -334,7 +331,7 @@ mod tests {
             (10.0, normal(&[11.0], 1.0)),
         ]);
         assert_eq!(found(&chain, Clusters::OVERLAP), [Some(0), Some(0), Some(0), Some(1)]);
-        // Half of a wide component lies among narrow ones, which it belongs to together.
+        // A light, wide component is united with the narrow one at its centre.
         let covered = mixture(&[
             (40.0, normal(&[0.0], 1.0)),
             (40.0, normal(&[30.0], 1.0)),
@@ -371,14 +368,14 @@ mod tests {
             ])
         };
         let of_extra = |mixture: &GaussianMixture| found(mixture, Clusters::OVERLAP)[2];
-        // Far away; and so wide that the two clusters are a part of it.
+        // One component is far away; the other is wide enough to contain both clusters.
         for extra in [normal(&[0.0, 40.0], 0.5), normal(&[4.0, 0.0], 12.0)] {
             let light = with(0.05, extra.clone());
             assert_eq!(of_extra(&light), None);
             assert_eq!(light.clusters(Clusters::OVERLAP).outliers().collect::<Vec<_>>(), [2]);
             assert_eq!(light.clusters(Clusters::OVERLAP).count(), 2);
         }
-        // Heavy enough to be a mode, and a light one at the side of a cluster.
+        // One component is heavy enough for a cluster; the other is light and overlaps a cluster.
         assert_eq!(of_extra(&with(0.5, normal(&[0.0, 40.0], 0.5))), Some(2));
         assert_eq!(of_extra(&with(0.05, normal(&[2.5, 0.0], 1.0))), Some(0));
     }

@@ -3,7 +3,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{DistError, check_positive};
 
-/// `Dir(w | a) ∝ ∏ w_j^(a_j − 1)`: the distribution of the mixture's weights.
+/// A Dirichlet distribution `Dir(w | a) ∝ ∏ w_j^(a_j − 1)`: what is known about the weights of a mixture.
+///
+/// ```
+/// use gmm_bmm::dist::Dirichlet;
+///
+/// let weights = Dirichlet::new(vec![3.0, 1.0])?;
+/// assert_eq!(weights.mean(), [0.75, 0.25]);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct Dirichlet {
@@ -25,7 +33,7 @@ impl From<Dirichlet> for Vec<f64> {
 }
 
 impl Dirichlet {
-    /// From its concentrations `a_j > 0`.
+    /// The distribution with concentrations `a_j > 0`.
     pub fn new(a: Vec<f64>) -> Result<Self, DistError> {
         if a.is_empty() {
             return Err(DistError::Shape { what: "a", found: 0, expected: 1 });
@@ -57,7 +65,7 @@ impl Dirichlet {
         self.a.iter().map(|a| a * (total - a) / (total * total * (total + 1.0))).collect()
     }
 
-    /// Log-density at the weights `w` (positive, summing to one).
+    /// The log-density at weights `w`, which are positive and sum to one.
     pub fn log_density(&self, w: &[f64]) -> f64 {
         let powers: f64 = self.a.iter().zip(w).map(|(a, w)| (a - 1.0) * w.ln() - lgamma(*a)).sum();
         lgamma(self.total()) + powers

@@ -6,6 +6,16 @@ use crate::linalg::Factor;
 use crate::special::LN_2PI;
 
 /// A normal distribution with mean `μ` and full covariance `Σ`.
+///
+/// ```
+/// use gmm_bmm::dist::{Density, Gaussian};
+/// use gmm_bmm::linalg::Factor;
+///
+/// let gaussian = Gaussian::new(vec![1.0, 2.0], Factor::from_standard_deviations(&[1.0, 3.0])?)?;
+/// let peak = -(2.0 * std::f64::consts::PI * 3.0).ln();
+/// assert!((gaussian.log_density(&[1.0, 2.0]) - peak).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "GaussianRecord")]
 pub struct Gaussian {
@@ -31,7 +41,7 @@ impl TryFrom<GaussianRecord> for Gaussian {
 }
 
 impl Gaussian {
-    /// From mean and covariance.
+    /// The normal distribution with this mean and covariance.
     pub fn new(mean: Vec<f64>, covariance: Factor) -> Result<Self, DistError> {
         check_length("mean", mean.len(), covariance.dim())?;
         check_finite("mean", &mean)?;
@@ -39,17 +49,17 @@ impl Gaussian {
         Ok(Gaussian { mean, covariance, log_det })
     }
 
-    /// `μ`.
+    /// The mean `μ`.
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
 
-    /// `Σ`.
+    /// The covariance `Σ`.
     pub fn covariance(&self) -> &Factor {
         &self.covariance
     }
 
-    /// `ln N` from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
+    /// The log-density, from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
     pub fn log_density_of(quadratic_form: f64, log_det: f64, dim: usize) -> f64 {
         -0.5 * (dim as f64 * LN_2PI + log_det + quadratic_form)
     }
@@ -68,7 +78,7 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
 
-    fn square_below(&self, log_density: f64) -> f64 {
+    fn quadratic_form_at(&self, log_density: f64) -> f64 {
         2.0 * (self.log_density_at(0.0) - log_density)
     }
 

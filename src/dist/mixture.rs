@@ -1,11 +1,27 @@
-use ndarray::Array2;
+use ndarray::{Array2, Array3};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, Gaussian, StudentT, check_length};
 use crate::special::log_sum_exp;
 
-/// `Σ w_j f_j(x)`: weights on the simplex, and components of one dimension.
+/// A mixture density `Σ w_j f_j(x)`, with weights that sum to one.
+///
+/// ```
+/// use gmm_bmm::dist::{Gaussian, Mixture};
+/// use gmm_bmm::linalg::Factor;
+/// use ndarray::array;
+///
+/// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));
+/// let mixture = Mixture::new(vec![0.25, 0.75], vec![normal(0.0)?, normal(8.0)?])?;
+/// assert_eq!(mixture.means(), array![[0.0], [8.0]]);
+/// assert_eq!(mixture.covariances().dim(), (2, 1, 1));
+///
+/// let rows = array![[0.0], [8.0]];
+/// assert_eq!(mixture.predict(rows.view()), [0, 1]);
+/// assert!(mixture.predict_proba(rows.view())[(1, 1)] > 0.999);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "MixtureRecord<C>", bound(deserialize = "C: Density + Deserialize<'de>"))]
 pub struct Mixture<C> {
@@ -15,7 +31,7 @@ pub struct Mixture<C> {
 
 /// A mixture of normal distributions.
 pub type GaussianMixture = Mixture<Gaussian>;
-/// A mixture of Student-t distributions: the posterior predictive of a Bayesian Gaussian mixture.
+/// A mixture of Student-t distributions: the posterior predictive of a Gaussian mixture.
 pub type StudentMixture = Mixture<StudentT>;
 
 #[derive(Deserialize)]
@@ -34,7 +50,7 @@ impl<C: Density> TryFrom<MixtureRecord<C>> for Mixture<C> {
 }
 
 impl<C: Density> Mixture<C> {
-    /// From weights (not negative, summing to one within rounding) and as many components.
+    /// The mixture with these weights and components. Weights must not be negative, and their sum must be 1 within 1e-8.
     pub fn new(weights: Vec<f64>, components: Vec<C>) -> Result<Self, DistError> {
         check_length("components", components.len(), weights.len())?;
         let Some(first) = components.first() else {
@@ -52,7 +68,7 @@ impl<C: Density> Mixture<C> {
         Ok(Mixture { weights, components })
     }
 
-    /// `w`.
+    /// The weight of each component.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
@@ -62,38 +78,39 @@ impl<C: Density> Mixture<C> {
         &self.components
     }
 
-    /// How many components.
+    /// The number of components.
     pub fn k(&self) -> usize {
         self.components.len()
     }
 
-    /// Numbers in a row.
+    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.components[0].dim()
     }
 
-    /// Log-density at `x`. For many rows [`Mixture::score_samples`] is far faster.
+    /// The log-density of a row. For many rows [`Mixture::score_samples`] is much faster.
     pub fn log_density(&self, x: &[f64]) -> f64 {
         let parts = self.components.iter().zip(&self.weights);
         log_sum_exp(&parts.map(|(c, weight)| weight.ln() + c.log_density(x)).collect::<Vec<_>>())
     }
 
-    /// The components by their weights, the heaviest first; equal ones in their own order.
+    /// The components ordered by weight, the heaviest first. Components of equal weight keep their order.
     pub fn heaviest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.k()).collect();
         order.sort_by(|&i, &j| self.weights[j].total_cmp(&self.weights[i]));
         order
     }
 
-    /// Draws rows, and says which component each came from.
+    /// Draws rows. Returns them, and the component that each is drawn from.
     pub fn sample<R: Rng + ?Sized>(&self, rows: usize, rng: &mut R) -> (Array2<f64>, Vec<usize>) {
         let mut values = vec![0.0; rows * self.dim()];
         let components = values.chunks_exact_mut(self.dim()).map(|row| self.sample_into(rng, row)).collect();
-        let drawn = Array2::from_shape_vec((rows, self.dim()), values).expect("whole rows were made");
+        let drawn =
+            Array2::from_shape_vec((rows, self.dim()), values).expect("values has rows × dim numbers");
         (drawn, components)
     }
 
-    /// Draws a row into `out`, and says which component it came from.
+    /// Draws a row into `out`. Returns the component that it is drawn from.
     pub fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) -> usize {
         let mut left = rng.random::<f64>();
         let mut chosen = self.k() - 1;
@@ -106,5 +123,55 @@ impl<C: Density> Mixture<C> {
         }
         self.components[chosen].sample_into(rng, out);
         chosen
+    }
+}
+
+impl GaussianMixture {
+    /// The mean of each component, as a row.
+    pub fn means(&self) -> Array2<f64> {
+        Array2::from_shape_fn((self.k(), self.dim()), |(j, column)| self.components[j].mean()[column])
+    }
+
+    /// The covariance of each component: K matrices of d × d.
+    pub fn covariances(&self) -> Array3<f64> {
+        let mut covariances = Array3::zeros((self.k(), self.dim(), self.dim()));
+        for (mut place, component) in covariances.outer_iter_mut().zip(&self.components) {
+            place.assign(&component.covariance().matrix());
+        }
+        covariances
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Axes, Clusters, Dirichlet, NormalWishart, Posterior};
+    use super::*;
+    use crate::linalg::{Factor, MatrixState};
+    use ndarray::array;
+
+    #[test]
+    fn means_and_covariances_are_those_of_the_components() {
+        let covariance = array![[4.0, 2.0], [2.0, 5.0]];
+        let one = Gaussian::new(vec![1.0, 2.0], Factor::from_matrix(covariance.view()).unwrap()).unwrap();
+        let other = Gaussian::new(vec![3.0, 4.0], Factor::identity(2)).unwrap();
+        let mixture = Mixture::new(vec![0.5, 0.5], vec![one, other]).unwrap();
+        assert_eq!(mixture.means(), array![[1.0, 2.0], [3.0, 4.0]]);
+        let found = mixture.covariances();
+        assert!((&found.index_axis(ndarray::Axis(0), 0) - &covariance).iter().all(|d| d.abs() < 1e-14));
+        assert_eq!(found.index_axis(ndarray::Axis(0), 1), Array2::<f64>::eye(2));
+    }
+
+    /// A test at compile time.
+    #[test]
+    fn distributions_can_be_shared_between_threads_and_printed() {
+        fn check<T: Send + Sync + std::fmt::Debug>() {}
+        check::<GaussianMixture>();
+        check::<StudentMixture>();
+        check::<Posterior>();
+        check::<NormalWishart>();
+        check::<Dirichlet>();
+        check::<Clusters>();
+        check::<Axes>();
+        check::<(Factor, MatrixState)>();
     }
 }

@@ -1,4 +1,4 @@
-//! Distributions: parameters, densities, moments and sampling. Nothing here learns.
+//! Distributions: parameters, densities, moments and sampling.
 
 mod axes;
 mod clusters;
@@ -26,57 +26,64 @@ use rand::Rng;
 
 use crate::linalg::Factor;
 
-/// A parameter outside its range, or shapes that do not fit together.
+/// Why parameters do not define a distribution.
+///
+/// ```
+/// use gmm_bmm::dist::{Dirichlet, DistError};
+///
+/// let error = Dirichlet::new(vec![1.0, -2.0]).unwrap_err();
+/// assert!(matches!(error, DistError::OutOfRange { name: "a", value: -2.0, .. }));
+/// assert_eq!(error.to_string(), "a must be positive and finite, but it is -2");
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DistError {
-    /// A scalar parameter out of range.
-    #[error("{name} must be {must}, this one is {value}")]
+    /// A number is out of range.
+    #[error("{name} must be {must}, but it is {value}")]
     OutOfRange {
         /// The parameter.
         name: &'static str,
-        /// What it has to satisfy.
+        /// The condition, such as "positive and finite".
         must: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
     },
-    /// Two parts with different numbers of dimensions or components.
+    /// Two parts have different numbers of dimensions or components.
     #[error("{what} has {found} entries where {expected} are needed")]
     Shape {
-        /// The odd one out.
+        /// The part.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// The length it should have.
+        /// The length that it must have.
         expected: usize,
     },
 }
 
-/// A density over rows that depends on them by `q = (x−m)ᵀS⁻¹(x−m)` alone: what a [`Mixture`] can have as a
-/// component.
+/// A density of rows that depends only on `q = (x−m)ᵀS⁻¹(x−m)`: a possible component of a [`Mixture`].
 pub trait Density: Send + Sync {
-    /// `m`.
+    /// The location `m`.
     fn location(&self) -> &[f64];
 
-    /// `S`.
+    /// The scale matrix `S`.
     fn scale_matrix(&self) -> &Factor;
 
-    /// Log-density where the quadratic form is `q`.
+    /// The log-density of rows with quadratic form `q`.
     fn log_density_at(&self, q: f64) -> f64;
 
-    /// `q` beyond which the log-density is below this; infinity where that is not known.
-    fn square_below(&self, _log_density: f64) -> f64 {
+    /// A `q` such that rows with a larger quadratic form have a smaller log-density than this; infinity if unknown.
+    fn quadratic_form_at(&self, _log_density: f64) -> f64 {
         f64::INFINITY
     }
 
     /// Draws a row into `out`.
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]);
 
-    /// Numbers in a row.
+    /// The number of columns.
     fn dim(&self) -> usize {
         self.location().len()
     }
 
-    /// Log-density at `x`.
+    /// The log-density of a row.
     fn log_density(&self, x: &[f64]) -> f64 {
         let deviation: Vec<f64> = x.iter().zip(self.location()).map(|(x, m)| x - m).collect();
         self.log_density_at(self.scale_matrix().quadratic_form(&deviation, &mut vec![0.0; self.dim()]))

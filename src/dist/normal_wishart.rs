@@ -9,7 +9,19 @@ use super::{
 use crate::linalg::{Factor, FactorError, cholesky};
 use crate::special::LN_2PI;
 
-/// `NW(μ, Λ | m, κ, W, ν) = N(μ | m, (κΛ)⁻¹) · Wishart(Λ | W, ν)`, kept by `Ψ = W⁻¹`.
+/// A Normal-Wishart distribution `NW(μ, Λ | m, κ, W, ν) = N(μ | m, (κΛ)⁻¹) · Wishart(Λ | W, ν)`, parametrised by `Ψ = W⁻¹`:
+/// what is known about the mean and the precision of a component.
+///
+/// ```
+/// use gmm_bmm::dist::NormalWishart;
+/// use gmm_bmm::linalg::Factor;
+///
+/// let known = NormalWishart::new(vec![1.0], 10.0, 12.0, Factor::identity(1))?;
+/// assert_eq!(known.point_estimate().mean(), [1.0]);
+/// assert!((known.point_estimate().covariance().matrix()[(0, 0)] - 0.1).abs() < 1e-12); // Ψ/(ν − d − 1)
+/// assert_eq!(known.predictive().degrees_of_freedom(), 12.0);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "NormalWishartRecord")]
 pub struct NormalWishart {
@@ -36,11 +48,11 @@ impl TryFrom<NormalWishartRecord> for NormalWishart {
     }
 }
 
-/// Below this the density of a row could not be told from zero in double precision.
+/// Below this the density of a row underflows in double precision.
 const LEAST_KAPPA: f64 = 1e-100;
 
 impl NormalWishart {
-    /// From `m`, `κ > 0`, `ν > d − 1` and `Ψ`.
+    /// The distribution with these parameters, `κ > 0` and `ν > d − 1`.
     pub fn new(m: Vec<f64>, kappa: f64, nu: f64, psi: Factor) -> Result<Self, DistError> {
         check_length("m", m.len(), psi.dim())?;
         check_finite("m", &m)?;
@@ -54,17 +66,17 @@ impl NormalWishart {
         Ok(NormalWishart { m, kappa, nu, psi })
     }
 
-    /// Numbers in a row.
+    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.m.len()
     }
 
-    /// `m = E[μ]`.
+    /// The expected mean `m = E[μ]`.
     pub fn mean(&self) -> &[f64] {
         &self.m
     }
 
-    /// `κ`: how many rows the mean is worth.
+    /// `κ`: the number of rows that the knowledge about the mean is worth.
     pub fn kappa(&self) -> f64 {
         self.kappa
     }
@@ -79,22 +91,22 @@ impl NormalWishart {
         &self.psi
     }
 
-    /// `E[Λ] = νW`.
+    /// The expected precision `E[Λ] = νW`.
     pub fn mean_precision(&self) -> Array2<f64> {
         self.nu * self.psi.inverse()
     }
 
-    /// The point estimate: the Gaussian with mean `E[μ]` and covariance `E[Σ] = Ψ/(ν − d − 1)`. A component that has
-    /// seen so little that its expected covariance is infinite, or nearly, counts as one with `ν = d + 2`.
+    /// The point estimate: the Gaussian with mean `E[μ]` and covariance `E[Σ] = Ψ/(ν − d − 1)`. For `ν < d + 2` the expected
+    /// covariance is very large or infinite, so `ν = d + 2` is used.
     ///
-    /// The inverse of `E[Λ]`, `Ψ/ν`, is narrower, and scores worse on rows not seen.
+    /// The alternative `E[Λ]⁻¹ = Ψ/ν` is narrower and scores worse on new rows.
     pub fn point_estimate(&self) -> Gaussian {
         let mut covariance = self.psi.clone();
         covariance.scale_by(1.0 / (self.nu - self.dim() as f64 - 1.0).max(1.0));
         Gaussian::new(self.m.clone(), covariance).expect("checked when the Normal-Wishart was made")
     }
 
-    /// The posterior predictive of one row: Student-t with `ν − d + 1` degrees of freedom.
+    /// The posterior predictive of one row: a Student-t with `ν − d + 1` degrees of freedom.
     pub fn predictive(&self) -> StudentT {
         let freedom = self.nu - self.dim() as f64 + 1.0;
         let mut scale = self.psi.clone();
@@ -102,7 +114,7 @@ impl NormalWishart {
         StudentT::new(self.m.clone(), scale, freedom).expect("checked when the Normal-Wishart was made")
     }
 
-    /// Log-density at mean `μ` and precision `Λ`.
+    /// The log-density at mean `μ` and precision `Λ`.
     pub fn log_density(&self, mu: &[f64], lambda: ArrayView2<f64>) -> Result<f64, FactorError> {
         let d = self.dim() as f64;
         let root = cholesky(lambda)?;
@@ -119,7 +131,7 @@ impl NormalWishart {
         Ok(normal + wishart)
     }
 
-    /// Draws a mean `μ` and a precision `Λ` (Bartlett's decomposition).
+    /// Draws a mean `μ` and a precision `Λ`, by Bartlett's decomposition.
     pub fn sample<R: Rng + ?Sized>(&self, rng: &mut R) -> (Vec<f64>, Array2<f64>) {
         let dim = self.dim();
         let mut bartlett = Array2::<f64>::zeros((dim, dim));

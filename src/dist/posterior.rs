@@ -2,7 +2,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, StudentMixture, check_length};
 
-/// What is known about a mixture: `Dir(w | a) · ∏_j NW(μ_j, Λ_j | m_j, κ_j, W_j, ν_j)`.
+/// What is known about a Gaussian mixture: `Dir(w | a) · ∏_j NW(μ_j, Λ_j | m_j, κ_j, W_j, ν_j)`. Priors have this type too.
+///
+/// ```
+/// use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
+/// use gmm_bmm::linalg::Factor;
+///
+/// let component = |m: f64| NormalWishart::new(vec![m], 10.0, 12.0, Factor::identity(1));
+/// let posterior = Posterior::new(Dirichlet::new(vec![3.0, 1.0])?, vec![component(0.0)?, component(5.0)?])?;
+/// assert_eq!(posterior.point_estimate().weights(), [0.75, 0.25]);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "PosteriorRecord")]
 pub struct Posterior {
@@ -26,7 +36,7 @@ impl TryFrom<PosteriorRecord> for Posterior {
 }
 
 impl Posterior {
-    /// From the Dirichlet of the weights and one Normal-Wishart for each component.
+    /// From the distribution of the weights and that of each component.
     pub fn new(a: Dirichlet, components: Vec<NormalWishart>) -> Result<Self, DistError> {
         check_length("components", components.len(), a.concentrations().len())?;
         let dim = components[0].dim();
@@ -34,22 +44,22 @@ impl Posterior {
         Ok(Posterior { a, components })
     }
 
-    /// The Dirichlet of the weights.
+    /// The distribution of the weights.
     pub fn weights(&self) -> &Dirichlet {
         &self.a
     }
 
-    /// The Normal-Wishart of each component.
+    /// The distribution of each component.
     pub fn components(&self) -> &[NormalWishart] {
         &self.components
     }
 
-    /// How many components.
+    /// The number of components.
     pub fn k(&self) -> usize {
         self.components.len()
     }
 
-    /// Numbers in a row.
+    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.components[0].dim()
     }
@@ -60,7 +70,7 @@ impl Posterior {
         Mixture::new(self.a.mean(), components).expect("a posterior has a mixture's shape")
     }
 
-    /// The posterior predictive of the next row: a mixture of Student-t.
+    /// The posterior predictive of the next row: a mixture of Student-t distributions.
     pub fn predictive(&self) -> StudentMixture {
         let components = self.components.iter().map(NormalWishart::predictive).collect();
         Mixture::new(self.a.mean(), components).expect("a posterior has a mixture's shape")

@@ -5,7 +5,17 @@ use super::{Density, DistError, check_finite, check_length, check_positive, fill
 use crate::linalg::Factor;
 use crate::special::{LN_PI, log_gamma_ratio};
 
-/// A multivariate Student-t: location, scale matrix `S`, degrees of freedom `f`.
+/// A multivariate Student-t distribution with location `m`, scale matrix `S` and `f` degrees of freedom.
+///
+/// ```
+/// use gmm_bmm::dist::{Density, StudentT};
+/// use gmm_bmm::linalg::Factor;
+///
+/// // One degree of freedom is the Cauchy distribution.
+/// let cauchy = StudentT::new(vec![0.0], Factor::identity(1), 1.0)?;
+/// assert!((cauchy.log_density(&[1.0]) + (2.0 * std::f64::consts::PI).ln()).abs() < 1e-12);
+/// # Ok::<(), gmm_bmm::dist::DistError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct StudentT {
     location: Vec<f64>,
@@ -15,7 +25,7 @@ pub struct StudentT {
 }
 
 impl StudentT {
-    /// From location, scale matrix and degrees of freedom `f > 0`.
+    /// The distribution with this location, scale matrix and `f > 0` degrees of freedom.
     pub fn new(location: Vec<f64>, scale: Factor, degrees_of_freedom: f64) -> Result<Self, DistError> {
         check_length("location", location.len(), scale.dim())?;
         check_finite("location", &location)?;
@@ -26,7 +36,7 @@ impl StudentT {
         Ok(StudentT { location, scale, degrees_of_freedom, log_constant })
     }
 
-    /// `f`.
+    /// The degrees of freedom `f`.
     pub fn degrees_of_freedom(&self) -> f64 {
         self.degrees_of_freedom
     }
@@ -37,7 +47,7 @@ impl Density for StudentT {
         &self.location
     }
 
-    /// The scale matrix `S` (the covariance is `f/(f−2) S` for `f > 2`).
+    /// The scale matrix `S`. For `f > 2` the covariance is `f/(f−2) S`.
     fn scale_matrix(&self) -> &Factor {
         &self.scale
     }

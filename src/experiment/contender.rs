@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
-use crate::words::count;
+use crate::text::count;
 
 /// The step-size exponents of online EM, chosen on the validation rows. Ties go to the first, so the default comes
 /// first.

@@ -9,6 +9,7 @@ use super::error::ExperimentError;
 use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
+use crate::fnv;
 use crate::learn::mix_bits;
 
 /// A data set with its rows.
@@ -202,8 +203,7 @@ fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(),
 
 /// Derives a seed from another and a purpose, the same on every machine: FNV-1a, then a finaliser that mixes all bits.
 fn derived_seed(seed: u64, purpose: &str) -> u64 {
-    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv))
+    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(fnv::EMPTY, fnv::add))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ mod tests {
             for (total, score) in totals.iter_mut().zip([-9.0 + by_row, -5.0, -5.25]) {
                 *total += score;
             }
-            batches.note(1, &totals);
+            batches.record(1, &totals);
         }
         let choice = Choice::new(&[(2, Some(-8.5)), (3, Some(-5.0)), (4, Some(-5.25))], &batches);
         let differences: Vec<_> = choice.candidates.iter().map(|rated| rated.difference).collect();

@@ -109,7 +109,7 @@ macro_rules! methods {
                 if !state.is_consistent() || floor.len() != state.dim() {
                     return Err(LearnError::State("its parts have different shapes".into()));
                 }
-                if !state.owns_its_working_copies() {
+                if !state.owns_its_matrix_states() {
                     return Err(LearnError::State("its working copies are not those of its matrices".into()));
                 }
                 match self { $(Algorithm::$name(settings) => settings.learner(state, floor, health),)+ }

@@ -15,9 +15,9 @@ use super::{
     Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
 };
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
-use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
+use crate::linalg::vector::{Quad, Vector, Vector4};
+use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
 use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
@@ -48,28 +48,28 @@ impl ObmmSettings {
         &self,
         prior: Arc<Posterior>,
         posterior: &Posterior,
-        working: &[WorkingCopy],
+        matrix_states: &[MatrixState],
         floor: Vec<f64>,
         health: Health,
     ) -> Box<dyn OnlineLearner> {
         let components = posterior.components();
         let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
-        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), working);
-        let four = |components: &[NormalWishart]| {
+        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), matrix_states);
+        let group = |components: &[NormalWishart]| {
             let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
-            let mut four = FourRules::default();
-            four.note_scalars::<Plain>(Four::load(&kappa), Four::load(&nu));
-            four
+            let mut group = GroupScalars::default();
+            group.note_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
+            group
         };
         let rule = ObmmRule {
             settings: *self,
             dim: prior.dim(),
             a: Quad::pad(posterior.weights().concentrations(), 0.0),
             total: posterior.weights().total(),
-            fours: components.chunks(4).map(four).collect(),
+            groups: components.chunks(4).map(group).collect(),
             gamma_tail: GammaTail::new(prior.dim()),
             prior,
         };
@@ -90,12 +90,12 @@ impl Method for ObmmSettings {
 
     fn begin(&self, start: &Start) -> LearnerState {
         let prior = prior_around(&start.mixture);
-        LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() }
+        LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
     }
 
     fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
         let posterior = revised.posterior_after(before.and_then(LearnerState::posterior));
-        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, working: Vec::new() })
+        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, matrix_states: Vec::new() })
     }
 
     fn makes(state: &LearnerState) -> bool {
@@ -108,8 +108,10 @@ impl Method for ObmmSettings {
         floor: Vec<f64>,
         health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
-        let LearnerState::Bayes { prior, posterior, working } = state else { return Err(foreign_state()) };
-        Ok(self.restore(Arc::new(prior), &posterior, &working, floor, health))
+        let LearnerState::Bayes { prior, posterior, matrix_states } = state else {
+            return Err(foreign_state());
+        };
+        Ok(self.restore(Arc::new(prior), &posterior, &matrix_states, floor, health))
     }
 
     fn describe(&self) -> String {
@@ -140,12 +142,12 @@ struct ObmmRule {
     gamma_tail: GammaTail,
     a: Vec<Quad>,
     total: f64,
-    fours: Vec<FourRules>,
+    groups: Vec<GroupScalars>,
 }
 
 /// The scalars of four components, and what follows from them.
 #[derive(Debug, Clone, Default)]
-struct FourRules {
+struct GroupScalars {
     kappa: Quad,
     nu: Quad,
     /// `κ/(κ+1)`.
@@ -165,10 +167,10 @@ struct FourRules {
 }
 
 /// What a row does to four components.
-struct Learned<L> {
-    changes: Changes<L>,
-    kappa: L,
-    nu: L,
+struct Learned<V> {
+    changes: Changes<V>,
+    kappa: V,
+    nu: V,
 }
 
 impl ObmmRule {
@@ -179,7 +181,7 @@ impl ObmmRule {
 
     fn posterior(&self, cells: &Cells) -> Posterior {
         let component = |j: usize| {
-            let FourRules { kappa, nu, .. } = &self.fours[j / 4];
+            let GroupScalars { kappa, nu, .. } = &self.groups[j / 4];
             let (kappa, nu) = (kappa.0[j % 4], nu.0[j % 4]);
             NormalWishart::new(cells.mean(j), kappa, nu, cells.factor(j).times(nu))
                 .expect("every update keeps a component in range")
@@ -192,12 +194,12 @@ impl ObmmRule {
 
     /// Tempers what was just learned: early rows lose weight.
     #[inline(always)]
-    fn discount<L: Four>(&self, learned: &mut Learned<L>) {
-        let (d, beta) = (L::splat(self.dim as f64), L::splat(self.settings.discount));
+    fn discount<V: Vector4>(&self, learned: &mut Learned<V>) {
+        let (d, beta) = (V::splat(self.dim as f64), V::splat(self.settings.discount));
         let Learned { changes, kappa, nu } = learned;
-        let keep = L::splat(1.0) - beta * changes.r / (*nu - d + L::splat(self.tempering_start()));
+        let keep = V::splat(1.0) - beta * changes.r / (*nu - d + V::splat(self.tempering_start()));
         *kappa = *kappa * keep;
-        let new = L::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
+        let new = V::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
         changes.stretch = changes.stretch * (keep * *nu / new);
         changes.log_stretch = ln(changes.stretch);
         *nu = new;
@@ -206,32 +208,32 @@ impl ObmmRule {
     /// The least `κ` and `ν` that the series of the evidence serve.
     #[inline(always)]
     fn series_from(&self) -> (f64, f64) {
-        (1.0 / SMALL, 2.0 * self.gamma_tail.good_from() + 0.5 * self.dim as f64)
+        (1.0 / SMALL, 2.0 * self.gamma_tail.accurate_from() + 0.5 * self.dim as f64)
     }
 
     /// The constants of components that the series do not serve.
     #[inline(never)]
-    fn refresh_small(&mut self, i: usize, four: &FourComponents) {
+    fn refresh_small(&mut self, i: usize, group: &ComponentGroup) {
         let (least_kappa, least_nu) = self.series_from();
         let d = self.dim as f64;
-        let FourRules { kappa, nu, b, log_constant, .. } = &mut self.fours[i];
-        for j in 0..four.count() {
+        let GroupScalars { kappa, nu, b, log_constant, .. } = &mut self.groups[i];
+        for j in 0..group.count() {
             let nu = nu.0[j];
             if kappa.0[j] < least_kappa || nu < least_nu {
                 let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
-                let scale = (b.0[j] / (PI * nu)).ln() - four.numbers.log_scale.0[j];
-                let log_det = four.numbers.log_det.0[j] + four.numbers.log_growth.0[j];
+                let scale = (b.0[j] / (PI * nu)).ln() - group.scalars.log_scale.0[j];
+                let log_det = group.scalars.log_det.0[j] + group.scalars.log_growth.0[j];
                 log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
             }
         }
     }
 }
 
-impl FourRules {
+impl GroupScalars {
     /// Notes `κ` and `ν`, and what follows from them.
     #[inline(always)]
-    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Lanes, nu: A::Lanes) {
-        let one = A::Lanes::splat(1.0);
+    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
+        let one = A::Vector::splat(1.0);
         kappa.store(&mut self.kappa);
         nu.store(&mut self.nu);
         let both = one / (kappa * (kappa + one));
@@ -248,26 +250,26 @@ impl FourRules {
         &self,
         dim: usize,
         q: &Quad,
-        r: A::Lanes,
-        kept: A::Lanes,
-    ) -> Learned<A::Lanes> {
-        let nothing = A::Lanes::splat(0.0);
-        let q = A::Lanes::load(q);
-        let (kappa, nu) = (A::Lanes::load(&self.kappa), A::Lanes::load(&self.nu));
-        let inverse_nu = A::Lanes::load(&self.inverse_nu);
-        let (b, p) = (A::Lanes::load(&self.b), A::Lanes::load(&self.p));
+        r: A::Vector,
+        kept: A::Vector,
+    ) -> Learned<A::Vector> {
+        let nothing = A::Vector::splat(0.0);
+        let q = A::Vector::load(q);
+        let (kappa, nu) = (A::Vector::load(&self.kappa), A::Vector::load(&self.nu));
+        let inverse_nu = A::Vector::load(&self.inverse_nu);
+        let (b, p) = (A::Vector::load(&self.b), A::Vector::load(&self.p));
         let before = Whitened {
             nu,
             r,
             q: q * inverse_nu,
             p,
-            next: A::Lanes::load(&self.next),
-            inverse: A::Lanes::load(&self.inverse),
+            next: A::Vector::load(&self.next),
+            inverse: A::Vector::load(&self.inverse),
             b,
         };
         let new = before.project(dim);
         // τ, times what it is divided by.
-        let pull = r * ((nu + A::Lanes::splat(1.0)) * b * p * inverse_nu);
+        let pull = r * ((nu + A::Vector::splat(1.0)) * b * p * inverse_nu);
         let changes = Changes {
             r: kept,
             step: new.step,
@@ -285,27 +287,27 @@ impl FourRules {
     fn update_literally(
         &mut self,
         dim: usize,
-        four: &FourComponents,
+        group: &ComponentGroup,
         r: Quad,
         health: &mut Health,
     ) -> Changes<Quad> {
         let none = Quad::default();
         let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none, log_stretch: none };
-        for j in 0..four.count() {
+        for j in 0..group.count() {
             let r = changes.r.0[j];
             if r == 0.0 {
                 continue;
             }
             let nu = self.nu.0[j];
-            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: four.q.0[j] / nu, r };
-            let Some(new) = before.literal(&raw_precision(four, j, nu)) else {
+            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: group.q.0[j] / nu, r };
+            let Some(new) = before.literal(&raw_precision(group, j, nu)) else {
                 health.literal_steps_kept += 1;
                 changes.r.0[j] = 0.0;
                 continue;
             };
             (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
             (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
-            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * four.q.0[j]);
+            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * group.q.0[j]);
             changes.stretch.0[j] = new.stretch * nu / new.nu;
             changes.log_stretch.0[j] = changes.stretch.0[j].ln();
         }
@@ -315,11 +317,11 @@ impl FourRules {
 
 impl Rule for ObmmRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Lanes) {
-        let FourRules { b, inverse_nu, p, log, .. } = &mut self.fours[i];
-        let x = A::Lanes::load(b) * A::Lanes::load(inverse_nu) * q;
-        let (inverse, logarithm) = if x.all_at_most(A::Lanes::splat(SMALL)) {
-            (A::Lanes::splat(1.0) / (A::Lanes::splat(1.0) + x), ln_1p_small(x))
+    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
+        let GroupScalars { b, inverse_nu, p, log, .. } = &mut self.groups[i];
+        let x = A::Vector::load(b) * A::Vector::load(inverse_nu) * q;
+        let (inverse, logarithm) = if x.all_at_most(A::Vector::splat(SMALL)) {
+            (A::Vector::splat(1.0) / (A::Vector::splat(1.0) + x), ln_1p_small(x))
         } else {
             inverse_and_ln_1p(x)
         };
@@ -329,15 +331,15 @@ impl Rule for ObmmRule {
 
     /// `ln t(x)`, the Student-t evidence of the component.
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
-        let FourRules { nu, log, log_constant, .. } = &self.fours[i];
-        let half = A::Lanes::splat(-0.5) * (A::Lanes::load(nu) + A::Lanes::splat(1.0));
-        half.mul_add(A::Lanes::load(log), A::Lanes::load(log_constant) - less)
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
+        let GroupScalars { nu, log, log_constant, .. } = &self.groups[i];
+        let half = A::Vector::splat(-0.5) * (A::Vector::load(nu) + A::Vector::splat(1.0));
+        half.mul_add(A::Vector::load(log), A::Vector::load(log_constant) - less)
     }
 
     #[inline(always)]
     fn log_peak(&self) -> f64 {
-        self.fours[0].log_constant.0[0]
+        self.groups[0].log_constant.0[0]
     }
 
     #[inline(always)]
@@ -349,47 +351,47 @@ impl Rule for ObmmRule {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        group: &ComponentGroup,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
-    ) -> Changes<A::Lanes> {
-        let own = &mut self.fours[i];
+    ) -> Changes<A::Vector> {
+        let own = &mut self.groups[i];
         let mut learned = match self.settings.moments {
-            Moments::Whitened => own.update_whitened::<A>(self.dim, &four.q, r, kept),
+            Moments::Whitened => own.update_whitened::<A>(self.dim, &group.q, r, kept),
             Moments::Paper => {
-                let changes = own.update_literally(self.dim, four, kept.to_quad(), health).load();
-                Learned { changes, kappa: A::Lanes::load(&own.kappa), nu: A::Lanes::load(&own.nu) }
+                let changes = own.update_literally(self.dim, group, kept.to_quad(), health).load();
+                Learned { changes, kappa: A::Vector::load(&own.kappa), nu: A::Vector::load(&own.nu) }
             }
         };
         let least = least_nu(self.dim);
-        if !A::Lanes::splat(least.next_up()).all_at_most(learned.nu) {
+        if !A::Vector::splat(least.next_up()).all_at_most(learned.nu) {
             let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
             health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
         }
         if self.settings.discount > 0.0 {
             self.discount(&mut learned);
         }
-        self.fours[i].note_scalars::<A>(learned.kappa, learned.nu);
+        self.groups[i].note_scalars::<A>(learned.kappa, learned.nu);
         learned.changes
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
-        let all = A::Lanes::splat;
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup) {
+        let all = A::Vector::splat;
         let h = 0.5 * self.dim as f64;
         let (least_kappa, least_nu) = self.series_from();
-        let FourRules { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.fours[i];
-        let (kappa, nu) = (A::Lanes::load(kappa), A::Lanes::load(nu));
+        let GroupScalars { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.groups[i];
+        let (kappa, nu) = (A::Vector::load(kappa), A::Vector::load(nu));
         // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
-        let middle = ln_1p_small(all(-h) * A::Lanes::load(inverse_nu));
-        let b = ln_1p_small(A::Lanes::load(inverse));
-        let scale = A::Lanes::load(&four.numbers.log_scale) + all(LN_2PI);
+        let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
+        let b = ln_1p_small(A::Vector::load(inverse));
+        let scale = A::Vector::load(&group.scalars.log_scale) + all(LN_2PI);
         let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
-        let log_det = A::Lanes::load(&four.numbers.log_det) + A::Lanes::load(&four.numbers.log_growth);
+        let log_det = A::Vector::load(&group.scalars.log_det) + A::Vector::load(&group.scalars.log_growth);
         all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
         if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
-            self.refresh_small(i, four);
+            self.refresh_small(i, group);
         }
     }
 
@@ -398,7 +400,7 @@ impl Rule for ObmmRule {
         match self.settings.moments {
             Moments::Whitened => {
                 for (a, r) in self.a.iter_mut().zip(r) {
-                    (A::Lanes::load(a) + A::Lanes::load(r)).store(a);
+                    (A::Vector::load(a) + A::Vector::load(r)).store(a);
                 }
             }
             Moments::Paper => {
@@ -424,13 +426,13 @@ impl Rule for ObmmRule {
         LearnerState::Bayes {
             prior: Posterior::clone(&self.prior),
             posterior: self.posterior(cells),
-            working: cells.working_copies(),
+            matrix_states: cells.matrix_states(),
         }
     }
 }
 
 /// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cells: &FourComponents, j: usize, nu: f64) -> RawPrecision {
+fn raw_precision(cells: &ComponentGroup, j: usize, nu: f64) -> RawPrecision {
     let mut w = cells.factor(j).times(nu).inverse();
     // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
     // power of two it costs no digit.

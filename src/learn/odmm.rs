@@ -1,8 +1,7 @@
 //! oDMM: shards learned apart from a shared warm-up posterior, and merged by the product of posteriors over it.
 
-use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +12,7 @@ use super::{
     prior_around,
 };
 use crate::dist::{GaussianMixture, Posterior};
-use crate::linalg::WorkingCopy;
+use crate::linalg::MatrixState;
 
 /// Settings of oDMM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -42,8 +41,8 @@ pub struct ShardState {
     /// What had to be guarded.
     pub health: Health,
     /// The working copies of its components' matrices; without them, new ones are made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub working: Vec<WorkingCopy>,
+    #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+    pub matrix_states: Vec<MatrixState>,
 }
 
 /// oDMM as it can be saved.
@@ -55,8 +54,8 @@ pub struct ShardedState {
     /// The posterior of the warm-up: the common prior of the shards.
     pub common: Posterior,
     /// While the warm-up goes on, the working copies of its components' matrices.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub common_working: Vec<WorkingCopy>,
+    #[serde(rename = "common_working", default, skip_serializing_if = "Vec::is_empty")]
+    pub common_matrix_states: Vec<MatrixState>,
     /// What had to be guarded in the warm-up.
     pub common_health: Health,
     /// Rows of the warm-up.
@@ -76,7 +75,7 @@ impl ShardedState {
     pub(super) fn begin(prior: Posterior, settings: &OdmmSettings, start_rows: u64) -> Self {
         ShardedState {
             common: prior.clone(),
-            common_working: Vec::new(),
+            common_matrix_states: Vec::new(),
             common_health: Health::default(),
             warmup: settings.warmup.unwrap_or(start_rows),
             rows: 0,
@@ -139,14 +138,15 @@ impl Method for OdmmSettings {
                 self.shards
             )));
         }
-        let ShardedState { prior, common, common_working, common_health, warmup, rows, shards, .. } = *state;
+        let ShardedState { prior, common, common_matrix_states, common_health, warmup, rows, shards, .. } =
+            *state;
         let warming =
-            self.obmm.restore(Arc::new(prior), &common, &common_working, floor.clone(), common_health);
-        drop(common_working);
+            self.obmm.restore(Arc::new(prior), &common, &common_matrix_states, floor.clone(), common_health);
+        drop(common_matrix_states);
         let common = Arc::new(common);
         // Each state is freed before the next shard is made, so that the memory of one is enough.
-        let restore = |ShardState { posterior, health, working }| {
-            self.obmm.restore(Arc::clone(&common), &posterior, &working, floor.clone(), health)
+        let restore = |ShardState { posterior, health, matrix_states }| {
+            self.obmm.restore(Arc::clone(&common), &posterior, &matrix_states, floor.clone(), health)
         };
         let shards = shards.into_iter().map(restore).collect();
         let dim = floor.len();
@@ -158,7 +158,7 @@ impl Method for OdmmSettings {
             warmup,
             rows,
             shards,
-            merged: OnceCell::new(),
+            merged: OnceLock::new(),
         }))
     }
 
@@ -175,6 +175,7 @@ const DEAL: u64 = 64;
 /// the shards are few.
 const PIECE: usize = 64;
 
+#[derive(Debug)]
 struct Odmm {
     settings: OdmmSettings,
     dim: usize,
@@ -185,7 +186,7 @@ struct Odmm {
     rows: u64,
     shards: Vec<Box<dyn OnlineLearner>>,
     /// The shards merged, from when somebody asks for it until more rows come.
-    merged: OnceCell<(Posterior, MergeReport)>,
+    merged: OnceLock<(Posterior, MergeReport)>,
 }
 
 /// One shard's part of a block, while workers take turns at it.
@@ -323,21 +324,22 @@ impl OnlineLearner for Odmm {
     }
 
     fn state(&self) -> LearnerState {
-        let LearnerState::Bayes { prior, posterior: common, working: common_working } = self.warming.state()
+        let LearnerState::Bayes { prior, posterior: common, matrix_states: common_matrix_states } =
+            self.warming.state()
         else {
             unreachable!("the warm-up is oBMM")
         };
         let (posterior, merged) = self.merged().clone();
         let state_of = |shard: &dyn OnlineLearner| {
-            let LearnerState::Bayes { posterior, working, .. } = shard.state() else {
+            let LearnerState::Bayes { posterior, matrix_states, .. } = shard.state() else {
                 unreachable!("the shards are oBMM")
             };
-            ShardState { posterior, health: shard.health(), working }
+            ShardState { posterior, health: shard.health(), matrix_states }
         };
         LearnerState::Sharded(Box::new(ShardedState {
             prior,
             common,
-            common_working,
+            common_matrix_states,
             common_health: self.warming.health(),
             warmup: self.warmup,
             rows: self.rows,
@@ -350,7 +352,7 @@ impl OnlineLearner for Odmm {
     /// The merged posterior. The state of each shard takes as much memory again.
     fn state_to_revise(&self) -> LearnerState {
         let prior = posterior_of(self.warming.as_ref());
-        LearnerState::Bayes { prior, posterior: self.merged().0.clone(), working: Vec::new() }
+        LearnerState::Bayes { prior, posterior: self.merged().0.clone(), matrix_states: Vec::new() }
     }
 
     fn health(&self) -> Health {

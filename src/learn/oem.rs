@@ -8,9 +8,9 @@ use super::method::foreign_state;
 use super::online::{Cells, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, Plain};
-use crate::linalg::{Changes, FourComponents, WorkingCopy};
+use crate::linalg::vector::{Quad, Vector, Vector4};
+use crate::linalg::{Changes, ComponentGroup, MatrixState};
 use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
@@ -47,7 +47,7 @@ impl Method for OemSettings {
             start_rows: start.rows,
             mixture: start.mixture.clone(),
             rows: 0,
-            working: Vec::new(),
+            matrix_states: Vec::new(),
         }
     }
 
@@ -59,7 +59,13 @@ impl Method for OemSettings {
             _ => (None, revised.rows, 0),
         };
         let mixture = revised.mixture_after(old);
-        Some(LearnerState::Point { start: mixture.clone(), start_rows, mixture, rows, working: Vec::new() })
+        Some(LearnerState::Point {
+            start: mixture.clone(),
+            start_rows,
+            mixture,
+            rows,
+            matrix_states: Vec::new(),
+        })
     }
 
     fn makes(state: &LearnerState) -> bool {
@@ -72,21 +78,21 @@ impl Method for OemSettings {
         floor: Vec<f64>,
         health: Health,
     ) -> Result<Box<dyn OnlineLearner>, LearnError> {
-        let LearnerState::Point { start, start_rows, mixture, rows, working } = state else {
+        let LearnerState::Point { start, start_rows, mixture, rows, matrix_states } = state else {
             return Err(foreign_state());
         };
-        let cells = cells_of(&mixture, &working);
+        let cells = cells_of(&mixture, &matrix_states);
         let frozen = cells_of(&start, &[]);
         let rule = OemRule {
             settings: *self,
             weights: Quad::pad(mixture.weights(), 0.0),
             start_weights: Quad::pad(start.weights(), 0.0),
-            q: vec![Quad::default(); cells.fours.len()],
-            log_constant: vec![Quad::default(); cells.fours.len()],
+            q: vec![Quad::default(); cells.groups.len()],
+            log_constant: vec![Quad::default(); cells.groups.len()],
             frozen_log_constant: frozen
-                .fours
+                .groups
                 .iter()
-                .map(|four| log_constants::<Plain>(start.dim(), four))
+                .map(|group| log_constants::<Plain>(start.dim(), group))
                 .collect(),
             frozen,
             start,
@@ -104,8 +110,8 @@ impl Method for OemSettings {
     }
 }
 
-fn cells_of(mixture: &GaussianMixture, working: &[WorkingCopy]) -> Cells {
-    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), working)
+fn cells_of(mixture: &GaussianMixture, matrix_states: &[MatrixState]) -> Cells {
+    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), matrix_states)
 }
 
 /// The largest share of a component that one row may replace: at 1 its covariance would vanish.
@@ -155,9 +161,9 @@ impl OemRule {
         let first = self.rows & !3;
         if self.steps_from != first {
             let counted = if self.settings.count_start { self.start_rows } else { 0 };
-            let n = A::Lanes::splat((first + counted + 1) as f64 + 3.0)
-                + A::Lanes::load(&Quad([0.0, 1.0, 2.0, 3.0]));
-            exp(A::Lanes::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
+            let n = A::Vector::splat((first + counted + 1) as f64 + 3.0)
+                + A::Vector::load(&Quad([0.0, 1.0, 2.0, 3.0]));
+            exp(A::Vector::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
             self.steps_from = first;
         }
     }
@@ -174,24 +180,24 @@ impl OemRule {
 
 /// `−½(d ln 2π + ln|Σ|)` of each component.
 #[inline(always)]
-fn log_constants<A: Arithmetic>(dim: usize, four: &FourComponents) -> Quad {
-    let numbers = &four.numbers;
-    let scale = A::Lanes::load(&numbers.log_scale) + A::Lanes::splat(LN_2PI);
-    let rest = A::Lanes::load(&numbers.log_det) + A::Lanes::load(&numbers.log_growth);
-    (A::Lanes::splat(-0.5) * A::Lanes::splat(dim as f64).mul_add(scale, rest)).to_quad()
+fn log_constants<A: Arithmetic>(dim: usize, group: &ComponentGroup) -> Quad {
+    let scalars = &group.scalars;
+    let scale = A::Vector::load(&scalars.log_scale) + A::Vector::splat(LN_2PI);
+    let rest = A::Vector::load(&scalars.log_det) + A::Vector::load(&scalars.log_growth);
+    (A::Vector::splat(-0.5) * A::Vector::splat(dim as f64).mul_add(scale, rest)).to_quad()
 }
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes) {
-        let q = if self.gathering() { self.frozen.fours[i].look_at::<A>(x) } else { q };
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
+        let q = if self.gathering() { self.frozen.groups[i].quadratic_forms::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
 
     #[inline(always)]
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes {
-        let constant = A::Lanes::load(&self.log_constants()[i]);
-        A::Lanes::load(&self.q[i]).mul_add(A::Lanes::splat(-0.5), constant - less)
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
+        let constant = A::Vector::load(&self.log_constants()[i]);
+        A::Vector::load(&self.q[i]).mul_add(A::Vector::splat(-0.5), constant - less)
     }
 
     #[inline(always)]
@@ -208,38 +214,39 @@ impl Rule for OemRule {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        group: &ComponentGroup,
+        r: A::Vector,
+        kept: A::Vector,
         _health: &mut Health,
-    ) -> Changes<A::Lanes> {
-        let step = A::Lanes::splat(self.step());
-        let (one, zero, most) = (A::Lanes::splat(1.0), A::Lanes::splat(0.0), A::Lanes::splat(LARGEST_SHARE));
+    ) -> Changes<A::Vector> {
+        let step = A::Vector::splat(self.step());
+        let (one, zero, most) =
+            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_SHARE));
         let gained = step * r;
-        let weight = (one - step) * A::Lanes::load(&self.weights[i]) + gained;
+        let weight = (one - step) * A::Vector::load(&self.weights[i]) + gained;
         let share = gained / weight;
         // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        let r = share.if_below(A::Lanes::splat(f64::INFINITY), kept, zero);
+        let r = share.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
         let share = share.if_below(most, share, most);
-        let gain = share / share.mul_add(A::Lanes::load(&four.q), one);
+        let gain = share / share.mul_add(A::Vector::load(&group.q), one);
         let rest = one - share;
         let log_stretch =
-            if share.all_at_most(A::Lanes::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
+            if share.all_at_most(A::Vector::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
         Changes { r, step: share, tau: share, gain, stretch: rest, log_stretch }
     }
 
     #[inline(always)]
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents) {
-        self.log_constant[i] = log_constants::<A>(self.start.dim(), four);
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup) {
+        self.log_constant[i] = log_constants::<A>(self.start.dim(), group);
         self.note_steps::<A>();
     }
 
     #[inline(always)]
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], _health: &mut Health) {
-        let step = A::Lanes::splat(self.step());
+        let step = A::Vector::splat(self.step());
         for (weight, r) in self.weights.iter_mut().zip(r) {
-            let old = A::Lanes::load(weight);
-            step.mul_add(A::Lanes::load(r) - old, old).store(weight);
+            let old = A::Vector::load(weight);
+            step.mul_add(A::Vector::load(r) - old, old).store(weight);
         }
         self.rows += 1;
         self.note_steps::<A>();
@@ -255,7 +262,7 @@ impl Rule for OemRule {
             start_rows: self.start_rows,
             mixture: self.mixture(cells),
             rows: self.rows,
-            working: cells.working_copies(),
+            matrix_states: cells.matrix_states(),
         }
     }
 }

@@ -5,9 +5,9 @@
 
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, at_run_time};
-use crate::linalg::{Changes, Factor, FourComponents, WorkingCopy};
+use crate::linalg::vector::{Quad, Vector, Vector4};
+use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
 use crate::special::{exp, ln};
 
 /// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
@@ -19,44 +19,50 @@ pub(super) const NEGLIGIBLE: f64 = 1e-8;
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
     dim: usize,
-    pub fours: Vec<FourComponents>,
+    pub groups: Vec<ComponentGroup>,
 }
 
 impl Cells {
     /// From each component's mean and matrix, and the working copies of the matrices if there are any.
-    pub fn new<'a>(parts: impl Iterator<Item = (&'a [f64], &'a Factor)>, working: &[WorkingCopy]) -> Self {
+    pub fn new<'a>(
+        parts: impl Iterator<Item = (&'a [f64], &'a Factor)>,
+        matrix_states: &[MatrixState],
+    ) -> Self {
         let parts: Vec<_> =
-            parts.enumerate().map(|(j, (mean, factor))| (mean, factor, working.get(j))).collect();
+            parts.enumerate().map(|(j, (mean, factor))| (mean, factor, matrix_states.get(j))).collect();
         let dim = parts.first().map_or(0, |(mean, ..)| mean.len());
-        Cells { dim, fours: parts.chunks(4).map(|four| FourComponents::new(four.iter().copied())).collect() }
+        Cells {
+            dim,
+            groups: parts.chunks(4).map(|group| ComponentGroup::new(group.iter().copied())).collect(),
+        }
     }
 
     /// How many components.
     pub fn count(&self) -> usize {
-        self.fours.iter().map(FourComponents::count).sum()
+        self.groups.iter().map(ComponentGroup::count).sum()
     }
 
     pub fn mean(&self, j: usize) -> Vec<f64> {
-        self.fours[j / 4].mean(j % 4)
+        self.groups[j / 4].mean(j % 4)
     }
 
     pub fn factor(&self, j: usize) -> Factor {
-        self.fours[j / 4].factor(j % 4)
+        self.groups[j / 4].factor(j % 4)
     }
 
-    pub fn working_copies(&self) -> Vec<WorkingCopy> {
-        (0..self.count()).map(|j| self.fours[j / 4].working_copy(j % 4)).collect()
+    pub fn matrix_states(&self) -> Vec<MatrixState> {
+        (0..self.count()).map(|j| self.groups[j / 4].matrix_state(j % 4)).collect()
     }
 }
 
 /// What differs between learners: the evidence of a row, and what a responsibility does to a component. All of it is
 /// asked for four components at a time, the `i`-th four of the cells.
-pub(super) trait Rule: Send {
+pub(super) trait Rule: std::fmt::Debug + Send + Sync {
     /// Looks at a row, given its quadratic forms.
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Lanes);
+    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector);
 
     /// `ln density` of the row that was last looked at, less so much.
-    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Lanes) -> A::Lanes;
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector;
 
     /// `ln density` of the first component where it is largest.
     fn log_peak(&self) -> f64;
@@ -69,14 +75,14 @@ pub(super) trait Rule: Send {
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
-        four: &FourComponents,
-        r: A::Lanes,
-        kept: A::Lanes,
+        group: &ComponentGroup,
+        r: A::Vector,
+        kept: A::Vector,
         health: &mut Health,
-    ) -> Changes<A::Lanes>;
+    ) -> Changes<A::Vector>;
 
     /// Once the cells have changed: refreshes what depends on their matrices.
-    fn refresh<A: Arithmetic>(&mut self, i: usize, four: &FourComponents);
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup);
 
     /// Learns the weights from the row's responsibilities, those of all components, and counts the row. The next row is
     /// looked at afterwards.
@@ -107,7 +113,7 @@ impl<R: Rule> Online<R> {
     pub fn new(cells: Cells, rule: R, floor: Vec<f64>, health: Health) -> Self {
         let mut online = Online {
             row: vec![Quad::default(); Quad::needed(cells.dim)],
-            shares: vec![Quad::default(); cells.fours.len()],
+            shares: vec![Quad::default(); cells.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
             cells,
@@ -123,8 +129,8 @@ impl<R: Rule> Online<R> {
     #[inline(always)]
     fn look_at<A: Arithmetic>(&mut self, x: &[f64]) {
         pad_row(x, &mut self.row);
-        for (i, four) in self.cells.fours.iter_mut().enumerate() {
-            let q = four.look_at::<A>(&self.row);
+        for (i, group) in self.cells.groups.iter_mut().enumerate() {
+            let q = group.quadratic_forms::<A>(&self.row);
             self.rule.look_at::<A>(i, &self.row, q);
         }
     }
@@ -146,8 +152,8 @@ impl<R: Rule> Online<R> {
         if let Some(next) = next {
             self.look_at::<A>(next);
         }
-        for (i, four) in self.cells.fours.iter().enumerate() {
-            self.rule.refresh::<A>(i, four);
+        for (i, group) in self.cells.groups.iter().enumerate() {
+            self.rule.refresh::<A>(i, group);
         }
         evidence
     }
@@ -167,17 +173,17 @@ impl<R: Rule> Online<R> {
             return None;
         }
         let total = rule.weights().1;
-        let all = A::Lanes::splat(sum);
+        let all = A::Vector::splat(sum);
         for share in shares.iter_mut() {
             // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-            (A::Lanes::load(share) / all).store(share);
+            (A::Vector::load(share) / all).store(share);
         }
-        for (i, (four, share)) in cells.fours.iter_mut().zip(&*shares).enumerate() {
-            let r = A::Lanes::load(share);
-            let moved = r.mul_add(A::Lanes::load(&four.q), r);
-            let kept = moved.if_below(A::Lanes::splat(NEGLIGIBLE), A::Lanes::splat(0.0), r);
-            let changes = rule.update::<A>(i, four, r, kept, health);
-            health.pivots_raised += four.learn::<A>(changes, floor) as u64;
+        for (i, (group, share)) in cells.groups.iter_mut().zip(&*shares).enumerate() {
+            let r = A::Vector::load(share);
+            let moved = r.mul_add(A::Vector::load(&group.q), r);
+            let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
+            let changes = rule.update::<A>(i, group, r, kept, health);
+            health.pivots_raised += group.learn::<A>(changes, floor) as u64;
         }
         Some((top, sum / total))
     }
@@ -186,13 +192,13 @@ impl<R: Rule> Online<R> {
 /// Copies a row; the padding stays. (For a few numbers a call of `memcpy` costs more than the copying.)
 #[inline(always)]
 fn pad_row(x: &[f64], row: &mut [Quad]) {
-    let mut fours = x.chunks_exact(4);
+    let mut chunks = x.chunks_exact(4);
     let mut row = row.iter_mut();
-    for (x, to) in fours.by_ref().zip(row.by_ref()) {
+    for (x, to) in chunks.by_ref().zip(row.by_ref()) {
         to.0 = [x[0], x[1], x[2], x[3]];
     }
     if let Some(to) = row.next() {
-        match *fours.remainder() {
+        match *chunks.remainder() {
             [a] => to.0 = [a, 0.0, 0.0, 0.0],
             [a, b] => to.0 = [a, b, 0.0, 0.0],
             [a, b, c] => to.0 = [a, b, c, 0.0],
@@ -209,9 +215,9 @@ const LEAST_SUM: f64 = 1e-250;
 #[inline(always)]
 fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
     let unit = rule.log_peak();
-    let mut sum = A::Lanes::splat(0.0);
+    let mut sum = A::Vector::splat(0.0);
     for (i, (value, weight)) in shares.iter_mut().zip(rule.weights().0).enumerate() {
-        let share = share(rule.log_densities::<A>(i, A::Lanes::splat(unit)), weight);
+        let share = share(rule.log_densities::<A>(i, A::Vector::splat(unit)), weight);
         share.store(value);
         sum = sum + share;
     }
@@ -222,18 +228,18 @@ fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
 #[cold]
 #[inline(never)]
 fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
-    let (zero, nothing) = (A::Lanes::splat(0.0), A::Lanes::splat(f64::NEG_INFINITY));
+    let (zero, nothing) = (A::Vector::splat(0.0), A::Vector::splat(f64::NEG_INFINITY));
     let weights = rule.weights().0;
     let mut top = nothing;
     for (i, (value, weight)) in shares.iter_mut().zip(weights).enumerate() {
         let density = rule.log_densities::<A>(i, zero);
         density.store(value);
-        top = zero.if_below(A::Lanes::load(weight), density, nothing).max(top);
+        top = zero.if_below(A::Vector::load(weight), density, nothing).max(top);
     }
     let top = top.largest();
     let mut sum = zero;
     for (value, weight) in shares.iter_mut().zip(weights) {
-        let share = share(A::Lanes::load(value) - A::Lanes::splat(top), weight);
+        let share = share(A::Vector::load(value) - A::Vector::splat(top), weight);
         share.store(value);
         sum = sum + share;
     }
@@ -242,15 +248,15 @@ fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -
 
 /// `weight · exp(log density)`; 0 without weight, whatever the density.
 #[inline(always)]
-fn share<L: Four>(log_density: L, weight: &Quad) -> L {
-    let weight = L::load(weight);
+fn share<V: Vector4>(log_density: V, weight: &Quad) -> V {
+    let weight = V::load(weight);
     (weight * exp(log_density)).where_positive(weight)
 }
 
 #[inline(always)]
 fn begin_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>) {
-    for (i, four) in online.cells.fours.iter().enumerate() {
-        online.rule.refresh::<A>(i, four);
+    for (i, group) in online.cells.groups.iter().enumerate() {
+        online.rule.refresh::<A>(i, group);
     }
 }
 
@@ -290,8 +296,8 @@ fn add_scores<A: Arithmetic>(
     low: f64,
     score: &mut Prequential,
 ) -> u64 {
-    let sums = A::Lanes::load(sums).max(A::Lanes::splat(f64::MIN_POSITIVE));
-    let evidence = (A::Lanes::load(tops) + ln(sums)).to_array();
+    let sums = A::Vector::load(sums).max(A::Vector::splat(f64::MIN_POSITIVE));
+    let evidence = (A::Vector::load(tops) + ln(sums)).to_array();
     let mut below = 0;
     for &evidence in &evidence[..count] {
         score.add(Some(evidence));

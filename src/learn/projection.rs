@@ -7,7 +7,7 @@
 //! the first axis lies along `v = x − m` everything is diagonal, so each projection needs only
 //! `q = vᵀWv` and costs O(1); what it says about `Ψ` is one scaled rank-one update.
 
-use crate::linalg::lanes::Lanes;
+use crate::linalg::vector::Vector;
 
 /// The scalars of one Normal-Wishart before a row, with the row's quadratic form.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,37 +114,37 @@ impl Scalars {
 
 /// What [`Scalars::whitened`] is made of, for one component or for several at once.
 #[derive(Clone, Copy)]
-pub(super) struct Whitened<L> {
-    pub nu: L,
-    pub q: L,
-    pub r: L,
+pub(super) struct Whitened<V> {
+    pub nu: V,
+    pub q: V,
+    pub r: V,
     /// `1/(1 + bq)`.
-    pub p: L,
+    pub p: V,
     /// `1/(κ+1)`.
-    pub next: L,
+    pub next: V,
     /// `1/κ`.
-    pub inverse: L,
+    pub inverse: V,
     /// `κ/(κ+1)`.
-    pub b: L,
+    pub b: V,
 }
 
 /// [`Projected`], for one component or for several at once.
-pub(super) struct NewScalars<L> {
-    pub kappa: L,
-    pub nu: L,
-    pub step: L,
-    pub tau: L,
+pub(super) struct NewScalars<V> {
+    pub kappa: V,
+    pub nu: V,
+    pub step: V,
+    pub tau: V,
     /// `1/(ν + r)`, of which `ν'` times is the factor on `Ψ`.
-    pub across: L,
+    pub across: V,
     /// `E[Λ]` along `v`, in the frame.
-    pub along: L,
+    pub along: V,
 }
 
-impl<L: Lanes> Whitened<L> {
+impl<V: Vector> Whitened<V> {
     #[inline(always)]
-    pub fn project(self, dim: usize) -> NewScalars<L> {
+    pub fn project(self, dim: usize) -> NewScalars<V> {
         let Whitened { nu, q, r, p, next, inverse, b } = self;
-        let (one, d, others) = (L::splat(1.0), L::splat(dim as f64), L::splat(dim as f64 - 1.0));
+        let (one, d, others) = (V::splat(1.0), V::splat(dim as f64), V::splat(dim as f64 - 1.0));
         let not_r = one - r;
         let nu_next = nu + one;
         let (old, new) = (not_r * nu, r * nu_next);
@@ -158,13 +158,13 @@ impl<L: Lanes> Whitened<L> {
         let spread =
             between.mul_add((nu_next * not_r).mul_add(p, nu * r), d * r.mul_add(next, not_r * inverse));
         // A term without weight may be out of range: nothing times whatever is still nothing.
-        let limit = L::splat(1e100);
+        let limit = V::splat(1e100);
         let along_old = along_old.if_below(limit, along_old, limit);
         let variance = not_r * Self::variance(nu, along_old, across, others)
             + r * Self::variance(nu_next, along_new, across, others);
-        let nu_new = (L::splat(dim as f64 * (dim as f64 + 1.0)) / variance).max(L::splat(least_nu(dim)));
+        let nu_new = (V::splat(dim as f64 * (dim as f64 + 1.0)) / variance).max(V::splat(least_nu(dim)));
         NewScalars {
-            kappa: (d / spread).max(L::splat(LEAST_KAPPA)),
+            kappa: (d / spread).max(V::splat(LEAST_KAPPA)),
             nu: nu_new,
             step: r * next,
             tau: new * b * along_new,
@@ -175,11 +175,11 @@ impl<L: Lanes> Whitened<L> {
 
     /// The variance of the whitened `Λ` of one of the two terms of the mixture, about the mean of both.
     #[inline(always)]
-    fn variance(n: L, along: L, across: L, others: L) -> L {
+    fn variance(n: V, along: V, across: V, others: V) -> V {
         let others_across = others * across;
         let trace = along + others_across;
-        let off_along = n.mul_add(along, L::splat(-1.0));
-        let off_across = n.mul_add(across, L::splat(-1.0));
+        let off_along = n.mul_add(along, V::splat(-1.0));
+        let off_across = n.mul_add(across, V::splat(-1.0));
         let within = trace.mul_add(trace, along.mul_add(along, others_across * across));
         let off_mean = (others * off_across).mul_add(off_across, off_along * off_along);
         n.mul_add(within, off_mean)

@@ -6,7 +6,7 @@ use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
 use super::{Algorithm, FitSettings, RowSample, Shard, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
-use crate::linalg::{Factor, WorkingCopy};
+use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
 
 /// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
@@ -20,8 +20,8 @@ pub enum LearnerState {
         /// Now.
         posterior: Posterior,
         /// The working copies of the components' matrices; without them, new ones are made.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        working: Vec<WorkingCopy>,
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
     },
     /// A point estimate, and the start it grew from.
     Point {
@@ -33,9 +33,9 @@ pub enum LearnerState {
         mixture: GaussianMixture,
         /// Rows learned since the start.
         rows: u64,
-        /// See [`LearnerState::Bayes::working`](LearnerState::Bayes).
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        working: Vec<WorkingCopy>,
+        /// See [`LearnerState::Bayes::matrix_states`](LearnerState::Bayes).
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
     },
     /// Shards learned apart, and merged.
     Sharded(Box<ShardedState>),
@@ -94,21 +94,21 @@ impl LearnerState {
     }
 
     /// Whether its working copies, where it has any, are those of its matrices.
-    pub(crate) fn owns_its_working_copies(&self) -> bool {
+    pub(crate) fn owns_its_matrix_states(&self) -> bool {
         match self {
-            LearnerState::Point { mixture, working, .. } => working_belongs(
-                working,
+            LearnerState::Point { mixture, matrix_states, .. } => states_belong(
+                matrix_states,
                 mixture.components().iter().map(|component| component.covariance().clone()),
             ),
-            LearnerState::Bayes { posterior, working, .. } => {
-                working_belongs(working, mean_matrices(posterior))
+            LearnerState::Bayes { posterior, matrix_states, .. } => {
+                states_belong(matrix_states, mean_matrices(posterior))
             }
             LearnerState::Sharded(state) => {
-                working_belongs(&state.common_working, mean_matrices(&state.common))
+                states_belong(&state.common_matrix_states, mean_matrices(&state.common))
                     && state
                         .shards
                         .iter()
-                        .all(|shard| working_belongs(&shard.working, mean_matrices(&shard.posterior)))
+                        .all(|shard| states_belong(&shard.matrix_states, mean_matrices(&shard.posterior)))
             }
         }
     }
@@ -119,10 +119,10 @@ fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor>
 }
 
 /// Whether these are working copies of those matrices, one each, or none at all.
-fn working_belongs(working: &[WorkingCopy], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
-    working.is_empty()
-        || working.len() == matrices.len()
-            && working.iter().zip(matrices).all(|(working, matrix)| working.belongs_to(&matrix))
+fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
+    matrix_states.is_empty()
+        || matrix_states.len() == matrices.len()
+            && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))
 }
 
 /// What had to be guarded while learning. All zeros is the healthy case.
@@ -398,7 +398,7 @@ impl FitState {
     ) -> Self {
         let kept = KeptRows::new(settings.seed, settings.kept_rows(floor.len()), false);
         let begin = |(prior, structure): (Posterior, Option<Structure>)| CandidateState {
-            learned: LearnerState::Bayes { posterior: prior.clone(), prior, working: Vec::new() },
+            learned: LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() },
             prequential: Prequential::default(),
             health: Health::default(),
             structure,

@@ -1,12 +1,20 @@
-//! Whole-matrix steps of the batch algorithms. With the cargo feature `openblas` they go through LAPACK and
-//! BLAS; without it through ndarray's own product and the few lines here. Both give the same results to
-//! rounding.
+//! Whole-matrix steps of the batch algorithms. With the cargo feature `openblas` they use LAPACK; without it, the code here.
+//! The results are equal up to rounding.
 
 use ndarray::{Array2, ArrayView2};
 
 use super::FactorError;
 
-/// The lower Cholesky factor of a symmetric positive definite matrix.
+/// The lower Cholesky factor of a symmetric positive definite matrix. Its lower triangle is read.
+///
+/// ```
+/// use gmm_bmm::linalg::cholesky;
+/// use ndarray::array;
+///
+/// let lower = cholesky(array![[4.0, 2.0], [2.0, 5.0]].view())?;
+/// assert_eq!(lower, array![[2.0, 0.0], [1.0, 2.0]]);
+/// # Ok::<(), gmm_bmm::linalg::FactorError>(())
+/// ```
 pub fn cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     let (rows, columns) = matrix.dim();
     if rows != columns || rows == 0 {
@@ -20,7 +28,7 @@ fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     plain_cholesky(matrix)
 }
 
-/// LAPACK says only that it failed; the plain factorisation then finds the pivot for the message.
+/// LAPACK does not report the failing pivot, so the plain factorisation finds it for the error.
 #[cfg(feature = "openblas")]
 fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     use ndarray_linalg::{Cholesky, UPLO};
@@ -31,7 +39,7 @@ fn factorise(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     }
 }
 
-/// rayon owns the cores: a BLAS that spreads each small product over all of them only gets in its way.
+/// The callers already run on all cores through rayon, so threads of BLAS would only compete with them.
 #[cfg(feature = "openblas")]
 #[allow(unsafe_code)]
 fn use_one_blas_thread() {
@@ -39,7 +47,7 @@ fn use_one_blas_thread() {
         fn openblas_set_num_threads(count: std::ffi::c_int);
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: the function of OpenBLAS's C interface, which takes one int and is called once.
+    // SAFETY: this is the signature in OpenBLAS's C interface, and the function is called once.
     ONCE.call_once(|| unsafe { openblas_set_num_threads(1) });
 }
 

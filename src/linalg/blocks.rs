@@ -1,52 +1,52 @@
-//! Many rows at a time: the two products that scoring and batch EM are made of, over blocks of rows in which each
-//! column is contiguous. With the cargo feature `openblas` they go through BLAS, without it through the kernels
-//! here, which know that a factor is triangular and a moment symmetric.
+//! Kernels over blocks of rows, in which each column is contiguous: the two products that scoring and batch EM consist of.
+//! With the cargo feature `openblas` they use BLAS; without it, the kernels here, which exploit that a factor is triangular
+//! and a second moment symmetric.
 
 #[cfg(feature = "openblas")]
 use ndarray::ArrayView2;
 
-use super::lanes::{Four, Lanes, Quad};
 use super::simd::{Arithmetic, at_run_time};
+use super::vector::{Quad, Vector, Vector4};
 
 pub use super::row_blocks::{RowBlocks, Table, in_units};
 
-/// Rows in one block: enough for fast products, few enough to stay in cache.
+/// Rows in one block: many enough for fast products, few enough for the cache.
 pub const BLOCK: usize = 128;
 
-/// Rows whose sums a kernel holds in registers.
+/// Rows whose sums fit in registers.
 const TILE: usize = 16;
 
-/// Sums of weighted rows, about some origin: `Σ w`, `Σ w v`, `Σ w v vᵀ`.
+/// Sums over weighted rows `v`, relative to some origin.
 #[derive(Debug, Clone)]
 pub struct Moments {
     /// `Σ w`.
     pub count: f64,
     /// `Σ w v`.
     pub first: Vec<f64>,
-    /// `Σ w v vᵀ` row after row; only entries on and below the diagonal count.
+    /// `Σ w v vᵀ` by rows. Only elements on and below the diagonal are valid.
     pub second: Vec<f64>,
 }
 
 impl Moments {
-    /// Of no rows.
+    /// The sums over no rows.
     pub fn new(dim: usize) -> Self {
         Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim * dim] }
     }
 
-    /// Multiplies all weights.
+    /// Multiplies all weights by `c`.
     pub fn scale_by(&mut self, c: f64) {
         self.count *= c;
         self.first.iter_mut().chain(&mut self.second).for_each(|sum| *sum *= c);
     }
 
-    /// Adds the sums of other rows about the same origin.
-    pub fn join(&mut self, other: &Moments) {
+    /// Adds the sums over other rows, relative to the same origin.
+    pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.first.iter_mut().zip(&other.first).for_each(|(sum, other)| *sum += other);
         self.second.iter_mut().zip(&other.second).for_each(|(sum, other)| *sum += other);
     }
 
-    /// Adds a block of rows with these weights.
+    /// Adds a block of weighted rows.
     pub fn add(&mut self, block: &[f64], weights: &[f64]) {
         self.count += weights.iter().sum::<f64>();
         add_moments(&mut self.first, &mut self.second, block, weights);
@@ -79,12 +79,12 @@ fn square_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], out: &mut
 
 #[cfg(not(feature = "openblas"))]
 at_run_time! {
-    /// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` row after row.
+    /// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` by rows.
     pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) = square_norms_kernel
 }
 
 at_run_time! {
-    /// [`square_norms`] where norms beyond `most`, which is given for each row, may be infinite: they cost less.
+    /// [`square_norms`], where norms above `most`, given for each row, may become infinite. This saves work.
     pub fn square_norms_up_to(inverse: &[f64], block: &[f64], most: &[f64; BLOCK], out: &mut [f64]) =
         square_norms_up_to_kernel
 }
@@ -94,7 +94,7 @@ at_run_time! {
     fn add_moments(first: &mut [f64], second: &mut [f64], block: &[f64], weights: &[f64]) = add_moments_kernel
 }
 
-/// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` row after row.
+/// `|L⁻¹v|²` of each row `v` of a block; `inverse` is `L⁻¹` by rows.
 #[cfg(feature = "openblas")]
 pub fn square_norms(inverse: &[f64], block: &[f64], out: &mut [f64]) {
     let dim = block.len() / BLOCK;
@@ -139,8 +139,8 @@ fn square_norms_kernel<A: Arithmetic>(inverse: &[f64], block: &[f64], out: &mut 
     }
 }
 
-/// Columns after which a tile of rows may be given up.
-const GIVE_UP_AFTER: usize = 4;
+/// After every so many columns, a tile whose rows all exceed their limit is skipped.
+const CHECK_EVERY: usize = 4;
 
 #[inline(always)]
 fn square_norms_up_to_kernel<A: Arithmetic>(
@@ -156,7 +156,7 @@ fn square_norms_up_to_kernel<A: Arithmetic>(
         while i + 1 < dim {
             whiten::<A, 2>(inverse, block, tile * TILE, i, &mut norms);
             i += 2;
-            if i % GIVE_UP_AFTER == 0 && norms.iter().zip(most).all(|(norm, most)| norm > most) {
+            if i % CHECK_EVERY == 0 && norms.iter().zip(most).all(|(norm, most)| norm > most) {
                 norms.fill(f64::INFINITY);
                 i = dim;
             }
@@ -168,7 +168,7 @@ fn square_norms_up_to_kernel<A: Arithmetic>(
     }
 }
 
-/// Adds to `norms` the squares of the whitened columns `i..i + N` of one tile of rows, which begins at `from`.
+/// Adds to `norms` the squares of the whitened columns `i..i + N` of the tile of rows that begins at `from`.
 #[inline(always)]
 fn whiten<A: Arithmetic, const N: usize>(
     inverse: &[f64],
@@ -196,7 +196,7 @@ fn whiten<A: Arithmetic, const N: usize>(
     }
 }
 
-/// Rows of the second moment that are computed together: each value that is loaded serves several sums.
+/// Rows of the second moment that are computed together, so that each loaded value contributes to several sums.
 const STRIPE: usize = 4;
 
 #[cfg_attr(feature = "openblas", allow(dead_code))]
@@ -234,15 +234,14 @@ fn add_moments_kernel<A: Arithmetic>(first: &mut [f64], second: &mut [f64], bloc
     }
 }
 
-/// Adds the products of four weighted columns with the next two columns. Entries above the diagonal get numbers that do
-/// not count.
+/// Adds the products of four weighted columns with the next two columns. Elements above the diagonal get invalid numbers.
 #[inline(always)]
 fn add_stripe<A: Arithmetic>(weighted: &[[f64; BLOCK]; STRIPE], columns: &[f64], rows: &mut [f64], j: usize) {
     let quad = |values: &[f64], r: usize| {
-        A::Lanes::load(&Quad([values[r], values[r + 1], values[r + 2], values[r + 3]]))
+        A::Vector::load(&Quad([values[r], values[r + 1], values[r + 2], values[r + 3]]))
     };
     let columns: [&[f64]; 2] = std::array::from_fn(|n| &columns[n * BLOCK..][..BLOCK]);
-    let mut lanes = [[A::Lanes::splat(0.0); 2]; STRIPE];
+    let mut lanes = [[A::Vector::splat(0.0); 2]; STRIPE];
     for r in (0..BLOCK).step_by(4) {
         let (one, other) = (quad(columns[0], r), quad(columns[1], r));
         for (lanes, weighted) in lanes.iter_mut().zip(weighted) {
@@ -258,7 +257,7 @@ fn add_stripe<A: Arithmetic>(weighted: &[[f64; BLOCK]; STRIPE], columns: &[f64],
     }
 }
 
-/// Sums that a kernel computes in parallel, so that one does not wait for another.
+/// Independent partial sums, which let the processor overlap the additions.
 const LANES: usize = 8;
 
 /// Adds the products of `weighted` with each of the next `N` columns.
@@ -297,10 +296,10 @@ mod tests {
         Array2::from_shape_fn((rows, dim), |(i, j)| ((i * 37 + j * 11) % 101) as f64 / 25.0 - 2.0)
     }
 
-    /// Each kernel in its portable form, and in the form that this machine runs, against plain loops.
+    /// Compares each kernel with plain loops, in its portable form and in the one that this machine runs.
     #[test]
     fn kernels_agree_with_plain_loops_at_every_size() {
-        // An interpreter that checks every access takes its time.
+        // Miri is slow.
         for dim in 1..=if cfg!(miri) { 9 } else { 100 } {
             let rows = numbers(BLOCK, dim);
             let blocks = RowBlocks::new(rows.view());
@@ -331,9 +330,9 @@ mod tests {
             let mut norms = [0.0; BLOCK];
             square_norms_up_to(flat, block, &most, &mut norms);
             for r in 0..BLOCK {
-                let given_up = norms[r] == f64::INFINITY && exact[r] >= most[r];
-                assert!(given_up || (norms[r] - exact[r]).abs() < 1e-12 * (1.0 + exact[r]));
-                assert!(r >= 64 || !given_up);
+                let skipped = norms[r] == f64::INFINITY && exact[r] >= most[r];
+                assert!(skipped || (norms[r] - exact[r]).abs() < 1e-12 * (1.0 + exact[r]));
+                assert!(r >= 64 || !skipped);
             }
             let mean: Vec<f64> = (0..dim).map(|j| j as f64 / 9.0).collect();
             for kernel in [square_distances_kernel::<Plain>, square_distances] {

@@ -1,76 +1,79 @@
 use serde::{Deserialize, Serialize};
 
 use super::Factor;
-use super::lanes::{Four, Lanes, Quad};
+use super::matrix_state::MatrixState;
 use super::precision::Precision;
 use super::simd::Arithmetic;
-use super::working::WorkingCopy;
+use super::vector::{Quad, Vector, Vector4};
 
-/// Location and matrix of one mixture component while it is being learned, with the scratch that its updates need.
+/// Mean and matrix of one mixture component while it is being learned, with the scratch space of its updates.
 ///
-/// A learner looks at a row and then, if it likes, adds that same row: the second step reuses what the first computed.
-/// Which form the matrix is kept in is nobody else's business:
+/// A row is learned in two steps: its quadratic form, then the update, which reuses what the first step computed.
 ///
-/// - the Cholesky form ([`Factor`]) is right at any conditioning, and the only one near the floor of the pivots;
-/// - the precision form is a few times faster, for a matrix that is well enough conditioned for it.
+/// The component chooses the form of its matrix:
 ///
-/// Which of them it is to be is decided every so many updates, from the matrix alone, so that a saved matrix goes on
-/// exactly as it would have.
+/// - the Cholesky form ([`Factor`]) is exact at any conditioning, and the only one near the floor of the pivots;
+/// - the precision form ([`Precision`]) is a few times faster and needs a well-conditioned matrix.
 ///
-/// In the precision form the numbers that every row changes are kept by [`super::FourComponents`], beside those of other
-/// components; here they are as they were when it last put them down.
+/// The choice is made again after a number of updates ([`FormSchedule`]). It depends on the matrix and the schedule alone,
+/// so a resumed pass makes the same choices.
+///
+/// In the precision form [`super::ComponentGroup`] holds the numbers that change with every row. Here they are stale until
+/// its `flush`.
 #[derive(Debug, Clone)]
 pub(super) struct Component {
     /// `m`, padded with zeros.
     pub mean: Vec<Quad>,
     /// `v = x − m` of the current row, padded with zeros.
     pub deviation: Vec<Quad>,
-    /// In the Cholesky form, the matrix. In the precision form it is empty.
+    /// The matrix in the Cholesky form; empty in the precision form.
     pub factor: Factor,
     whitened: Vec<f64>,
     work: Vec<f64>,
-    /// In the precision form, the matrix.
+    /// The matrix in the precision form.
     pub precision: Option<Box<Precision>>,
-    pub course: Course,
+    pub schedule: FormSchedule,
 }
 
-/// When to look again which form is right.
+/// When to choose the form of the matrix again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Course {
-    /// Updates until then.
+pub(super) struct FormSchedule {
+    /// Updates until the next choice.
     pub updates_left: u32,
-    /// In the Cholesky form, updates to wait after the next look; it doubles with each look that changes nothing.
+    /// In the Cholesky form, updates between the next choice and the one after it. It doubles with each choice that keeps
+    /// the form.
     pub patience: u32,
-    /// In the precision form, no pivot is less than this times its floor.
+    /// In the precision form, every pivot is at least this many times its floor.
     pub margin: f64,
 }
 
-/// Updates of a working copy before it is rebuilt: its rounding errors grow with them.
+/// Updates of `M` before it is computed from `P` again, because its rounding errors grow with each.
 const UPDATES: u32 = 4096;
-/// Updates in the Cholesky form before the first look at whether the other would do.
+/// Updates in the Cholesky form before the precision form is tried again for the first time.
 const PATIENCE: u32 = 64;
-/// The precision form serves a matrix up to this variance inflation. With a million rows the truth, a plain sum, is then
-/// still right to about eight digits in its weakest direction.
+/// The largest variance inflation of a matrix in the precision form. After a million rows `P`, a plain sum, then still has
+/// about eight correct digits in its weakest direction.
 const MOST_INFLATION: f64 = 1e5;
-/// A row that multiplies the variance in its own direction by more than this would drown the others in a sum.
+/// A row that multiplies the variance in its own direction by more than this would cancel the digits of the other rows in
+/// `P`.
 pub(super) const LARGEST_JUMP: f64 = 1e3;
-/// At a rebuild the pivots have to be so many times above the floor for the precision form.
+/// The precision form needs pivots of at least this many times their floor.
 const LEAST_MARGIN: f64 = 4.0;
-/// Elements within this range cannot overflow when multiplied by one another.
+/// Products of elements within this range do not overflow.
 const RANGE: std::ops::Range<f64> = 1e-100..1e100;
 
 impl Component {
-    /// Starts from this mean and matrix, and from its working copy if there is one.
-    pub fn new(mean: &[f64], factor: &Factor, working: Option<&WorkingCopy>) -> Self {
+    /// From a mean and a matrix, and the state of the matrix if it was saved.
+    pub fn new(mean: &[f64], factor: &Factor, matrix_state: Option<&MatrixState>) -> Self {
         let dim = mean.len();
-        let precision = working.and_then(WorkingCopy::precision);
-        let factor = match (working, &precision) {
+        let precision = matrix_state.and_then(MatrixState::precision);
+        let factor = match (matrix_state, &precision) {
             (_, Some(_)) => Factor::empty(),
-            (Some(working), None) => factor.with_scale(working.scale()),
+            (Some(matrix_state), None) => factor.with_scale(matrix_state.scale()),
             (None, None) => factor.clone(),
         };
-        let start = Course { updates_left: 0, patience: PATIENCE, margin: 0.0 };
+        let start = FormSchedule { updates_left: 0, patience: PATIENCE, margin: 0.0 };
         Component {
             mean: Quad::pad(mean, 0.0),
             deviation: vec![Quad::default(); Quad::needed(dim)],
@@ -78,7 +81,7 @@ impl Component {
             whitened: vec![0.0; dim],
             work: vec![0.0; dim],
             precision,
-            course: working.map_or(start, WorkingCopy::course),
+            schedule: matrix_state.map_or(start, MatrixState::schedule),
         }
     }
 
@@ -87,34 +90,34 @@ impl Component {
         self.whitened.len()
     }
 
-    /// What has to be saved beside [`Component::matrix`] to go on to the same bits.
-    pub fn working_copy(&self) -> WorkingCopy {
-        WorkingCopy::new(self.course, self.factor.scale(), self.precision.as_deref())
+    /// What a file needs in addition to [`Component::to_factor`] to resume with the same bits.
+    pub fn matrix_state(&self) -> MatrixState {
+        MatrixState::new(self.schedule, self.factor.scale(), self.precision.as_deref())
     }
 
-    /// Looks at a row, padded with zeros; `gain` is that of the update that a precision still has to get. Returns
-    /// `vᵀΨ⁻¹v`, times the scale of a precision, as the sum of four.
+    /// Computes the deviation `v` of a row, padded with zeros, and its quadratic form. `gain` is that of the pending update
+    /// of `M`. Returns four numbers whose sum is `vᵀMv` in the precision form and `vᵀΨ⁻¹v` in the Cholesky form.
     #[inline(always)]
-    pub fn look_at<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Lanes {
+    pub fn quadratic_form<A: Arithmetic>(&mut self, x: &[Quad], gain: f64) -> A::Vector {
         for ((v, x), m) in self.deviation.iter_mut().zip(x).zip(&self.mean) {
-            (A::Lanes::load(x) - A::Lanes::load(m)).store(v);
+            (A::Vector::load(x) - A::Vector::load(m)).store(v);
         }
         match &mut self.precision {
             Some(precision) => precision.form::<A>(&self.deviation, gain),
-            None => A::Lanes::load(&Quad([self.quadratic_form_by_factor(), 0.0, 0.0, 0.0])),
+            None => A::Vector::load(&Quad([self.quadratic_form_by_factor(), 0.0, 0.0, 0.0])),
         }
     }
 
     /// `m ← m + step·v`.
     #[inline(always)]
     pub fn move_mean<A: Arithmetic>(&mut self, step: f64) {
-        let step = A::Lanes::splat(step);
+        let step = A::Vector::splat(step);
         for (m, v) in self.mean.iter_mut().zip(&self.deviation) {
-            step.mul_add(A::Lanes::load(v), A::Lanes::load(m)).store(m);
+            step.mul_add(A::Vector::load(v), A::Vector::load(m)).store(m);
         }
     }
 
-    /// Notes that a precision is to get the row, for `root = √t`.
+    /// In the precision form, adds `t v vᵀ` to the pending rows, given `root = √t`.
     #[inline(always)]
     pub fn add_row<A: Arithmetic>(&mut self, root: f64) {
         if let Some(precision) = &mut self.precision {
@@ -122,7 +125,7 @@ impl Component {
         }
     }
 
-    /// Without the padding.
+    /// The numbers without their padding.
     pub fn unpadded<'a>(&self, quads: &'a [Quad]) -> &'a [f64] {
         &Quad::flat(quads)[..self.whitened.len()]
     }
@@ -133,14 +136,14 @@ impl Component {
         self.factor.quadratic_form(v, &mut self.whitened)
     }
 
-    /// `vᵀΨ⁻¹v` where the precision form gave something that cannot be: it is not positive any more.
+    /// `vᵀΨ⁻¹v` by the Cholesky form, after the precision form gave a negative number or NaN.
     pub fn quadratic_form_without_precision(&mut self) -> f64 {
-        self.leave_precision();
+        self.switch_to_factor();
         self.quadratic_form_by_factor()
     }
 
-    /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, `τ ≥ 0`, in the Cholesky form; then pivots are raised to the floor
-    /// ([`Factor::raise_pivots`]). Returns how many were.
+    /// `Ψ ← stretch·(Ψ + τ v vᵀ)`, `τ ≥ 0`, in the Cholesky form, then raises pivots to the floor
+    /// ([`Factor::raise_pivots`]). Returns how many were raised.
     pub fn update_factor(&mut self, tau: f64, stretch: f64, floor: &[f64]) -> usize {
         if self.precision.is_some() {
             self.quadratic_form_without_precision();
@@ -148,74 +151,75 @@ impl Component {
         self.factor.rank_one(tau, &self.whitened, &mut self.work);
         self.factor.scale_by(stretch);
         let raised = self.factor.raise_pivots(floor);
-        match self.course.updates_left {
-            0 => self.consider_precision(floor),
-            left => self.course.updates_left = left - 1,
+        match self.schedule.updates_left {
+            0 => self.try_switch_to_precision(floor),
+            left => self.schedule.updates_left = left - 1,
         }
         raised
     }
 
-    /// A fresh working copy, or the Cholesky form if the matrix has become unfit for one.
+    /// Computes `M` from `P` again, or switches to the Cholesky form if the matrix has become unfit. Returns how many pivots
+    /// were raised.
     #[cold]
     #[inline(never)]
     pub fn rebuild(&mut self, floor: &[f64]) -> usize {
         let Some(precision) = &mut self.precision else { return 0 };
-        if let Some(margin) = fitness(precision, floor) {
-            self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
+        if let Some(margin) = rebuild_and_check(precision, floor) {
+            self.schedule = FormSchedule { updates_left: UPDATES, patience: PATIENCE, margin };
             return 0;
         }
-        self.leave_precision();
+        self.switch_to_factor();
         self.factor.raise_pivots(floor)
     }
 
     /// From the precision form to the Cholesky form.
     #[cold]
     #[inline(never)]
-    fn leave_precision(&mut self) {
-        self.factor = self.matrix();
+    fn switch_to_factor(&mut self) {
+        self.factor = self.to_factor();
         self.precision = None;
-        self.course = Course { updates_left: PATIENCE, patience: 2 * PATIENCE, margin: 0.0 };
+        self.schedule = FormSchedule { updates_left: PATIENCE, patience: 2 * PATIENCE, margin: 0.0 };
     }
 
     /// From the Cholesky form to the precision form, if the matrix is fit for it.
     #[cold]
     #[inline(never)]
-    fn consider_precision(&mut self, floor: &[f64]) {
+    fn try_switch_to_precision(&mut self, floor: &[f64]) {
         let near = |(pivot, floor): (f64, &f64)| pivot < LEAST_MARGIN * floor;
         let inflated = |(pivot, variance): (f64, f64)| variance > MOST_INFLATION * pivot;
         if !self.factor.pivots().zip(floor).any(near)
             && !self.factor.pivots().zip(self.factor.diagonal()).any(inflated)
         {
-            let sums = self.factor.sums();
+            let sums = self.factor.lower_triangle();
             let mut precision =
                 Precision::new(floor.len(), self.factor.scale(), |i, j| sums[i * (i + 1) / 2 + j]);
-            if let Some(margin) = fitness(&mut precision, floor) {
+            if let Some(margin) = rebuild_and_check(&mut precision, floor) {
                 self.precision = Some(Box::new(precision));
                 self.factor = Factor::empty();
-                self.course = Course { updates_left: UPDATES, patience: PATIENCE, margin };
+                self.schedule = FormSchedule { updates_left: UPDATES, patience: PATIENCE, margin };
                 return;
             }
         }
-        let patience = self.course.patience;
-        self.course = Course { updates_left: patience, patience: (2 * patience).min(UPDATES), margin: 0.0 };
+        let patience = self.schedule.patience;
+        self.schedule =
+            FormSchedule { updates_left: patience, patience: (2 * patience).min(UPDATES), margin: 0.0 };
     }
 
-    /// The matrix as it is now.
-    pub fn matrix(&self) -> Factor {
+    /// The matrix with every row, in the Cholesky form.
+    pub fn to_factor(&self) -> Factor {
         match &self.precision {
             Some(precision) => {
-                let mut settled = precision.clone();
-                settled.settle();
-                Factor::from_sums(self.whitened.len(), settled.scale, |i, j| settled.truth(i, j))
+                let current = precision.with_pending();
+                Factor::from_triangle(self.whitened.len(), current.scale, |i, j| current.matrix(i, j))
             }
             None => self.factor.clone(),
         }
     }
 }
 
-/// Rebuilds a working copy. Returns how many times above the floor all pivots are, or `None` if the matrix is not fit
-/// for the precision form.
-fn fitness(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
+/// Computes `M` from `P` again. Returns the smallest ratio of a pivot to its floor, or `None` if the matrix is unfit for the
+/// precision form.
+fn rebuild_and_check(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
     let found = precision.rebuild();
     let margins = found.pivots.iter().zip(floor).map(|(pivot, floor)| precision.scale * pivot / floor);
     let margin = margins.fold(LARGEST_MARGIN, f64::min);
@@ -228,13 +232,13 @@ fn fitness(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
     fit.then_some(margin)
 }
 
-/// A finite number, so that it can be saved.
+/// Finite, because JSON has no infinity.
 pub(super) const LARGEST_MARGIN: f64 = 1e300;
-/// How far the scale may wander from one before it is folded away in a rebuild.
+/// A scale below this, or above its inverse, is folded into `P` by a rebuild.
 pub(super) const LEAST_SCALE: f64 = 1e-9;
 
-/// How much the logarithm of the determinant may grow on one working copy, whose errors the growth multiplies where all
-/// of it is in one direction. Spread over many directions, as it nearly always is, it does less harm.
+/// How much `ln |P|` may grow between rebuilds. Growth in one direction multiplies the errors of `M`; growth that is spread
+/// over many directions, as it nearly always is, does less harm.
 #[inline(always)]
 pub(super) fn most_log_growth(dim: usize) -> f64 {
     (13.0 + dim as f64 / 8.0) * std::f64::consts::LN_2

@@ -1,48 +1,64 @@
-//! A symmetric positive definite matrix held as `Ψ = c·LLᵀ`, with `L` lower triangular.
+//! A symmetric positive definite matrix `Ψ = c·LLᵀ`, with `L` lower triangular.
 //!
-//! Scaling touches `c` alone, and adding `τ v vᵀ` with `τ ≥ 0` multiplies `L` by the Cholesky factor of
-//! `I + (τ/c) y yᵀ`, `y = L⁻¹v`, which is positive definite whatever the conditioning of `Ψ`.
+//! Scaling changes `c` only. Adding `τ v vᵀ` with `τ ≥ 0` multiplies `L` by the Cholesky factor of `I + (τ/c) y yᵀ`,
+//! `y = L⁻¹v`, which is positive definite at any conditioning of `Ψ`.
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{cholesky, lower_inverse};
 
-/// Why numbers do not make a positive definite matrix.
+/// Why a matrix is not a valid [`Factor`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FactorError {
     /// The matrix is not square, or has no rows.
-    #[error("a covariance must be square and not empty, this one is {rows} × {columns}")]
+    #[error("a covariance must be square and not empty, but this one is {rows} × {columns}")]
     Shape {
         /// Rows found.
         rows: usize,
         /// Columns found.
         columns: usize,
     },
-    /// A pivot of the factorisation was not positive.
+    /// A pivot of the factorisation is not positive.
     #[error("the matrix is not positive definite: pivot {pivot} is {value}")]
     NotPositiveDefinite {
-        /// Which pivot, from 0.
+        /// Index of the pivot, from 0.
         pivot: usize,
         /// Its value.
         value: f64,
     },
-    /// The scale was not a positive number.
-    #[error("the scale of a factor must be positive and finite, this one is {0}")]
+    /// The scale is not a positive finite number.
+    #[error("the scale of a factor must be positive and finite, but this one is {0}")]
     Scale(f64),
 }
 
-/// A symmetric positive definite matrix `c·LLᵀ`.
+/// A symmetric positive definite matrix `Ψ = c·LLᵀ`.
+///
+/// ```
+/// use gmm_bmm::linalg::Factor;
+/// use ndarray::array;
+///
+/// let mut factor = Factor::from_matrix(array![[4.0, 2.0], [2.0, 5.0]].view())?;
+/// assert!((factor.log_det() - 16f64.ln()).abs() < 1e-12);
+///
+/// // Adds v vᵀ. The update reuses y = L⁻¹v of the quadratic form.
+/// let (v, mut y, mut work) = ([1.0, 0.0], [0.0; 2], [0.0; 2]);
+/// let q = factor.quadratic_form(&v, &mut y);
+/// assert!((q - 5.0 / 16.0).abs() < 1e-12);
+/// factor.rank_one(1.0, &y, &mut work);
+/// assert!((factor.matrix()[(0, 0)] - 5.0).abs() < 1e-12);
+/// # Ok::<(), gmm_bmm::linalg::FactorError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "FactorRecord", into = "FactorRecord")]
 pub struct Factor {
     dim: usize,
     scale: f64,
-    /// Lower triangle by columns: column `j` holds rows `j..d`.
+    /// `L` by columns: column `j` holds rows `j..d`.
     lower: Vec<f64>,
 }
 
-/// How a factor is written in a file: rows of the lower triangle.
+/// A factor in a model file: `L` by rows.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FactorRecord {
@@ -73,7 +89,7 @@ impl TryFrom<FactorRecord> for Factor {
 }
 
 impl Factor {
-    /// Of no dimension, where the matrix is kept in another form.
+    /// A factor of no dimension, for a component whose matrix has another form.
     pub(super) fn empty() -> Self {
         Factor { dim: 0, scale: 1.0, lower: Vec::new() }
     }
@@ -83,7 +99,7 @@ impl Factor {
         Factor::from_standard_deviations(&vec![1.0; dim]).expect("ones are positive")
     }
 
-    /// A diagonal matrix with these standard deviations (square roots of its diagonal).
+    /// The diagonal matrix with these standard deviations, the square roots of its diagonal.
     pub fn from_standard_deviations(deviations: &[f64]) -> Result<Self, FactorError> {
         let dim = deviations.len();
         let mut lower = vec![0.0; dim * (dim + 1) / 2];
@@ -93,12 +109,12 @@ impl Factor {
         Factor::from_lower(dim, 1.0, lower)
     }
 
-    /// Factors a symmetric matrix (its lower triangle is read).
+    /// Factors a symmetric matrix. Its lower triangle is read.
     pub fn from_matrix(matrix: ArrayView2<f64>) -> Result<Self, FactorError> {
         Factor::from_lower_matrix(cholesky(matrix)?.view())
     }
 
-    /// Takes a lower triangular matrix `L` as the factor of `LLᵀ`.
+    /// The matrix `LLᵀ`, from a lower triangular `L`.
     pub fn from_lower_matrix(lower: ArrayView2<f64>) -> Result<Self, FactorError> {
         let dim = lower.nrows();
         if lower.ncols() != dim {
@@ -108,7 +124,7 @@ impl Factor {
         Factor::from_lower(dim, 1.0, packed)
     }
 
-    /// Takes `c` and the columns of `L`, packed one after the other.
+    /// From `c` and the columns of `L`, one after the other.
     fn from_lower(dim: usize, scale: f64, lower: Vec<f64>) -> Result<Self, FactorError> {
         if dim == 0 {
             return Err(FactorError::Shape { rows: 0, columns: 0 });
@@ -129,9 +145,9 @@ impl Factor {
         Ok(factor)
     }
 
-    /// Factors `c·P`, `P` given by its lower triangle, which is positive definite up to rounding: a pivot that rounding
-    /// has eaten up is held at the rounding error of its column.
-    pub(super) fn from_sums(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
+    /// Factors `c·P`, where `P` is given by its lower triangle and positive definite up to rounding. Pivots are at least the
+    /// rounding error of their column.
+    pub(super) fn from_triangle(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
         let mut lower: Vec<f64> =
             (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
         let mut rest = lower.as_mut_slice();
@@ -153,8 +169,8 @@ impl Factor {
         Factor { dim, scale, lower }
     }
 
-    /// The lower triangle of `LLᵀ`, without `c`, packed by rows.
-    pub(super) fn sums(&self) -> Vec<f64> {
+    /// The lower triangle of `LLᵀ`, without `c`, by rows.
+    pub(super) fn lower_triangle(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.lower.len()];
         for k in 0..self.dim {
             let column = &self.lower[self.column_start(k)..][..self.dim - k];
@@ -182,12 +198,12 @@ impl Factor {
         column_start(self.dim, j)
     }
 
-    /// Rows (and columns) of the matrix.
+    /// The number of rows and columns.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// `ln |Ψ|`: one logarithm for all pivots, which are multiplied, with powers of two set aside.
+    /// `ln |Ψ|`. It multiplies the pivots, keeps powers of two apart against overflow, and takes one logarithm.
     pub fn log_det(&self) -> f64 {
         let root = self.scale.sqrt();
         let mut product = 1.0f64;
@@ -230,7 +246,7 @@ impl Factor {
     /// `√(δ_j/δ_{j−1}) L_j + t y_j/√(δ_j δ_{j−1}) Σ_{i>j} y_i L_i`.
     pub fn rank_one(&mut self, tau: f64, y: &[f64], work: &mut [f64]) {
         let t = tau / self.scale;
-        // work[j] = δ_j on the way down; on the way back up it is overwritten by the sums, behind the reader.
+        // work[j] holds δ_j until the second loop has read it, then Σ y_i L_i of row j.
         let mut total = 1.0;
         for (delta, value) in work.iter_mut().zip(y) {
             total += (t * value) * value;
@@ -265,7 +281,7 @@ impl Factor {
         }
     }
 
-    /// Moves the powers of four in `c` into `L`, where they are exact.
+    /// Moves the power of four in `c` into `L`. This is exact.
     fn fold_scale(&mut self) {
         let (_, exponent) = libm::frexp(self.scale);
         let half = exponent.div_euclid(2);
@@ -274,7 +290,7 @@ impl Factor {
         self.lower.iter_mut().for_each(|value| *value *= power);
     }
 
-    /// `Ψ ← DΨD` for a positive diagonal `D`: a change of the columns' units.
+    /// `Ψ ← DΨD` for a positive diagonal `D`: changes the units of the columns.
     pub fn change_units(&mut self, units: &[f64]) {
         for j in 0..self.dim {
             let start = self.column_start(j);
@@ -284,7 +300,7 @@ impl Factor {
         }
     }
 
-    /// `cΨ` for `c > 0`, with the same `L` to the last bit.
+    /// `cΨ` for `c > 0`, with an unchanged `L`.
     pub(crate) fn times(&self, c: f64) -> Self {
         Factor { scale: self.scale * c, ..self.clone() }
     }
@@ -294,9 +310,11 @@ impl Factor {
         Factor { scale, ..self.clone() }
     }
 
-    /// Raises every pivot (the variance of column `j` given the columns before it) to at least `floor[j]`.
-    /// Only the diagonal of `L` is touched: the variances of the other columns stay what they were, and no
-    /// density with this covariance exceeds `∏ (2π floor_j)^−½`. Returns how many were raised.
+    /// Raises every pivot (the variance of column `j` given the columns before it) to at least `floor[j]`. Returns how many
+    /// were raised.
+    ///
+    /// Only the diagonal of `L` changes, so the variances of other columns stay the same. No density with this covariance
+    /// exceeds `∏ (2π floor_j)^−½`.
     pub fn raise_pivots(&mut self, floor: &[f64]) -> usize {
         let mut raised = 0;
         let mut index = 0;
@@ -311,7 +329,7 @@ impl Factor {
         raised
     }
 
-    /// `out = √c L z`: a draw with covariance `Ψ` from independent standard normal `z`.
+    /// `out = √c L z`. If `z` is standard normal, `out` has covariance `Ψ`.
     pub fn multiply_lower(&self, z: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         for (j, &value) in z.iter().enumerate() {
@@ -337,7 +355,7 @@ impl Factor {
         z.iter_mut().for_each(|value| *value /= root);
     }
 
-    /// The lower triangular `√c L`, so that `Ψ = √c L (√c L)ᵀ`.
+    /// `√c L`, the Cholesky factor of `Ψ`.
     pub fn lower_matrix(&self) -> Array2<f64> {
         let root = self.scale.sqrt();
         Array2::from_shape_fn((self.dim, self.dim), |(i, j)| {
@@ -345,7 +363,7 @@ impl Factor {
         })
     }
 
-    /// The whole matrix `Ψ`.
+    /// `Ψ` as a full matrix.
     pub fn matrix(&self) -> Array2<f64> {
         let lower = self.lower_matrix();
         lower.dot(&lower.t())
@@ -369,8 +387,8 @@ impl Factor {
         diagonal
     }
 
-    /// Ratio of the largest to the smallest pivot of `L`, squared, in units where the diagonal of `Ψ` is one:
-    /// a cheap lower bound of the condition number of the correlation matrix.
+    /// A cheap lower bound of the condition number of the correlation matrix: the squared ratio of the largest to the
+    /// smallest pivot of `L`, in units where the diagonal of `Ψ` is one.
     pub fn condition_estimate(&self) -> f64 {
         let diagonal = self.diagonal();
         let relative = (0..self.dim).map(|j| {
@@ -383,12 +401,12 @@ impl Factor {
     }
 }
 
-/// Where column `j` starts in the packed lower triangle.
+/// The index of the first element of column `j`.
 fn column_start(dim: usize, j: usize) -> usize {
     j * (2 * dim + 1 - j) / 2
 }
 
-/// A scale below this (or above its inverse) is folded into `L` before it can underflow.
+/// A scale below this, or above its inverse, is folded into `L` before it underflows or overflows.
 const RENORMALISE_BELOW: f64 = 1e-12;
 
 #[cfg(test)]
@@ -408,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn factor_gives_back_its_matrix_and_determinant() {
+    fn a_factor_reproduces_its_matrix_and_determinant() {
         let factor = Factor::from_matrix(example().view()).unwrap();
         assert_close(&factor.matrix(), &example(), 1e-14);
         let det: f64 =

@@ -5,8 +5,8 @@ use ndarray::ArrayView2;
 
 use super::blocks::BLOCK;
 
-/// Rows in blocks of [`BLOCK`]; within a block, column after column. The last block is filled up with zeros. Each row has
-/// a weight, 1 unless others are given.
+/// Weighted rows in blocks of [`BLOCK`]; within a block, each column is contiguous. Zeros fill up the last block. Weights are
+/// 1 by default.
 #[derive(Debug, Clone)]
 pub struct RowBlocks {
     dim: usize,
@@ -17,22 +17,22 @@ pub struct RowBlocks {
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// Block after block.
+    /// All blocks in memory, one after the other.
     LaidOut(Vec<f64>),
-    /// These rows of a table. A block is laid out each time it is asked for, so that a large table is in memory once.
+    /// These rows of a table. Each request for a block lays it out again, so that a large table is in memory only once.
     Gathered { table: Arc<Table>, rows: Vec<usize> },
 }
 
-/// Numbers of a table up to which its rows are laid out once and for all, which is faster: 6.4 MB.
+/// Tables of at most this many numbers (6.4 MB) are laid out once, which is faster.
 const MOST_LAID_OUT: usize = 800_000;
 
 impl RowBlocks {
-    /// Lays `rows` out anew.
+    /// Lays out a copy of `rows`.
     pub fn new(rows: ArrayView2<f64>) -> Self {
         RowBlocks::from_fn(rows.nrows(), rows.ncols(), |i, j| rows[(i, j)])
     }
 
-    /// Rows whose column `j` in row `i` is `value(i, j)`.
+    /// Rows with `value(i, j)` in row `i` and column `j`.
     pub fn from_fn(rows: usize, dim: usize, value: impl Fn(usize, usize) -> f64) -> Self {
         let mut values = vec![0.0; rows.div_ceil(BLOCK) * dim * BLOCK];
         for (b, block) in values.chunks_exact_mut(dim * BLOCK).enumerate() {
@@ -44,7 +44,7 @@ impl RowBlocks {
         RowBlocks::with_values(rows, dim, Values::LaidOut(values))
     }
 
-    /// Every `step`-th row of a table, in units of its columns.
+    /// Every `step`-th row of a table, in the units of its columns.
     pub fn of_table(table: Table, step: usize) -> Self {
         let rows = (0..table.rows()).step_by(step).collect();
         RowBlocks::gathered(Arc::new(table), rows)
@@ -72,13 +72,13 @@ impl RowBlocks {
         RowBlocks { values: Values::LaidOut(values), ..self }
     }
 
-    /// The same rows, of which the `i`-th counts `weight(i)` times.
+    /// The same rows, with weight `weight(i)` for row `i`.
     pub fn with_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
         self.weights[..self.rows].iter_mut().enumerate().for_each(|(i, to)| *to = weight(i));
         self
     }
 
-    /// The weights of the rows of block `i`, 0 where it is not filled.
+    /// The weights of the rows of block `i`; 0 for the rows that fill it up.
     pub fn weights(&self, i: usize) -> &[f64] {
         &self.weights[i * BLOCK..(i + 1) * BLOCK]
     }
@@ -93,7 +93,7 @@ impl RowBlocks {
         self.weights.iter().sum()
     }
 
-    /// Replaces each row `v` by `Av`, `A` lower triangular.
+    /// Replaces each row `v` by `Av`, where `A` is lower triangular.
     pub fn multiply_lower(self, lower: &ndarray::Array2<f64>) -> Self {
         let mut all = self.laid_out();
         let Values::LaidOut(values) = &mut all.values else { return all };
@@ -111,7 +111,7 @@ impl RowBlocks {
         all
     }
 
-    /// Adds rows at the end; `values` has one after the other, and `units` centre and unit of each column.
+    /// Appends rows. `values` has them one after the other, `units` has centre and unit of each column.
     pub fn add(&mut self, values: &[f64], units: &[(f64, f64)]) {
         let (before, dim) = (self.rows, self.dim);
         self.rows += values.len() / dim;
@@ -135,7 +135,7 @@ impl RowBlocks {
         }
     }
 
-    /// Some of the rows, in any order.
+    /// The rows with these indices, in this order.
     pub fn reordered(&self, order: &[usize]) -> Self {
         let rows = match &self.values {
             Values::LaidOut(_) => RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j)),
@@ -151,7 +151,7 @@ impl RowBlocks {
         self.reordered(&(0..self.rows).step_by(step).collect::<Vec<usize>>())
     }
 
-    /// Column `j` of row `i`.
+    /// The value in row `i` and column `j`.
     pub fn value(&self, i: usize, j: usize) -> f64 {
         match &self.values {
             Values::LaidOut(values) => values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK],
@@ -159,22 +159,22 @@ impl RowBlocks {
         }
     }
 
-    /// Numbers in a row.
+    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many blocks.
+    /// The number of blocks.
     pub fn blocks(&self) -> usize {
         self.rows.div_ceil(BLOCK)
     }
 
-    /// Block `i`, with the number of rows in it.
+    /// Block `i`, and the number of rows in it.
     pub fn block(&self, i: usize) -> (Cow<'_, [f64]>, usize) {
         let (size, filled) = (self.dim * BLOCK, BLOCK.min(self.rows - i * BLOCK));
         let block = match &self.values {
@@ -188,28 +188,28 @@ impl RowBlocks {
         (block, filled)
     }
 
-    /// Each block, with the number of rows in it.
+    /// Each block, and the number of rows in it.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, [f64]>, usize)> {
         (0..self.blocks()).map(|i| self.block(i))
     }
 }
 
-/// Rows in memory, one after the other, seen in units of their columns. Values are held within ±1e100 units, so that no
-/// square overflows.
+/// Rows in memory, one after the other, read in the units of their columns. Values are clamped to ±1e100 units, so that
+/// squares do not overflow.
 #[derive(Debug, Clone)]
 pub struct Table {
     values: Arc<Vec<f64>>,
-    /// Rows after these.
+    /// Rows appended later.
     more: Vec<f64>,
     /// Centre and unit of each column.
     units: Vec<(f64, f64)>,
 }
 
-/// Rows that are laid out together: those that share a cache line in each column.
+/// Rows that are laid out together: as many as share a cache line in each column.
 const TOGETHER: usize = 8;
 
 impl Table {
-    /// `values` row after row; centre and unit of each column.
+    /// From values by rows, and centre and unit of each column.
     pub fn new(values: Arc<Vec<f64>>, units: Vec<(f64, f64)>) -> Self {
         Table { values, more: Vec::new(), units }
     }
@@ -234,7 +234,7 @@ impl Table {
         in_units(self.row(i)[j], self.units[j])
     }
 
-    /// Fills the first places of a block with some rows.
+    /// Copies these rows to the front of a block.
     fn lay_out(&self, rows: &[usize], block: &mut [f64]) {
         for (from, rows) in (0..).step_by(TOGETHER).zip(rows.chunks(TOGETHER)) {
             let row = |r: usize| self.row(rows[r.min(rows.len() - 1)]);
@@ -247,7 +247,7 @@ impl Table {
     }
 }
 
-/// A value in units of its column.
+/// A value in the unit of its column, relative to the centre.
 pub fn in_units(value: f64, (centre, unit): (f64, f64)) -> f64 {
     ((value - centre) / unit).clamp(-1e100, 1e100)
 }

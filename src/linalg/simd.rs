@@ -1,30 +1,30 @@
-//! Kernels that are compiled twice, for any machine and for one with AVX2 and FMA, and chosen at run time: the
-//! plain build is fast where the machine can be.
+//! Kernels that are compiled twice, for any machine and for AVX2 with FMA, and chosen at run time. One build is fast on every
+//! machine.
 //!
-//! A kernel is written once, over plain slices in loops that the compiler turns into vector instructions, with
-//! [`Arithmetic::mul_add`] where a product is added.
+//! The source of a kernel is generic over [`Arithmetic`]. It uses [`Arithmetic::Vector`], or loops over slices that the
+//! compiler vectorises with [`Arithmetic::mul_add`] for sums of products.
 
-use super::lanes::{Four, Portable};
+use super::vector::{Portable, Vector4};
 
-/// How `a·b + c` is computed, and what four numbers are computed with.
+/// The instructions that a kernel is compiled for.
 pub(crate) trait Arithmetic {
-    /// Four numbers at a time.
-    type Lanes: Four;
+    /// Four numbers.
+    type Vector: Vector4;
 
     /// `a·b + c`.
     fn mul_add(a: f64, b: f64, c: f64) -> f64;
 }
 
-/// One rounding, one instruction: only for code compiled for FMA.
+/// `a·b + c` with one rounding. Only for code compiled for AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Fused;
 
-/// Two roundings, on any machine.
+/// `a·b + c` with two roundings, for any machine.
 pub(crate) struct Plain;
 
 #[cfg(target_arch = "x86_64")]
 impl Arithmetic for Fused {
-    type Lanes = super::lanes::Avx;
+    type Vector = super::vector::Avx;
 
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
@@ -33,7 +33,7 @@ impl Arithmetic for Fused {
 }
 
 impl Arithmetic for Plain {
-    type Lanes = Portable;
+    type Vector = Portable;
 
     #[inline(always)]
     fn mul_add(a: f64, b: f64, c: f64) -> f64 {
@@ -41,13 +41,17 @@ impl Arithmetic for Plain {
     }
 }
 
-/// Whether this machine has AVX2 and FMA. The answer is kept, so asking costs one load.
+/// Whether this machine has AVX2 and FMA. The standard library caches the answer, so a call costs one load.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_fma() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
-/// What the kernels run on here, for people.
+/// The instructions that the kernels use on this machine, for display.
+///
+/// ```
+/// println!("kernels: {}", gmm_bmm::linalg::kernels());
+/// ```
 pub fn kernels() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
@@ -56,9 +60,10 @@ pub fn kernels() -> &'static str {
     "portable"
 }
 
-/// `at_run_time! { fn name(arg: Type, …) -> Type = kernel }`: a function that runs `kernel::<Fused>`, compiled for
-/// AVX2 and FMA, where the machine has them, and `kernel::<Plain>` elsewhere. `kernel` must be `#[inline(always)]`, as
-/// must be all that it leaves to others, closures included. With `fn name<T: Bound>(…)` it is `kernel::<_, T>`.
+/// `at_run_time! { fn name(arg: Type, …) -> Type = kernel }` defines a function that runs `kernel::<Fused>`, compiled for
+/// AVX2 and FMA, on machines that have them, and `kernel::<Plain>` on others. `kernel` and everything that it calls,
+/// closures included, must be `#[inline(always)]`: code that is not inlined is not compiled for AVX2. With
+/// `fn name<T: Bound>(…)` the kernel is `kernel::<_, T>`.
 macro_rules! at_run_time {
     ($(#[$attribute:meta])* $visible:vis fn $name:ident $(<$generic:ident: $bound:path>)? ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $kernel:ident) => {
         $(#[$attribute])*

@@ -152,7 +152,7 @@ impl Model {
             if learned.dim() != dim || !learned.is_consistent() {
                 return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
             }
-            if !learned.owns_its_working_copies() {
+            if !learned.owns_its_matrix_states() {
                 return inconsistent(
                     "a working copy is not that of its component's matrix: where matrices were changed, \
                      leave out 'working'"

@@ -171,7 +171,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.kept = joined_rows(prior, shards);
     model.checkpoint = None;
     model.curve = Vec::new();
-    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, working: Vec::new() };
+    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, matrix_states: Vec::new() };
     model.rows = rows;
     model.columns = merged_columns(prior, shards);
     let scores = shards.iter().map(|(_, shard)| shard.prequential);
@@ -287,7 +287,7 @@ fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
 fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {
     let merged = |(j, column): (usize, &Column)| {
         let parts = shards.iter().map(|(_, shard)| shard.columns[j].summary);
-        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::joined), ..column.clone() }
+        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::merged), ..column.clone() }
     };
     prior.columns.iter().enumerate().map(merged).collect()
 }

@@ -8,6 +8,8 @@
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 
+use crate::fnv;
+
 /// How the member begins and ends without blanks, and how many digits are between.
 const BEGINNING: &[u8] = b"\"checksum\":\"";
 const END: &[u8] = b"\"}";
@@ -32,7 +34,7 @@ pub(super) struct Sum {
 
 impl Sum {
     pub const fn new() -> Self {
-        Sum { value: 0xcbf2_9ce4_8422_2325, in_string: false, after_backslash: false }
+        Sum { value: fnv::EMPTY, in_string: false, after_backslash: false }
     }
 
     /// Adds a byte. Returns whether it counts.
@@ -44,7 +46,7 @@ impl Sum {
             self.in_string = !self.in_string;
         }
         self.after_backslash = byte == b'\\' && !self.after_backslash;
-        self.value = (self.value ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.value = fnv::add(self.value, byte);
         true
     }
 

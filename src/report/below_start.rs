@@ -6,7 +6,7 @@ use super::scores::mean;
 use super::summary::differences;
 use crate::experiment::{Contender, DataRecord, Pairs, SetIndex};
 use crate::stats::standard_error;
-use crate::words::runs_of_k;
+use crate::text::runs_of_k;
 
 /// The loss of a learner against the start with the same K.
 struct Loss {

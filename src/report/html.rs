@@ -7,7 +7,7 @@ use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::summary::Summary;
 use super::tables::{self, Table};
-use crate::words::{count, printable};
+use crate::text::{count, printable};
 
 const STYLE: &str = include_str!("report.css");
 

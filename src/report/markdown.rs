@@ -7,7 +7,7 @@ use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::summary::Summary;
 use super::tables::{self, Table};
-use crate::words::printable;
+use crate::text::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");

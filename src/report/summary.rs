@@ -15,7 +15,7 @@ use crate::experiment::{
     choose_ks, commonest_k, elbow_over_k, paired_differences,
 };
 use crate::stats::Elbow;
-use crate::words::count;
+use crate::text::count;
 
 /// The learner that others are tested against by default is the first of these in the records.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];

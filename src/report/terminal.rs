@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, presets};
 use super::legend::{elbows, learners, legend, notes};
 use super::summary::Summary;
 use super::tables::{self, Table};
-use crate::words::printable;
+use crate::text::printable;
 
 /// Characters in a line of text, and in the name of a data set. With these, the tables of the usual learners fit 115
 /// columns.

@@ -2,13 +2,13 @@ use serde::{Deserialize, Serialize};
 
 use super::standard_error;
 
-/// Sums of the scores of one or several candidates over batches of consecutive rows, for standard errors.
+/// Sums of the scores of one or several candidates over batches of consecutive rows (batch means), for standard errors.
 ///
-/// Rows that follow one another may be alike, and a standard error that takes rows for independent is then too small. So it
-/// is taken over batches, which all have the same number of rows. Whenever there are 64 batches, each two neighbours are
-/// united: batches grow with the rows, until they are longer than the runs of rows that are alike, and few numbers are kept.
+/// Consecutive rows may be similar. A standard error that treats them as independent is then too small, so it is computed
+/// from batches of equal size. Whenever there are 64 batches, neighbours are merged in pairs. Batches thus grow with the rows
+/// until they are longer than the runs of similar rows, and memory is bounded.
 ///
-/// Batches end after the same rows wherever the stream is cut, so a pass that is resumed comes to the same sums.
+/// Batches end after the same rows wherever the stream is interrupted, so a resumed pass computes the same sums.
 ///
 /// ```
 /// use gmm_bmm::stats::BatchSums;
@@ -17,7 +17,7 @@ use super::standard_error;
 /// let mut total = 0.0;
 /// for row in 0..40_000 {
 ///     total += f64::from(row / 500 % 7); // runs of 500 equal scores
-///     batches.note(1, &[total]);
+///     batches.record(1, &[total]);
 /// }
 /// let of_rows = 2.0 / 200.0; // from a standard deviation of 2
 /// assert!(batches.standard_error(0).unwrap() > 5.0 * of_rows);
@@ -25,28 +25,28 @@ use super::standard_error;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchSums {
-    /// Rows of a batch: a power of two.
+    /// Rows in a batch, a power of two.
     size: u64,
-    /// Of each full batch the sum of the scores of each candidate.
+    /// For each full batch, the sum of the scores of each candidate.
     full: Vec<Vec<f64>>,
-    /// Rows of the batch under way.
+    /// Rows in the open batch.
     open_rows: u64,
-    /// The score of each candidate, summed over all rows before that batch.
+    /// The sum of the scores of each candidate over all rows before the open batch.
     before: Vec<f64>,
 }
 
 impl BatchSums {
-    /// With so many batches, neighbours are united.
+    /// At this many batches, neighbours are merged.
     const MOST: usize = 64;
-    /// With fewer batches, the standard error of a difference would be chance itself.
+    /// From fewer batches, the standard error of a difference is too uncertain.
     const FEWEST: usize = 10;
 
-    /// For candidates with these scores so far, summed over the rows before.
+    /// For candidates whose scores over earlier rows have these sums.
     pub fn new(totals: Vec<f64>) -> Self {
         BatchSums { size: 1, full: Vec::new(), open_rows: 0, before: totals }
     }
 
-    /// Cuts rows of `dim` numbers where batches end.
+    /// Divides rows of `dim` numbers where batches end.
     pub(crate) fn cut<'a>(&self, mut values: &'a [f64], dim: usize) -> Vec<&'a [f64]> {
         let (mut size, mut full, mut open_rows) = (self.size, self.full.len(), self.open_rows);
         let mut parts = Vec::new();
@@ -62,26 +62,27 @@ impl BatchSums {
         parts
     }
 
-    /// Records the total of each candidate after `rows` more rows, which do not reach beyond the end of a batch.
-    pub fn note(&mut self, rows: u64, totals: &[f64]) {
+    /// Records cumulative scores after `rows` more rows and closes the batch when it is full. The rows must not extend beyond
+    /// the end of the batch.
+    pub fn record(&mut self, rows: u64, totals: &[f64]) {
         self.open_rows += rows;
-        debug_assert!(self.open_rows <= self.size, "rows reach beyond the end of a batch");
+        debug_assert!(self.open_rows <= self.size, "rows extend beyond the end of a batch");
         if self.open_rows < self.size {
             return;
         }
-        // Scores that overflow must not make the sums unfit for a file.
+        // JSON has no infinity.
         let finite = |value: f64| value.clamp(-f64::MAX, f64::MAX);
         self.full.push(totals.iter().zip(&self.before).map(|(now, before)| finite(now - before)).collect());
         (self.open_rows, self.before) = (0, totals.to_vec());
         if self.full.len() == Self::MOST {
-            let unite =
+            let merge =
                 |pair: &[Vec<f64>]| pair[0].iter().zip(&pair[1]).map(|(a, b)| finite(a + b)).collect();
-            self.full = self.full.chunks_exact(2).map(unite).collect();
+            self.full = self.full.chunks_exact(2).map(merge).collect();
             self.size = self.size.saturating_mul(2);
         }
     }
 
-    /// Whether no fewer rows than this were recorded.
+    /// Whether at least this many rows were recorded.
     pub fn covers(&self, rows: u64) -> bool {
         (self.full.len() as u64).saturating_mul(self.size).saturating_add(self.open_rows) >= rows
     }
@@ -101,7 +102,7 @@ impl BatchSums {
         standard_error(&sums).map(|error| error / self.size as f64).filter(|error| error.is_finite())
     }
 
-    /// Whether it is of so many candidates, with numbers that a file can hold.
+    /// Whether this is valid for this number of candidates: its shapes agree and its numbers are finite.
     pub(crate) fn is_sound(&self, candidates: usize) -> bool {
         let is_whole = |sums: &Vec<f64>| sums.len() == candidates && sums.iter().all(|sum| sum.is_finite());
         self.size.is_power_of_two()
@@ -127,7 +128,7 @@ mod tests {
         let (mut batches, mut totals) = (BatchSums::new(vec![0.0; 3]), [0.0; 3]);
         for row in scores {
             totals.iter_mut().zip(row).for_each(|(total, score)| *total += score);
-            batches.note(1, &totals);
+            batches.record(1, &totals);
         }
         batches
     }
@@ -171,9 +172,9 @@ mod tests {
         }
     }
 
-    /// Runs of equal scores; a batch of 100,000 rows has four of them.
+    /// Runs of equal scores. After 100,000 rows a batch contains four runs.
     #[test]
-    fn runs_of_rows_that_are_alike_are_allowed_for() {
+    fn runs_of_similar_rows_increase_the_standard_error() {
         for seed in 0..20 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let runs: Vec<f64> = (0..200).map(|_| rng.random()).collect();
@@ -187,26 +188,26 @@ mod tests {
     #[test]
     fn batches_do_not_depend_on_where_the_stream_is_cut() {
         let total = |k: usize, rows: usize| -1.5 * rows as f64 - (k as f64 * rows as f64).sin();
-        let told = |cuts: &[usize]| {
+        let recorded = |cuts: &[usize]| {
             let (mut batches, mut seen) = (BatchSums::new(vec![total(1, 0), total(2, 0)]), 0);
             for &rows in cuts {
                 let values = vec![0.0; 3 * rows];
                 for part in batches.clone().cut(&values, 3) {
                     seen += part.len() / 3;
-                    batches.note(part.len() as u64 / 3, &[total(1, seen), total(2, seen)]);
+                    batches.record(part.len() as u64 / 3, &[total(1, seen), total(2, seen)]);
                 }
             }
             batches
         };
-        let straight = told(&[1000]);
-        assert_eq!(straight, told(&[10, 54, 0, 1, 199, 636, 100]));
-        assert_eq!(straight, told(&[1; 1000]));
+        let straight = recorded(&[1000]);
+        assert_eq!(straight, recorded(&[10, 54, 0, 1, 199, 636, 100]));
+        assert_eq!(straight, recorded(&[1; 1000]));
         let read: BatchSums = serde_json::from_str(&serde_json::to_string(&straight).unwrap()).unwrap();
         assert_eq!(read, straight);
     }
 
     #[test]
-    fn what_a_damaged_file_says_is_not_sound() {
+    fn numbers_of_a_damaged_file_are_not_sound() {
         let sound = batches_of(&scores(1000));
         assert!(sound.is_sound(3) && !sound.is_sound(2) && !BatchSums::default().is_sound(0));
         for size in [0, 3, u64::MAX] {
@@ -215,17 +216,17 @@ mod tests {
         assert!(!BatchSums { open_rows: 16, ..sound.clone() }.is_sound(3));
         assert!(!BatchSums { before: vec![f64::NAN; 3], ..sound.clone() }.is_sound(3));
         assert!(!BatchSums { full: vec![vec![0.0; 3]; 64], ..sound.clone() }.is_sound(3));
-        // The largest size that can be read leads nowhere, but to no overflow either.
+        // The largest size that can be read causes no overflow.
         let mut huge = BatchSums { size: 1 << 63, ..sound };
         assert!(huge.is_sound(3) && huge.covers(u64::MAX));
         assert_eq!(huge.cut(&[0.0; 6], 3).len(), 1);
-        huge.note(2, &[0.0; 3]);
+        huge.record(2, &[0.0; 3]);
     }
 
     #[test]
-    fn scores_that_overflow_leave_sums_that_a_file_can_hold() {
+    fn scores_that_overflow_leave_finite_sums() {
         let mut batches = BatchSums::new(vec![f64::MAX, 0.0]);
-        (0..200).for_each(|i| batches.note(1, &[f64::MAX * f64::from(i % 3 - 1), f64::from(i)]));
+        (0..200).for_each(|i| batches.record(1, &[f64::MAX * f64::from(i % 3 - 1), f64::from(i)]));
         assert!(batches.is_sound(2));
         assert_eq!(batches.standard_error_of_difference(0, 1), None);
     }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Count, mean and spread of the values of one column, gathered one by one (Welford).
+/// Count, mean and spread of the values of one column, updated value by value (Welford's algorithm).
 ///
 /// ```
 /// use gmm_bmm::stats::ColumnSummary;
@@ -12,60 +12,60 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnSummary {
-    /// Values seen.
+    /// The number of values.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Sum of squared deviations from the mean.
+    /// The sum of squared deviations from the mean.
     pub squares: f64,
 }
 
 impl ColumnSummary {
-    /// Adds one value. Squares that would overflow stay at the largest number there is.
+    /// Adds a value. If the squares overflow, they stay at the largest finite number.
     pub fn push(&mut self, value: f64) {
         ColumnSummary::push_row(std::slice::from_mut(self), &[value]);
     }
 
-    /// Adds one value to each column, all of which have as many so far.
+    /// Adds a value to each column. All columns must have the same count.
     pub fn push_row(columns: &mut [ColumnSummary], row: &[f64]) {
         let Some(first) = columns.first() else { return };
-        let share = 1.0 / (first.count + 1) as f64;
+        let weight = 1.0 / (first.count + 1) as f64;
         for (column, value) in columns.iter_mut().zip(row) {
             column.count += 1;
             let deviation = (value - column.mean).clamp(-f64::MAX, f64::MAX);
-            column.mean += deviation * share;
+            column.mean += deviation * weight;
             column.squares = (column.squares + deviation * (value - column.mean)).min(f64::MAX);
         }
     }
 
-    /// The summary of two sets of rows together.
-    pub fn joined(self, other: ColumnSummary) -> ColumnSummary {
+    /// The summary of the values of both.
+    pub fn merged(self, other: ColumnSummary) -> ColumnSummary {
         if self.count == 0 || other.count == 0 {
             return if self.count == 0 { other } else { self };
         }
         let count = self.count.saturating_add(other.count);
-        let share = other.count as f64 / count as f64;
-        let apart = other.mean - self.mean;
-        let between = apart * apart * self.count as f64 * share;
+        let fraction = other.count as f64 / count as f64;
+        let difference = other.mean - self.mean;
+        let between = difference * difference * self.count as f64 * fraction;
         ColumnSummary {
             count,
-            mean: self.mean + apart * share,
+            mean: self.mean + difference * fraction,
             squares: (self.squares + other.squares + between).min(f64::MAX),
         }
     }
 
-    /// Standard deviation (by `n`, as scikit-learn's scaler has it).
+    /// The standard deviation, with divisor `n` as in scikit-learn's `StandardScaler`.
     pub fn standard_deviation(&self) -> f64 {
         (self.squares / self.count.max(1) as f64).sqrt()
     }
 
-    /// Standard error of the mean, `None` for fewer than two values.
+    /// The standard error of the mean; `None` for fewer than two values.
     pub fn standard_error(&self) -> Option<f64> {
         let n = self.count as f64;
         (self.count > 1).then(|| (self.squares / (n - 1.0) / n).sqrt())
     }
 
-    /// A positive length to measure the column by: its standard deviation, or its size where it is constant.
+    /// A positive unit for the column: its standard deviation, or its absolute value where it is constant.
     pub fn unit(&self) -> f64 {
         let deviation = self.standard_deviation();
         if !self.is_constant() {
@@ -77,7 +77,7 @@ impl ColumnSummary {
         }
     }
 
-    /// Whether the column does not vary beyond rounding.
+    /// Whether the column varies by no more than rounding errors.
     pub fn is_constant(&self) -> bool {
         !(self.standard_deviation() > 1e-13 * self.mean.abs())
     }

@@ -1,22 +1,24 @@
 use serde::Serialize;
 
-/// The score of one K. The larger, the better.
+/// The score of one K. Larger is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredK {
-    /// The K.
+    /// The number of components.
     pub k: usize,
     /// Its score.
     pub score: f64,
-    /// The standard error of its difference to the best score, where that is known.
+    /// The standard error of its difference from the best score, if known.
     pub standard_error: Option<f64>,
 }
 
-/// The elbow of scores over K: the smallest K beyond which larger K gain little, or where the scores bend most.
+/// The elbow of scores over K: the smallest K beyond which larger K gain little, or the K where the scores bend most.
 ///
-/// Where the scores level off, it is the smallest K that no larger one beats by more than one standard error, or by more
-/// than a fifth of the average gain for each further component. The average is that from the smallest K to the best, over
-/// the whole range. A tenth of the range has to be beyond it, or the scores have not been seen to level off. Where they
-/// rise to the end, it is the K at which they bend most: the one farthest above the straight line that rises as much.
+/// If the scores level off, the elbow is the smallest K that no larger K exceeds by more than one standard error, or by more
+/// than a fifth of the average gain for each further component. The average gain is the gain from the smallest K to the best,
+/// divided by the range of K. The scores level off only if at least a tenth of the range lies beyond the elbow.
+///
+/// If the scores rise to the end, the elbow is the K where they bend most: the K with the largest height above the straight
+/// line with the same total gain.
 ///
 /// ```
 /// use gmm_bmm::stats::{Beyond, Elbow, ScoredK};
@@ -33,21 +35,21 @@ pub struct ScoredK {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Elbow {
-    /// The K.
+    /// The number of components.
     pub k: usize,
-    /// How much of the gain from the smallest K to the best it has, from 0 to 1; none where the smallest K is the best.
+    /// Its fraction of the gain from the smallest K to the best, from 0 to 1; `None` if the smallest K is the best.
     pub share: Option<f64>,
-    /// What larger K gain.
+    /// The gain of larger K.
     pub beyond: Beyond,
 }
 
-/// What K larger than the [`Elbow`] gain.
+/// The gain of K larger than the [`Elbow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
     /// Nothing: the elbow is the best K.
     Nothing,
-    /// No more than one standard error.
+    /// At most one standard error.
     WithinError,
     /// Little for each further component.
     Little,
@@ -55,18 +57,18 @@ pub enum Beyond {
     Rises,
 }
 
-/// A further component has to gain this share of the average, or it gains little.
+/// A component gains little if it gains less than this fraction of the average.
 const LITTLE: f64 = 0.2;
 
-/// One part of so many of the range has to be beyond K at which the scores level off.
+/// At least one part in this many of the range lies beyond a K where the scores level off.
 const TAIL: usize = 10;
 
-/// The least bend, as a share of the gain: scores that bend less rise evenly.
+/// The smallest bend, as a fraction of the gain. Scores that bend less rise evenly.
 const LEAST_BEND: f64 = 0.2;
 
 impl Elbow {
-    /// The elbow of scores in the order of K. `None` for fewer than two, for one that is not finite, and where the scores
-    /// rise evenly to the end.
+    /// The elbow of scores in ascending order of K. `None` if there are fewer than two scores, if one is not finite, or if the
+    /// scores rise evenly to the end.
     pub fn find(scored: &[ScoredK]) -> Option<Self> {
         let (first, last) = (scored.first()?, scored.last()?);
         if scored.len() < 2 || scored.iter().any(|at| !at.score.is_finite()) {
@@ -93,7 +95,7 @@ impl Elbow {
     }
 }
 
-/// The highest by some measure; of equals the first.
+/// The element with the largest value; the first one of equals.
 fn highest(scored: &[ScoredK], by: impl Fn(&ScoredK) -> f64) -> Option<&ScoredK> {
     scored.iter().reduce(|best, next| if by(next) > by(best) { next } else { best })
 }
@@ -110,7 +112,7 @@ mod tests {
         Elbow::find(&scored(from, scores)).map(|elbow| (elbow.k, elbow.beyond))
     }
 
-    /// Prequential scores of synthetic data with six components in three columns, where the last step is small.
+    /// Prequential scores of synthetic data with six components in three columns. The last step is small.
     const SIX: [f64; 19] = [
         -5.569, -5.357, -5.256, -5.173, -5.150, -5.151, -5.152, -5.153, -5.152, -5.154, -5.153, -5.154,
         -5.155, -5.156, -5.156, -5.157, -5.159, -5.159, -5.160,
@@ -143,7 +145,7 @@ mod tests {
     fn scores_that_rise_to_the_end_have_their_elbow_where_they_bend() {
         let magic = [-28.416, -27.560, -27.297, -27.050, -26.922, -26.774, -26.675, -26.588, -26.515];
         assert_eq!(found(2, &magic), Some((5, Beyond::Rises)));
-        // The last K gains hardly anything, which is not enough to see that larger ones would not.
+        // One K that gains little does not show that the scores level off.
         let to_20 = [-26.40, -26.41, -26.28, -26.22, -26.16, -26.14, -26.13, -26.04, -25.92, -25.919];
         assert_eq!(found(2, &[magic.as_slice(), &to_20].concat()), Some((5, Beyond::Rises)));
         let even: Vec<f64> = (0..9).map(|k| f64::from(k) + 0.1 * f64::from(k % 2)).collect();
@@ -167,9 +169,9 @@ mod tests {
         assert_eq!(found(3, &[-4.0, -4.0]), Some((3, Beyond::Nothing)));
     }
 
-    /// K need not be neighbours: a component between 4 and 16 gains little.
+    /// K need not be consecutive. From 4 to 16, each component gains little.
     #[test]
-    fn lists_of_k_are_judged_for_each_component() {
+    fn gaps_between_k_count_as_several_components() {
         let of = |ks: &[usize], scores: &[f64]| {
             let scored = ks.iter().zip(scores);
             let scored = scored.map(|(&k, &score)| ScoredK { k, score, standard_error: None });
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_one_k_or_of_scores_that_are_not_finite() {
+    fn one_k_and_scores_that_are_not_finite_have_no_elbow() {
         assert_eq!((found(2, &[]), found(2, &[-1.0])), (None, None));
         assert_eq!(found(2, &[-1.0, f64::NAN, -0.5]), None);
         assert_eq!(found(2, &[f64::NEG_INFINITY, -1.0, -0.5]), None);

@@ -1,4 +1,4 @@
-//! Tests and summaries: Wilcoxon's signed-rank test, Holm's correction, means with their errors, the elbow of scores.
+//! Statistics: Wilcoxon's signed-rank test, Holm's correction, means and standard errors, the elbow of scores.
 
 mod batches;
 mod column;
@@ -10,8 +10,8 @@ pub use column::ColumnSummary;
 pub use elbow::{Beyond, Elbow, ScoredK};
 pub use wilcoxon::{MOST_EXACT, Method, SignedRank, Zeros, signed_rank, signed_rank_with};
 
-/// P-values of several tests made to hold together (Holm 1979), in the order given: the smallest is multiplied by
-/// the number of tests, the next by one less, and so on, and none may be below the one before it.
+/// P-values of several tests, adjusted by Holm's method (1979), in the order given. The smallest is multiplied by the number
+/// of tests, the next by one less, and so on. No adjusted value is below that of a smaller p-value.
 ///
 /// ```
 /// use gmm_bmm::stats::holm;
@@ -31,12 +31,12 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The mean of some values, `None` if there are none.
+/// The mean of the values; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard error of the mean of some values, `None` for fewer than two.
+/// The standard error of the mean of the values; `None` for fewer than two.
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let n = values.len() as f64;
@@ -44,7 +44,19 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((squares / (n - 1.0) / n).sqrt())
 }
 
-/// The middle of some values, or the mean of the two in the middle; `None` if there are none.
+/// The mean gain of some rows and its standard error. No row counts for more than 30 nats, so a few outliers do not decide.
+/// Gains that are not a number, of rows that neither mixture explains, do not count.
+pub(crate) fn capped_mean_and_error(gains: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    const MOST: f64 = 30.0;
+    let gains = gains.into_iter().filter(|gain| !gain.is_nan());
+    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST, MOST)).collect();
+    let count = gains.len().max(1) as f64;
+    let mean = gains.iter().sum::<f64>() / count;
+    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
+    (mean, (variance / count).sqrt())
+}
+
+/// The median of the values; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -71,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_of_nothing_are_nothing() {
+    fn summaries_of_no_values_are_none() {
         assert_eq!((mean(&[]), standard_error(&[1.0]), median(&[])), (None, None, None));
         assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
         assert_eq!(standard_error(&[1.0, 3.0]), Some(1.0));

@@ -1,18 +1,18 @@
 //! Wilcoxon's signed-rank test of paired differences, two-sided.
 //!
-//! The absolute differences are ranked, equal ones sharing the mean of their ranks; `R⁺` and `R⁻` are the sums of
-//! the ranks of the positive and of the negative ones. Under the null hypothesis every sign is a fair coin:
+//! The absolute differences are ranked; equal ones get the mean of their ranks. `R⁺` and `R⁻` are the sums of the ranks of
+//! the positive and of the negative differences. Under the null hypothesis both signs have probability ½:
 //!
-//! - exactly, `p = 2·#{sign patterns with rank sum ≤ min(R⁺, R⁻)}/2ⁿ`, at most 1;
-//! - nearly, `z = (R⁺ − E ∓ ½)/√V` is standard normal, with `E = (n(n+1) − n₀(n₀+1))/4`,
+//! - exact: `p = 2·#{sign patterns with rank sum ≤ min(R⁺, R⁻)}/2ⁿ`, at most 1;
+//! - approximate: `z = (R⁺ − E ∓ ½)/√V` is standard normal, with `E = (n(n+1) − n₀(n₀+1))/4`,
 //!   `V = (n(n+1)(2n+1) − n₀(n₀+1)(2n₀+1))/24 − Σ(t³ − t)/48` over groups of `t` equal differences, and `n₀` zeros.
 
 use libm::erfc;
 
-/// Up to so many differences the exact distribution is used where nothing speaks against it.
+/// The largest number of differences for the exact distribution.
 pub const MOST_EXACT: usize = 50;
 
-/// What to do about differences of zero.
+/// The rule for differences of zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Zeros {
     /// Leave them out (Wilcoxon 1945).
@@ -22,33 +22,33 @@ pub enum Zeros {
     Pratt,
 }
 
-/// Which null distribution to use.
+/// The null distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
     /// Exact up to [`MOST_EXACT`] differences without ties and zeros, else normal with continuity correction.
     #[default]
     Auto,
-    /// Exact. Where there are ties or zeros, or too many differences to count, [`Method::Auto`] applies.
+    /// Exact. With ties, zeros or more than [`MOST_EXACT`] differences, the same as [`Method::Auto`].
     Exact,
     /// Normal, with or without continuity correction.
     Normal {
-        /// Whether the rank sum is moved half a step towards its mean.
+        /// Whether the rank sum is corrected by half a step towards its mean.
         correction: bool,
     },
 }
 
-/// The outcome of a signed-rank test.
+/// The result of a signed-rank test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedRank {
-    /// Differences that were ranked: all of them by Pratt's rule, those that are not zero otherwise.
+    /// The number of ranked differences: all of them by Pratt's rule, otherwise those that are not zero.
     pub ranked: usize,
-    /// Sum of the ranks of the positive differences.
+    /// The sum of the ranks of the positive differences.
     pub r_plus: f64,
-    /// Sum of the ranks of the negative differences.
+    /// The sum of the ranks of the negative differences.
     pub r_minus: f64,
-    /// Standard score of `r_plus`; positive where the differences lean to the positive side.
+    /// The standard score of `r_plus`; positive if the differences tend to be positive.
     pub z: f64,
-    /// Two-sided p-value. Below about 1e-308 it is zero.
+    /// The two-sided p-value. It underflows to zero below about 1e-308.
     pub p_value: f64,
     /// Whether the exact distribution was used.
     pub exact: bool,
@@ -60,22 +60,20 @@ impl SignedRank {
         self.r_plus.min(self.r_minus)
     }
 
-    /// Matched-pairs rank-biserial correlation `(R⁺ − R⁻)/(R⁺ + R⁻)`, from −1 to 1: how one-sided the differences
-    /// are, however many there are.
+    /// The matched-pairs rank-biserial correlation `(R⁺ − R⁻)/(R⁺ + R⁻)`, from −1 to 1: an effect size that does not depend on
+    /// the number of differences.
     pub fn rank_biserial(&self) -> f64 {
         let total = self.r_plus + self.r_minus;
         if total > 0.0 { (self.r_plus - self.r_minus) / total } else { 0.0 }
     }
 
-    /// Whether the differences are positive rather than negative, at the level `alpha`.
+    /// Whether the differences tend to be positive, at significance level `alpha`.
     pub fn favours_positive(&self, alpha: f64) -> bool {
         self.p_value < alpha && self.r_plus > self.r_minus
     }
 }
 
-/// The test with zeros left out, exact where it can be.
-///
-/// `None` if a difference is not a number.
+/// The test without zeros ([`Zeros::Drop`]) and with [`Method::Auto`]. `None` if a difference is NaN.
 ///
 /// ```
 /// let test = gmm_bmm::stats::signed_rank(&[0.1, 0.2, 0.3, 0.4, 0.5]).unwrap();
@@ -86,9 +84,9 @@ pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     signed_rank_with(differences, Zeros::Drop, Method::Auto)
 }
 
-/// The test with a rule for zeros and a null distribution of choice.
+/// The test with this rule for zeros and this null distribution.
 ///
-/// `None` if a difference is not a number. Where nothing is left to rank the p-value is 1.
+/// `None` if a difference is NaN. If there is nothing to rank, the p-value is 1.
 pub fn signed_rank_with(differences: &[f64], zeros: Zeros, method: Method) -> Option<SignedRank> {
     if differences.iter().any(|difference| difference.is_nan()) {
         return None;
@@ -111,7 +109,7 @@ pub fn signed_rank_with(differences: &[f64], zeros: Zeros, method: Method) -> Op
     })
 }
 
-/// Sums of ranks, doubled, so that they are whole numbers whatever the ties.
+/// Doubled sums of ranks, which are integers even with ties.
 struct Ranks {
     count: usize,
     zeros: usize,
@@ -148,26 +146,26 @@ impl Ranks {
         self.count <= MOST_EXACT && self.zeros == 0 && self.tied == 0
     }
 
-    /// z of the positive ranks, and its two-sided p-value.
+    /// `z` of the positive ranks, and its two-sided p-value.
     fn normal(&self, correction: bool) -> (f64, f64) {
         let (n, n0) = (self.count as u128, self.zeros as u128);
         let variance_48 = 2 * (n * (n + 1) * (2 * n + 1) - n0 * (n0 + 1) * (2 * n0 + 1)) - self.tied;
         if variance_48 == 0 {
             return (0.0, 1.0);
         }
-        // R⁺ less its mean is half the difference of the sums, a quarter of the doubled one.
+        // R⁺ − E is half the difference of the sums, a quarter of the difference of the doubled sums.
         let mut gap_4 = self.plus as i128 - self.minus as i128;
         if correction {
             gap_4 -= 2 * gap_4.signum();
         }
         let variance = variance_48 as f64 / 48.0;
         let gap = gap_4 as f64 / 4.0;
-        // The tail is taken of gap/√2V at one go: each rounding of z costs z² of them in a tiny p.
+        // erfc gets gap/√2V directly, because a rounding error of z is multiplied by z² in a tiny p-value.
         (gap / variance.sqrt(), erfc(gap.abs() / (2.0 * variance).sqrt()))
     }
 }
 
-/// Two-sided exact p-value of the smaller rank sum; counts up to 2⁵⁰ are exact in double precision.
+/// The two-sided exact p-value of the smaller rank sum. Counts up to 2⁵⁰ are exact in double precision.
 fn exact_p(n: usize, smaller: u64) -> f64 {
     let smaller = smaller as usize;
     let mut ways = vec![0.0f64; smaller + 1];
@@ -186,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_rank_is_no_difference() {
+    fn without_ranks_the_p_value_is_1() {
         for differences in [&[][..], &[0.0, -0.0]] {
             for zeros in [Zeros::Drop, Zeros::Pratt] {
                 let test = signed_rank_with(differences, zeros, Method::Auto).unwrap();
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn swapping_the_sides_turns_the_signs_only() {
+    fn swapping_the_sides_changes_only_the_signs() {
         let differences: Vec<f64> = (0..200).map(|i| ((i * 37 % 101) as f64 - 40.0) / 8.0).collect();
         let turned: Vec<f64> = differences.iter().map(|value| -value).collect();
         let (one, other) = (signed_rank(&differences).unwrap(), signed_rank(&turned).unwrap());

@@ -2,7 +2,7 @@
 
 use gmm_bmm::dist::{GaussianMixture, Posterior};
 use gmm_bmm::learn::{FitState, LearnerState};
-use gmm_bmm::linalg::{Factor, WorkingCopy};
+use gmm_bmm::linalg::{Factor, MatrixState};
 use ndarray::Array2;
 
 use crate::common::{matrix_of_triangle, number};
@@ -14,18 +14,18 @@ pub fn assert_sound(state: &FitState, what: &str) {
         assert!(candidate.prequential.log_likelihood.is_finite(), "{what}: prequential score");
         assert_sound_mixture(&candidate.learned.estimate(), what);
         match &candidate.learned {
-            LearnerState::Point { working, .. } => assert_sound_copies(working, what),
-            LearnerState::Bayes { posterior, working, .. } => {
+            LearnerState::Point { matrix_states, .. } => assert_sound_copies(matrix_states, what),
+            LearnerState::Bayes { posterior, matrix_states, .. } => {
                 assert_sound_posterior(posterior, what);
-                assert_sound_copies(working, what);
+                assert_sound_copies(matrix_states, what);
             }
             LearnerState::Sharded(state) => {
                 assert_sound_posterior(&state.posterior, &format!("{what}, merged"));
                 assert_sound_posterior(&state.common, &format!("{what}, common prior"));
-                assert_sound_copies(&state.common_working, what);
+                assert_sound_copies(&state.common_matrix_states, what);
                 for (i, shard) in state.shards.iter().enumerate() {
                     assert_sound_posterior(&shard.posterior, &format!("{what}, shard {i}"));
-                    assert_sound_copies(&shard.working, what);
+                    assert_sound_copies(&shard.matrix_states, what);
                 }
             }
         }
@@ -79,7 +79,7 @@ fn assert_sound_factor(factor: &Factor, what: &str) {
 
 /// Working copies show their matrix and its inverse only in the file form.
 #[track_caller]
-fn assert_sound_copies(copies: &[WorkingCopy], what: &str) {
+fn assert_sound_copies(copies: &[MatrixState], what: &str) {
     for copy in copies {
         let copy = serde_json::to_value(copy).unwrap();
         let scale = number(&copy["scale"]);

@@ -71,7 +71,7 @@ fn batch_sums(fits: &[(f64, GaussianMixture)], block: &Block) -> BatchSums {
     let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {
         totals.iter_mut().zip(&by_mixture).for_each(|(total, scores)| *total += scores[row]);
-        batches.note(1, &totals);
+        batches.record(1, &totals);
     }
     batches
 }

@@ -13,7 +13,7 @@ use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::stats::ColumnSummary;
-use crate::words::count;
+use crate::text::count;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
@@ -113,7 +113,7 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.components != asked.components, "another --k"),
         (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
         (saved.seed != asked.seed, "another --seed"),
-        (saved.init_rows != asked.init_rows, "another --init-rows"),
+        (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),
         (saved != asked, "other settings"),

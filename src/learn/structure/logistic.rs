@@ -1,7 +1,7 @@
 //! Two parts of a component whose log-odds are linear in one number of each row: many rows at a time.
 
-use crate::linalg::lanes::{Four, Lanes, Quad};
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::special::{exp, ln};
 
 /// Log-odds `offset + slope·t` of the first part, where `t` is the number of a row.
@@ -30,9 +30,9 @@ at_run_time! {
 
 #[inline(always)]
 fn probabilities_kernel<A: Arithmetic>(numbers: &mut [Quad], odds: LogOdds) {
-    let of = A::Lanes::splat;
+    let of = A::Vector::splat;
     for number in numbers {
-        let z = A::Lanes::load(number).mul_add(of(odds.slope), of(odds.offset));
+        let z = A::Vector::load(number).mul_add(of(odds.slope), of(odds.offset));
         (of(1.0) / (of(1.0) + exp(of(0.0) - z))).store(number);
     }
 }
@@ -43,9 +43,9 @@ at_run_time! {
 
 #[inline(always)]
 fn excesses_kernel<A: Arithmetic>(numbers: &mut [Quad], odds: LogOdds) {
-    let of = A::Lanes::splat;
+    let of = A::Vector::splat;
     for number in numbers {
-        let z = A::Lanes::load(number).mul_add(of(odds.slope), of(odds.offset));
+        let z = A::Vector::load(number).mul_add(of(odds.slope), of(odds.offset));
         let size = z.max(of(0.0) - z);
         (z.max(of(0.0)) + ln(of(1.0) + exp(of(0.0) - size))).store(number);
     }

@@ -89,7 +89,7 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
         all.add(&block, rows.weights(i));
     }
     for moments in moments.iter_mut().filter(|moments| moments.count == 0.0) {
-        moments.join(&all);
+        moments.merge(&all);
         moments.scale_by(1.0 / (k as f64 * all.count));
     }
     Sums { log_likelihood: 0.0, moments }

@@ -9,7 +9,7 @@ use super::maximise::{Shape, gaussian_with_ridge, maximise};
 use super::sweep::{Assigned, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
-use crate::linalg::lanes::Quad;
+use crate::linalg::vector::Quad;
 use crate::linalg::{Factor, lower_inverse};
 use crate::special::LN_2PI;
 

@@ -21,7 +21,7 @@ impl Sums {
     fn add(&mut self, other: &Sums) {
         self.log_likelihood += other.log_likelihood;
         for (sum, other) in self.moments.iter_mut().zip(&other.moments) {
-            sum.join(other);
+            sum.merge(other);
         }
     }
 }
@@ -64,7 +64,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for i in group {
             let (block, filled) = rows.block(i);
-            scorer.look_at(mixture, &block, filled);
+            scorer.score_block(mixture, &block, filled);
             let log_densities = &mut log_densities[..filled];
             log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
             weights.copy_from_slice(rows.weights(i));
@@ -73,7 +73,8 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
             }
             sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
             for (j, (component, moments)) in mixture.components().iter().zip(&mut sums.moments).enumerate() {
-                for ((to, share), weight) in weighted.iter_mut().zip(scorer.shares(j)).zip(&weights) {
+                for ((to, share), weight) in weighted.iter_mut().zip(scorer.responsibilities(j)).zip(&weights)
+                {
                     *to = share * weight;
                 }
                 // Rows far from a component add nothing to it.
@@ -134,7 +135,7 @@ impl Assigned {
                 let places = log_densities.chunks_mut(BLOCK).zip(responsibilities.chunks_mut(BLOCK * k));
                 for (i, (log_densities, responsibilities)) in places.enumerate() {
                     let (block, filled) = rows.block(group * size + i);
-                    scorer.look_at(mixture, &block, filled);
+                    scorer.score_block(mixture, &block, filled);
                     log_densities.iter_mut().zip(scorer.log_densities()).for_each(|(to, from)| *to = *from);
                     let mut own = [1.0; BLOCK];
                     if let Some(noise) = noise {
@@ -142,7 +143,7 @@ impl Assigned {
                     }
                     for (j, to) in responsibilities.chunks_mut(BLOCK).enumerate() {
                         to.iter_mut()
-                            .zip(scorer.shares(j))
+                            .zip(scorer.responsibilities(j))
                             .zip(&own)
                             .for_each(|((to, r), own)| *to = r * own);
                     }
@@ -165,9 +166,9 @@ pub(super) fn label(rows: &RowBlocks, mixture: &GaussianMixture) -> (Vec<usize>,
         let mut found = Vec::with_capacity(group.len() * BLOCK);
         for i in group {
             let (block, filled) = rows.block(i);
-            scorer.look_at(mixture, &block, filled);
+            scorer.score_block(mixture, &block, filled);
             for (r, log_density) in scorer.log_densities().iter().enumerate() {
-                let shares = (0..mixture.k()).map(|j| scorer.shares(j)[r]);
+                let shares = (0..mixture.k()).map(|j| scorer.responsibilities(j)[r]);
                 found.push((most_probable(shares).0, *log_density));
             }
         }

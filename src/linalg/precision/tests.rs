@@ -4,7 +4,7 @@ use super::super::simd::Plain;
 use super::*;
 use crate::linalg::Factor;
 
-/// One row, by the scalar arithmetic that is otherwise done for four components at once.
+/// Learns one row, with the scalar arithmetic that [`super::super::ComponentGroup`] does for four components.
 #[inline(always)]
 fn learn_kernel<A: Arithmetic>(matrix: &mut Precision, v: &[Quad], tau: f64, stretch: f64) -> f64 {
     let form = matrix.form::<A>(v, matrix.gain).sum();
@@ -25,11 +25,11 @@ fn assert_close(found: f64, expected: f64, size: f64, what: &str) {
     assert!((found - expected).abs() < 1e-9 * size, "{what}: {found} against {expected}");
 }
 
-/// Rebuilding, products with and without an update, rows that wait and rows that do not, against plain loops over a whole
-/// matrix; products also in their portable compilation.
+/// Compares rebuilding, products with and without an update, and pending and added rows with plain loops over a whole matrix.
+/// Products are also compared in their portable compilation.
 #[test]
 fn kernels_agree_with_plain_loops_at_every_size() {
-    // An interpreter that checks every access takes its time.
+    // Miri is slow.
     let most = if cfg!(miri) { 9 } else { 100 };
     for dim in 1..=most {
         for learn in [learn, learn_kernel::<Plain>] {
@@ -38,7 +38,7 @@ fn kernels_agree_with_plain_loops_at_every_size() {
             let mut expected = Array2::eye(dim) + spread.dot(&spread.t()) / dim as f64;
             let mut found = Precision::new(dim, 1.0, |i, j| expected[(i, j)]);
             found.rebuild();
-            for row in 0..WAITING + 3 {
+            for row in 0..MOST_PENDING + 3 {
                 let v: Vec<f64> = (0..dim).map(|j| number(row + 7, j)).collect();
                 let exact =
                     Factor::from_matrix(expected.view()).unwrap().quadratic_form(&v, &mut vec![0.0; dim]);
@@ -48,12 +48,12 @@ fn kernels_agree_with_plain_loops_at_every_size() {
                 let v = ArrayView1::from(&v).insert_axis(ndarray::Axis(1));
                 expected = stretch * (expected + tau * v.dot(&v.t()));
             }
-            found.settle();
+            found.apply_pending();
             let inverse = Factor::from_matrix(expected.view()).unwrap().inverse();
             for i in 0..dim {
                 for j in 0..=i {
                     let what = format!("d {dim}, element {i}, {j}");
-                    assert_close(found.scale * found.truth(i, j), expected[(i, j)], 10.0, &what);
+                    assert_close(found.scale * found.matrix(i, j), expected[(i, j)], 10.0, &what);
                     assert_close(found.inverse(i, j) / found.scale, inverse[(i, j)], 10.0, &what);
                 }
             }

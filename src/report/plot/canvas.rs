@@ -13,7 +13,7 @@ use plotters::style::{
 };
 
 use super::style::Mark;
-use crate::words::printable;
+use crate::text::printable;
 
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;

@@ -1,14 +1,21 @@
-//! Words that several modules say things with.
+//! Formatting that several modules use in messages and reports.
 
 #[cfg(feature = "cli")]
 use std::borrow::Cow;
 
-/// `1 row`, `2 rows`.
+/// A number with its noun: `1 row`, `2 rows`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Ascending K, with runs of them as ranges: `2–4, 7`.
+/// At most `most` names, and how many more there are: `a, b and 3 more`.
+pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// Ascending values of K, with consecutive ones as ranges: `2–4, 7`.
 #[cfg(feature = "cli")]
 pub(crate) fn runs_of_k(ks: &[usize]) -> String {
     let run = |run: &[usize]| match run {
@@ -19,8 +26,8 @@ pub(crate) fn runs_of_k(ks: &[usize]) -> String {
     ks.chunk_by(|a, b| a + 1 == *b).map(run).collect::<Vec<_>>().join(", ")
 }
 
-/// Text that is safe to show: control characters, with which a name in a file could move the cursor or change what is
-/// on the screen, and characters that change the direction of writing are spelt out, as `\u{1b}`. Line ends and tabs stay.
+/// Text that is safe to print. Control characters, except line feeds and tabs, and characters that change the writing
+/// direction are escaped, as `\u{1b}`: in a name from a file they could change what a terminal shows.
 #[cfg(feature = "cli")]
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| {
@@ -48,7 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_spelt_out() {
+    fn long_lists_say_how_many_more_there_are() {
+        let names = || ["a", "b", "c"].into_iter().map(String::from);
+        assert_eq!([listed(names(), 2), listed(names(), 3)], ["a, b and 1 more", "a, b, c"]);
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
         assert_eq!(printable("Länge\tµ\n"), "Länge\tµ\n");
         assert_eq!(printable("a\u{1b}[31mb\r\u{9b}2J\u{7f}"), "a\\u{1b}[31mb\\u{d}\\u{9b}2J\\u{7f}");
         assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");

@@ -1,5 +1,5 @@
-//! Four numbers at a time: the vector type that the kernels are written over, in one form for machines with AVX2
-//! and FMA and one for any machine. A single number is a vector too, so that a formula is written once.
+//! Vectors of four numbers that the kernels compute with: one type for machines with AVX2 and FMA, and one for any machine.
+//! A single number is a [`Vector`] too, so that scalar code shares the formulas.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -9,7 +9,7 @@ use std::ops::{Add, Div, Mul, Sub};
 pub(crate) struct Quad(pub [f64; 4]);
 
 impl Quad {
-    /// How many it takes to hold `count` numbers.
+    /// The number of quads that hold `count` numbers.
     pub const fn needed(count: usize) -> usize {
         count.div_ceil(4)
     }
@@ -21,14 +21,14 @@ impl Quad {
         quads
     }
 
-    /// All their numbers, one after the other.
+    /// The numbers of all quads as one slice.
     #[inline(always)]
     pub fn flat(quads: &[Quad]) -> &[f64] {
-        // SAFETY: a `Quad` is four `f64` in a row without padding (size 32, see the test), and stricter aligned.
+        // SAFETY: a `Quad` is four consecutive `f64` without padding (the test checks its size), and more strictly aligned.
         unsafe { std::slice::from_raw_parts(quads.as_ptr().cast(), 4 * quads.len()) }
     }
 
-    /// See [`Quad::flat`].
+    /// [`Quad::flat`], mutable.
     #[inline(always)]
     pub fn flat_mut(quads: &mut [Quad]) -> &mut [f64] {
         // SAFETY: as in `flat`, and any four numbers make a `Quad`.
@@ -36,11 +36,11 @@ impl Quad {
     }
 }
 
-/// Adding this to a small number leaves it rounded to a whole one, in the low bits of the sum.
+/// Adding this to a small number rounds it to an integer, which the low bits of the sum hold.
 pub(crate) const ROUNDING: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
 
-/// One or several numbers that are computed with together.
-pub(crate) trait Lanes:
+/// One or several numbers (lanes) that one operation computes together.
+pub(crate) trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The same number in every lane.
@@ -52,13 +52,13 @@ pub(crate) trait Lanes:
     /// `c − self·b`.
     fn neg_mul_add(self, b: Self, c: Self) -> Self;
 
-    /// The larger of the two; `other` where either is not a number.
+    /// The larger of the two; `other` where either is NaN.
     fn max(self, other: Self) -> Self;
 
-    /// Where `other` is positive, else 0.
+    /// `self` where `other` is positive, else 0.
     fn where_positive(self, other: Self) -> Self;
 
-    /// `yes` where `self < than`, else `no` (also where either is not a number).
+    /// `yes` where `self < than`, else `no`; also `no` where either is NaN.
     fn if_below(self, than: Self, yes: Self, no: Self) -> Self;
 
     /// `2^k`, where `self` is `ROUNDING + k`, `−1022 ≤ k ≤ 1023`.
@@ -68,24 +68,24 @@ pub(crate) trait Lanes:
     fn split_exponent(self) -> (Self, Self);
 }
 
-/// Four lanes, which can be read from memory and written to it.
-pub(crate) trait Four: Lanes {
+/// A vector of four lanes that can be loaded from memory and stored to it.
+pub(crate) trait Vector4: Vector {
     fn load(from: &Quad) -> Self;
     fn store(self, to: &mut Quad);
 
-    /// The sums of the lanes of each.
+    /// The sum of the lanes of each vector. The order of addition differs from [`Vector4::sum`].
     fn sums(four: [Self; 4]) -> Self;
 
-    /// The sum of the lanes of each, to the bits of [`Four::sum`].
+    /// The sum of the lanes of each vector, with the same bits as [`Vector4::sum`].
     fn sum_of_each(four: [Self; 4]) -> Self;
 
     /// The square root of each lane.
     fn sqrt(self) -> Self;
 
-    /// Whether every lane is at most that of `other`; not where either is not a number.
+    /// Whether every lane is at most that of `other`; false where either is NaN.
     fn all_at_most(self, other: Self) -> bool;
 
-    /// The four numbers.
+    /// The lanes in memory.
     #[inline(always)]
     fn to_quad(self) -> Quad {
         let mut quad = Quad::default();
@@ -93,28 +93,28 @@ pub(crate) trait Four: Lanes {
         quad
     }
 
-    /// The four numbers.
+    /// The lanes as an array.
     #[inline(always)]
     fn to_array(self) -> [f64; 4] {
         self.to_quad().0
     }
 
-    /// The sum of its lanes.
+    /// The sum of the lanes.
     #[inline(always)]
     fn sum(self) -> f64 {
         let [a, b, c, d] = self.to_array();
         (a + c) + (b + d)
     }
 
-    /// The largest of its lanes, all of which are numbers.
+    /// The largest lane. No lane may be NaN.
     #[inline(always)]
     fn largest(self) -> f64 {
         let [a, b, c, d] = self.to_array();
-        Lanes::max(Lanes::max(a, b), Lanes::max(c, d))
+        Vector::max(Vector::max(a, b), Vector::max(c, d))
     }
 }
 
-/// Bits of `√½`, of `1` and of `2⁵²`, and of the fraction of a number.
+/// The bits of `√½`, `1` and `2⁵²`, and the mask of the fraction.
 const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 const TWO_52: u64 = 0x4330_0000_0000_0000;
@@ -122,7 +122,7 @@ const FRACTION: u64 = 0x000f_ffff_ffff_ffff;
 /// `2⁵² + 1023`.
 const TWO_52_AND_BIAS: f64 = 4_503_599_627_371_519.0;
 
-impl Lanes for f64 {
+impl Vector for f64 {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         value
@@ -166,7 +166,7 @@ impl Lanes for f64 {
     }
 }
 
-/// Four lanes on any machine.
+/// Four lanes, for any machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([f64; 4]);
 
@@ -185,7 +185,7 @@ macro_rules! lane_by_lane {
 }
 lane_by_lane!(Add: add, Sub: sub, Mul: mul, Div: div);
 
-impl Lanes for Portable {
+impl Vector for Portable {
     #[inline(always)]
     fn splat(value: f64) -> Self {
         Portable([value; 4])
@@ -203,7 +203,7 @@ impl Lanes for Portable {
 
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        Portable(std::array::from_fn(|i| Lanes::max(self.0[i], other.0[i])))
+        Portable(std::array::from_fn(|i| Vector::max(self.0[i], other.0[i])))
     }
 
     #[inline(always)]
@@ -218,17 +218,17 @@ impl Lanes for Portable {
 
     #[inline(always)]
     fn power_of_two(self) -> Self {
-        Portable(self.0.map(Lanes::power_of_two))
+        Portable(self.0.map(Vector::power_of_two))
     }
 
     #[inline(always)]
     fn split_exponent(self) -> (Self, Self) {
-        let parts = self.0.map(Lanes::split_exponent);
+        let parts = self.0.map(Vector::split_exponent);
         (Portable(parts.map(|(mantissa, _)| mantissa)), Portable(parts.map(|(_, exponent)| exponent)))
     }
 }
 
-impl Four for Portable {
+impl Vector4 for Portable {
     #[inline(always)]
     fn load(from: &Quad) -> Self {
         Portable(from.0)
@@ -246,7 +246,7 @@ impl Four for Portable {
 
     #[inline(always)]
     fn sum_of_each(four: [Self; 4]) -> Self {
-        Portable(four.map(Four::sum))
+        Portable(four.map(Vector4::sum))
     }
 
     #[inline(always)]
@@ -263,14 +263,14 @@ impl Four for Portable {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx::Avx;
 
-/// SAFETY of all of it: an [`Avx`] is made only by code that is generic over [`super::simd::Arithmetic`] and runs as
-/// `Fused`, and that is named only where the machine was asked for AVX2 and FMA ([`super::simd`]).
+/// SAFETY of the whole module: only code that is generic over [`super::simd::Arithmetic`] and runs as `Fused` makes an
+/// [`Avx`], and `Fused` is used only after a check that the machine has AVX2 and FMA ([`super::simd`]).
 #[cfg(target_arch = "x86_64")]
 mod avx {
     use std::arch::x86_64::*;
     use std::ops::{Add, Div, Mul, Sub};
 
-    use super::{FRACTION, Four, Lanes, ONE, Quad, ROOT_HALF, TWO_52, TWO_52_AND_BIAS};
+    use super::{FRACTION, ONE, Quad, ROOT_HALF, TWO_52, TWO_52_AND_BIAS, Vector, Vector4};
 
     /// Four lanes in one AVX register.
     #[derive(Clone, Copy)]
@@ -291,7 +291,7 @@ mod avx {
     }
     by_instruction!(Add: add = _mm256_add_pd, Sub: sub = _mm256_sub_pd, Mul: mul = _mm256_mul_pd, Div: div = _mm256_div_pd);
 
-    impl Lanes for Avx {
+    impl Vector for Avx {
         #[inline(always)]
         fn splat(value: f64) -> Self {
             // SAFETY: see the module.
@@ -363,7 +363,7 @@ mod avx {
         }
     }
 
-    impl Four for Avx {
+    impl Vector4 for Avx {
         #[inline(always)]
         fn load(from: &Quad) -> Self {
             // SAFETY: see the module; a `Quad` is aligned to 32 bytes.
@@ -430,33 +430,33 @@ mod tests {
         assert_eq!(quads[1].0[0], 7.0);
     }
 
-    /// What every operation gives; of those that round differently on the two kinds of machine, the rounded part is 0.
+    /// The result of every operation. Operations that round differently with FMA get 0 as the rounded part.
     #[inline(always)]
     fn operations_kernel<A: Arithmetic>(a: &Quad, b: &Quad) -> Vec<[f64; 4]> {
-        let (x, y) = (A::Lanes::load(a), A::Lanes::load(b));
-        let half = A::Lanes::splat(0.5);
-        // Exponents are split of positive numbers only.
+        let (x, y) = (A::Vector::load(a), A::Vector::load(b));
+        let half = A::Vector::splat(0.5);
+        // `split_exponent` needs positive numbers.
         let (mantissa, exponent) = half.if_below(x, x, half).split_exponent();
         let results = [
             x + y,
             x - y,
             x * y,
             x / y,
-            x.mul_add(A::Lanes::splat(0.0), y),
-            x.neg_mul_add(A::Lanes::splat(0.0), y),
+            x.mul_add(A::Vector::splat(0.0), y),
+            x.neg_mul_add(A::Vector::splat(0.0), y),
             x.max(y),
             x.if_below(y, x, half),
             x.where_positive(y),
-            (A::Lanes::splat(ROUNDING) + A::Lanes::splat(7.0)).power_of_two(),
+            (A::Vector::splat(ROUNDING) + A::Vector::splat(7.0)).power_of_two(),
             mantissa,
             exponent,
-            A::Lanes::sums([x, y, half, x - y]),
-            A::Lanes::sum_of_each([x, y, half, x - y]),
+            A::Vector::sums([x, y, half, x - y]),
+            A::Vector::sum_of_each([x, y, half, x - y]),
             (x * x).sqrt(),
-            A::Lanes::splat(x.sum()),
-            A::Lanes::splat(x.largest()),
+            A::Vector::splat(x.sum()),
+            A::Vector::splat(x.largest()),
         ];
-        results.map(Four::to_array).to_vec()
+        results.map(Vector4::to_array).to_vec()
     }
 
     at_run_time! {
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn vector_instructions_do_what_the_portable_form_does() {
+    fn vector_instructions_agree_with_the_portable_form() {
         let numbers = [0.0, -0.0, 1.0, -2.5, 1e300, 1e-300, 3.7e-12, f64::INFINITY, f64::NAN, -7.0, 0.1];
         for i in 0..numbers.len() {
             for j in 0..numbers.len() {
@@ -483,9 +483,9 @@ mod tests {
 
     #[inline(always)]
     fn sums_kernel<A: Arithmetic>(quads: &[Quad; 4]) -> ([f64; 4], [f64; 4]) {
-        let four: [A::Lanes; 4] = quads.map(|quad| A::Lanes::load(&quad));
+        let four: [A::Vector; 4] = quads.map(|quad| A::Vector::load(&quad));
         let one_by_one = [four[0].sum(), four[1].sum(), four[2].sum(), four[3].sum()];
-        (A::Lanes::sum_of_each(four).to_array(), one_by_one)
+        (A::Vector::sum_of_each(four).to_array(), one_by_one)
     }
 
     at_run_time! {
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_four_are_those_of_each() {
+    fn sums_of_four_vectors_agree_with_the_sum_of_each() {
         let value = |i: usize| (i as f64 * 1.7).sin() * 10f64.powi(i as i32 % 5);
         let quads = std::array::from_fn(|i| Quad(std::array::from_fn(|j| value(4 * i + j))));
         for (together, one_by_one) in [sums(&quads), sums_kernel::<Plain>(&quads)] {

@@ -1,17 +1,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::Factor;
-use super::component::Course;
+use super::component::FormSchedule;
 use super::precision::Precision;
 
-/// How the matrix of a component was being worked on when it was saved. With it a learner goes on to the same bits;
-/// without it, to the same results.
+/// The state of a component's matrix in addition to its [`Factor`]: its form, and when the form is chosen again.
+///
+/// With it a resumed learner computes the same bits; without it, the same results up to rounding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Record")]
-pub struct WorkingCopy {
+pub struct MatrixState {
     #[serde(flatten)]
-    course: Course,
-    /// What the matrix, in whichever form, is multiplied by.
+    schedule: FormSchedule,
+    /// `c` of `Ψ = c·P` or `Ψ = c·LLᵀ`.
     scale: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<PrecisionRecord>,
@@ -27,7 +28,7 @@ struct Record {
     precision: Option<PrecisionRecord>,
 }
 
-/// The precision form: rows of lower triangles.
+/// The precision form: `P` and `M` as rows of their lower triangles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrecisionRecord {
@@ -38,29 +39,29 @@ struct PrecisionRecord {
     inverse: Vec<Vec<f64>>,
 }
 
-/// Why numbers are not a working copy.
+/// Why numbers are not a [`MatrixState`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the working copy of a component is broken: {0}")]
-pub struct WorkingCopyError(&'static str);
+#[error("the saved state of a component's matrix is invalid: {0}")]
+pub struct MatrixStateError(&'static str);
 
-impl TryFrom<Record> for WorkingCopy {
-    type Error = WorkingCopyError;
+impl TryFrom<Record> for MatrixState {
+    type Error = MatrixStateError;
 
-    fn try_from(record: Record) -> Result<Self, WorkingCopyError> {
+    fn try_from(record: Record) -> Result<Self, MatrixStateError> {
         let Record { updates_left, patience, margin, scale, precision } = record;
         if let Some(precision) = &precision {
             precision.check()?;
             if updates_left == 0 {
-                return Err(WorkingCopyError("it should have been rebuilt"));
+                return Err(MatrixStateError("no updates are left before the next rebuild"));
             }
         }
         if !(margin >= 0.0 && margin.is_finite()) {
-            return Err(WorkingCopyError("its margin is not a number from 0"));
+            return Err(MatrixStateError("its margin is negative or not finite"));
         }
         if !positive(scale) {
-            return Err(WorkingCopyError("its scale is not a positive number"));
+            return Err(MatrixStateError("its scale is not a positive number"));
         }
-        Ok(WorkingCopy { course: Course { updates_left, patience, margin }, scale, precision })
+        Ok(MatrixState { schedule: FormSchedule { updates_left, patience, margin }, scale, precision })
     }
 }
 
@@ -69,21 +70,21 @@ fn positive(value: f64) -> bool {
 }
 
 impl PrecisionRecord {
-    fn check(&self) -> Result<(), WorkingCopyError> {
+    fn check(&self) -> Result<(), MatrixStateError> {
         if ![self.log_scale, self.log_det, self.log_growth].iter().all(|value| value.is_finite()) {
-            return Err(WorkingCopyError("a logarithm is not a number"));
+            return Err(MatrixStateError("a logarithm is not finite"));
         }
         for triangle in [&self.matrix, &self.inverse] {
             if triangle.len() != self.matrix.len() {
-                return Err(WorkingCopyError("its matrix and its inverse differ in size"));
+                return Err(MatrixStateError("its matrix and its inverse differ in size"));
             }
             for (i, row) in triangle.iter().enumerate() {
                 if row.len() != i + 1 {
-                    return Err(WorkingCopyError("its rows are not those of a triangle"));
+                    return Err(MatrixStateError("its rows do not form a lower triangle"));
                 }
                 if !row.iter().all(|value| value.is_finite()) || !positive(row[i]) {
-                    return Err(WorkingCopyError(
-                        "an element is not a number, or one of the diagonal not positive",
+                    return Err(MatrixStateError(
+                        "an element is not finite, or one on the diagonal is not positive",
                     ));
                 }
             }
@@ -92,28 +93,27 @@ impl PrecisionRecord {
     }
 }
 
-impl WorkingCopy {
-    pub(super) fn new(course: Course, factor_scale: f64, precision: Option<&Precision>) -> Self {
+impl MatrixState {
+    pub(super) fn new(schedule: FormSchedule, factor_scale: f64, precision: Option<&Precision>) -> Self {
         let record = |precision: &Precision| {
-            let mut settled = precision.clone();
-            settled.settle();
+            let current = precision.with_pending();
             let rows = |element: &dyn Fn(usize, usize) -> f64| {
-                (0..settled.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
+                (0..current.dim()).map(|i| (0..=i).map(|j| element(i, j)).collect()).collect()
             };
             PrecisionRecord {
-                log_scale: settled.log_scale,
-                log_det: settled.log_det,
-                log_growth: settled.log_growth,
-                matrix: rows(&|i, j| settled.truth(i, j)),
-                inverse: rows(&|i, j| settled.inverse(i, j)),
+                log_scale: current.log_scale,
+                log_det: current.log_det,
+                log_growth: current.log_growth,
+                matrix: rows(&|i, j| current.matrix(i, j)),
+                inverse: rows(&|i, j| current.inverse(i, j)),
             }
         };
         let scale = precision.map_or(factor_scale, |precision| precision.scale);
-        WorkingCopy { course, scale, precision: precision.map(record) }
+        MatrixState { schedule, scale, precision: precision.map(record) }
     }
 
-    pub(super) fn course(&self) -> Course {
-        self.course
+    pub(super) fn schedule(&self) -> FormSchedule {
+        self.schedule
     }
 
     pub(super) fn scale(&self) -> f64 {
@@ -130,7 +130,7 @@ impl WorkingCopy {
         Some(Box::new(precision))
     }
 
-    /// Whether this can be a working copy of that matrix: of its size, and with its diagonal.
+    /// Whether this can be the state of that matrix: it has the same size and the same diagonal.
     pub(crate) fn belongs_to(&self, factor: &Factor) -> bool {
         let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
         let Some(record) = &self.precision else { return near(self.scale, factor.scale()) };

@@ -112,7 +112,7 @@ impl WarmUp {
             let structure = candidate.structure.take().map(|structure| structure.inherited());
             candidate.structure = structure.clone();
             let begun = shards.into_iter().next();
-            let ShardState { posterior, health, working } =
+            let ShardState { posterior, health, matrix_states } =
                 begun.unwrap_or_else(|| shard_state(common.clone(), Health::default()));
             ground.warmup = warmup.min(rows);
             ground.candidates.push(CommonPrior {
@@ -121,7 +121,7 @@ impl WarmUp {
                 health: common_health,
                 structure,
             });
-            candidate.learned = LearnerState::Bayes { prior: common, posterior, working };
+            candidate.learned = LearnerState::Bayes { prior: common, posterior, matrix_states };
             candidate.health = health;
         }
         let first = OnlineFit::restore(ground.shard_settings(self.odmm), ground.columns.clone(), state)?;
@@ -170,7 +170,7 @@ impl CommonGround {
         let rows = findings.iter().map(|found| found.rows).sum();
         let mut columns = vec![ColumnSummary::default(); self.floor.len()];
         for found in findings {
-            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.joined(own));
+            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.merged(own));
         }
         let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = findings.iter().map(|found| found.kept.as_ref()).collect();
@@ -201,7 +201,7 @@ impl CommonGround {
             prior: prior.clone(),
             common: common.clone(),
             common_health: *common_health,
-            common_working: Vec::new(),
+            common_matrix_states: Vec::new(),
             warmup: self.warmup,
             rows,
             shards: found.iter().map(|own| own.shard.clone()).collect(),
@@ -233,7 +233,7 @@ pub(crate) fn close_merged(
 
 /// Without working copies, which would double every message and are made anew where they are wanted.
 fn shard_state(posterior: Posterior, health: Health) -> ShardState {
-    ShardState { posterior, health, working: Vec::new() }
+    ShardState { posterior, health, matrix_states: Vec::new() }
 }
 
 fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
@@ -262,7 +262,7 @@ mod tests {
 
     fn settings(warmup: Option<u64>) -> FitSettings {
         let odmm = OdmmSettings { obmm: ObmmSettings::default(), shards: 3, warmup };
-        FitSettings { init_rows: Some(100), ..FitSettings::new(Algorithm::Odmm(odmm), [1, 2]) }
+        FitSettings::new(Algorithm::Odmm(odmm), [1, 2]).start_rows(100)
     }
 
     fn learn(warmup: Option<u64>, by_message: bool) -> FitState {

@@ -6,34 +6,34 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// What the row does to a component.
+/// The update of the matrix by one row.
 #[derive(Clone, Copy)]
 struct Update {
     tau: f64,
     stretch: f64,
 }
 
-/// A lone component at the origin, where it stays.
-fn lone(factor: Factor, working: Option<&WorkingCopy>) -> FourComponents {
-    FourComponents::new([(&vec![0.0; factor.dim()][..], &factor, working)].into_iter())
+/// One component whose mean stays at the origin.
+fn lone(factor: Factor, matrix_state: Option<&MatrixState>) -> ComponentGroup {
+    ComponentGroup::new([(&vec![0.0; factor.dim()][..], &factor, matrix_state)].into_iter())
 }
 
 #[inline(always)]
-fn learn_kernel<A: Arithmetic>(four: &mut FourComponents, v: &[Quad], update: Update, floor: &[f64]) -> f64 {
+fn learn_kernel<A: Arithmetic>(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 {
     let Update { tau, stretch } = update;
-    let q = four.look_at::<A>(v).to_array()[0];
+    let q = group.quadratic_forms::<A>(v).to_array()[0];
     let [r, step, tau, gain, stretch, log_stretch] =
         [1.0, 0.0, tau, tau / (1.0 + tau * q), stretch, stretch.ln()]
-            .map(|value| A::Lanes::load(&Quad([value, 0.0, 0.0, 0.0])));
-    four.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
+            .map(|value| A::Vector::load(&Quad([value, 0.0, 0.0, 0.0])));
+    group.learn::<A>(Changes { r, step, tau, gain, stretch, log_stretch }, floor);
     q
 }
 
 at_run_time! {
-    fn learn(four: &mut FourComponents, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
+    fn learn(group: &mut ComponentGroup, v: &[Quad], update: Update, floor: &[f64]) -> f64 = learn_kernel
 }
 
-/// Normal rows in `dim` columns of very different units, whose covariance has this condition number beside that.
+/// Normal rows in `dim` columns of very different units. Apart from the units, the covariance has this condition number.
 struct Rows {
     rng: ChaCha8Rng,
     dim: usize,
@@ -47,7 +47,7 @@ impl Rows {
 
     fn next(&mut self) -> Vec<Quad> {
         let mut v: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(&mut self.rng)).collect();
-        // One weak direction in the midst of all columns, by a reflection.
+        // A reflection turns the weak direction away from the first column.
         v[0] *= self.condition.powf(-0.5);
         let mean = v.iter().sum::<f64>() * 2.0 / self.dim as f64;
         v.iter_mut().enumerate().for_each(|(j, v)| *v = (*v - mean) * 10f64.powi(j as i32 % 7 - 3));
@@ -62,7 +62,7 @@ fn difference(found: &Factor, expected: &Factor) -> f64 {
     apart.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// Learns rows in both forms; `forgetting` is that of a filter, 0 keeps all.
+/// Learns rows in both forms. `forgetting` is the step of an exponential filter; 0 keeps all rows.
 fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool) {
     let mut source = Rows::new(dim, condition);
     let floor = vec![1e-300; dim];
@@ -81,7 +81,7 @@ fn compare(rows: u32, dim: usize, condition: f64, forgetting: f64) -> (f64, bool
     for row in 0..rows {
         let v = source.next();
         let q = learn(&mut fast, &v, update, &floor);
-        reference.components[0].course.updates_left = 2; // never looks at the other form
+        reference.components[0].schedule.updates_left = 2; // never tries the precision form
         let exact = learn(&mut reference, &v, update, &floor);
         assert!((q / exact - 1.0).abs() < 1e-6, "row {row}: {q} against {exact}");
         ever_fast |= fast.components[0].precision.is_some();
@@ -116,37 +116,37 @@ fn both_forms_agree_with_any_number_of_columns() {
     }
 }
 
-/// Rows that each component takes in another measure, or not at all.
+/// Each component learns rows with other rates, or not at all.
 #[test]
-fn components_side_by_side_are_what_each_is_alone() {
+fn a_group_computes_what_each_component_computes_alone() {
     for (dim, learn_one) in (1..=MOST_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
         let mut source = Rows::new(dim, 10.0);
         let floor = vec![1e-300; dim];
         let start = |_: usize| (vec![0.0; dim], Factor::identity(dim));
         let parts: Vec<_> = (0..3).map(start).collect();
-        let mut together = FourComponents::new(parts.iter().map(|(m, factor)| (&m[..], factor, None)));
+        let mut together = ComponentGroup::new(parts.iter().map(|(m, factor)| (&m[..], factor, None)));
         let mut alone: Vec<_> = (0..3).map(|_| lone(Factor::identity(dim), None)).collect();
         for row in 0..50 {
             let v = source.next();
-            // The second of them is left out now and then, or all but the first.
+            // The second component skips every third row, or only the first one learns.
             let r =
                 [1.0, f64::from(u8::from(row % 3 > 0 && !learn_one)), f64::from(u8::from(!learn_one)), 0.0];
             let rows_of = |i: usize| Rates { r: r[i], step: 0.1 / (i + 1) as f64, tau: 0.5 + i as f64 };
-            let found = learn_four(&mut together, &v, std::array::from_fn(rows_of), &floor);
+            let found = learn_group(&mut together, &v, std::array::from_fn(rows_of), &floor);
             for (i, alone) in alone.iter_mut().enumerate() {
                 let none = Rates { r: 0.0, step: 0.0, tau: 0.0 };
-                let expected = learn_four(alone, &v, [rows_of(i), none, none, none], &floor)[0];
+                let expected = learn_group(alone, &v, [rows_of(i), none, none, none], &floor)[0];
                 assert_eq!(found[i].to_bits(), expected.to_bits(), "d {dim}, row {row}, component {i}");
             }
         }
         for (i, alone) in alone.iter().enumerate() {
             assert_eq!(together.mean(i), alone.mean(0));
-            assert_eq!(together.working_copy(i), alone.working_copy(0), "d {dim}, component {i}");
+            assert_eq!(together.matrix_state(i), alone.matrix_state(0), "d {dim}, component {i}");
         }
     }
 }
 
-/// What a row does to one of four.
+/// The update of one component by one row.
 #[derive(Clone, Copy)]
 struct Rates {
     r: f64,
@@ -155,24 +155,24 @@ struct Rates {
 }
 
 #[inline(always)]
-fn learn_four_kernel<A: Arithmetic>(
-    four: &mut FourComponents,
+fn learn_group_kernel<A: Arithmetic>(
+    group: &mut ComponentGroup,
     v: &[Quad],
     rates: [Rates; 4],
     floor: &[f64],
 ) -> [f64; 4] {
-    let lanes = |value: fn(&Rates) -> f64| A::Lanes::load(&Quad(rates.map(|rates| value(&rates))));
-    let q = four.look_at::<A>(v);
+    let lanes = |value: fn(&Rates) -> f64| A::Vector::load(&Quad(rates.map(|rates| value(&rates))));
+    let q = group.quadratic_forms::<A>(v);
     let (r, step, tau) = (lanes(|own| own.r), lanes(|own| own.step), lanes(|own| own.tau));
-    let one = A::Lanes::splat(1.0);
-    let stretch = A::Lanes::splat(0.75);
-    let log_stretch = A::Lanes::splat(0.75f64.ln());
-    four.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
+    let one = A::Vector::splat(1.0);
+    let stretch = A::Vector::splat(0.75);
+    let log_stretch = A::Vector::splat(0.75f64.ln());
+    group.learn::<A>(Changes { r, step, tau, gain: tau / (one + tau * q), stretch, log_stretch }, floor);
     q.to_array()
 }
 
 at_run_time! {
-    fn learn_four(four: &mut FourComponents, v: &[Quad], rates: [Rates; 4], floor: &[f64]) -> [f64; 4] = learn_four_kernel
+    fn learn_group(group: &mut ComponentGroup, v: &[Quad], rates: [Rates; 4], floor: &[f64]) -> [f64; 4] = learn_group_kernel
 }
 
 /// `cargo test --release --lib a_million -- --ignored`: some minutes.
@@ -189,10 +189,10 @@ fn a_million_rows_agree_in_every_direction_at_any_condition() {
 }
 
 #[test]
-fn going_on_from_a_saved_matrix_gives_the_same_bits() {
+fn resuming_from_a_saved_matrix_gives_the_same_bits() {
     for (dim, forgetting) in [(1, 0.0), (3, 0.0), (10, 0.02), (21, 0.0), (22, 0.001)] {
         let mut source = Rows::new(dim, 1e3);
-        // Now and then near the floor, in the Cholesky form.
+        // Sometimes near the floor, which needs the Cholesky form.
         let floor = vec![1e-2; dim];
         let mut straight = lone(Factor::identity(dim), None);
         let mut resumed = straight.clone();
@@ -203,20 +203,20 @@ fn going_on_from_a_saved_matrix_gives_the_same_bits() {
             let b = learn(&mut resumed, &v, update, &floor);
             assert_eq!(a.to_bits(), b.to_bits(), "d {dim}, row {row}");
             if row % 37 == 0 {
-                let saved = (resumed.factor(0), resumed.working_copy(0));
+                let saved = (resumed.factor(0), resumed.matrix_state(0));
                 let text = serde_json::to_string(&saved).unwrap();
-                let (factor, working): (Factor, WorkingCopy) = serde_json::from_str(&text).unwrap();
-                assert!(working.belongs_to(&factor));
-                resumed = lone(factor, Some(&working));
+                let (factor, matrix_state): (Factor, MatrixState) = serde_json::from_str(&text).unwrap();
+                assert!(matrix_state.belongs_to(&factor));
+                resumed = lone(factor, Some(&matrix_state));
             }
         }
         assert_eq!(straight.factor(0), resumed.factor(0));
-        assert_eq!(straight.working_copy(0), resumed.working_copy(0));
+        assert_eq!(straight.matrix_state(0), resumed.matrix_state(0));
     }
 }
 
 #[test]
-fn the_floor_holds_in_whatever_form() {
+fn the_floor_holds_in_both_forms() {
     let (dim, mut source) = (4, Rows::new(4, 1e7));
     let floor: Vec<f64> = (0..dim).map(|j| 1e-3 * 100f64.powi(j % 7 - 3)).collect();
     let dim = dim as usize;
@@ -226,7 +226,7 @@ fn the_floor_holds_in_whatever_form() {
         let v = source.next();
         let update = Update { tau: 0.01, stretch: 0.99 };
         learn(&mut matrix, &v, update, &floor);
-        reference.components[0].course.updates_left = 2;
+        reference.components[0].schedule.updates_left = 2;
         learn(&mut reference, &v, update, &floor);
         let held = matrix.factor(0).pivots().zip(&floor).all(|(pivot, floor)| pivot >= floor * (1.0 - 1e-9));
         assert!(held, "{:?}", matrix.factor(0).pivots().collect::<Vec<_>>());
@@ -253,17 +253,17 @@ fn a_row_far_out_is_learned_in_the_cholesky_form() {
 }
 
 #[test]
-fn a_broken_working_copy_is_refused() {
+fn an_invalid_matrix_state_is_refused() {
     let mut source = Rows::new(2, 1.0);
     let mut matrix = lone(Factor::identity(2), None);
     let update = Update { tau: 1.0, stretch: 1.0 };
     learn(&mut matrix, &source.next(), update, &[1e-300; 2]);
-    let good = serde_json::to_value(matrix.working_copy(0)).unwrap();
-    assert!(serde_json::from_value::<WorkingCopy>(good.clone()).is_ok());
+    let good = serde_json::to_value(matrix.matrix_state(0)).unwrap();
+    assert!(serde_json::from_value::<MatrixState>(good.clone()).is_ok());
     let break_with = |path: &str, value: serde_json::Value| {
         let mut broken = good.clone();
         *broken.pointer_mut(path).unwrap() = value;
-        serde_json::from_value::<WorkingCopy>(broken).unwrap_err().to_string()
+        serde_json::from_value::<MatrixState>(broken).unwrap_err().to_string()
     };
     for (path, value) in [
         ("/scale", serde_json::json!(-1.0)),
@@ -273,9 +273,9 @@ fn a_broken_working_copy_is_refused() {
         ("/updates_left", serde_json::json!(0)),
         ("/margin", serde_json::json!(-1.0)),
     ] {
-        assert!(break_with(path, value).contains("working copy of a component is broken"), "{path}");
+        assert!(break_with(path, value).contains("state of a component's matrix is invalid"), "{path}");
     }
-    let other: WorkingCopy = serde_json::from_value(good).unwrap();
+    let other: MatrixState = serde_json::from_value(good).unwrap();
     assert!(other.belongs_to(&matrix.factor(0)) && !other.belongs_to(&Factor::identity(2)));
     assert!(!other.belongs_to(&Factor::identity(3)));
 }
