@@ -24,11 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The driver learns a common prior from some first rows and hands it to everyone.
     let settings = FitSettings::obmm([truth.k()]);
-    let columns = synth.columns().clone();
     let (first, rest) = rows.view().split_at(Axis(0), PRIOR_ROWS);
-    let mut begun = OnlineFit::new(rows.ncols(), settings.clone())?;
+    let mut begun = OnlineFit::new(synth.columns().clone(), settings.clone())?;
     begun.observe(first)?;
-    let prior = &Model::from_fit(&settings, begun.state()?, &columns);
+    let prior = &begun.to_model()?;
 
     // Each shard learns its own rows. None needs to know of the others.
     let share = rest.nrows().div_ceil(SHARDS);
@@ -56,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!(
         "{:>6} rows, {SHARDS} shards, merged     {:.4}",
-        prior.rows + merged.rows,
+        prior.rows() + merged.rows(),
         level(&merged.estimate())
     );
     println!(
@@ -69,12 +68,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// What a machine does: goes on from the prior over its own rows, and gives the bytes of a model file.
 fn learn_shard(prior: &Model, rows: ArrayView2<f64>) -> Result<Vec<u8>, Box<dyn Error>> {
-    let (settings, state, lineage) = prior.begin_shard()?;
-    let mut pass = OnlineFit::restore(settings.clone(), state)?;
+    let mut pass = prior.begin_shard()?;
     for portion in rows.axis_chunks_iter(Axis(0), 1_000) {
         pass.observe(portion)?;
     }
     let mut file = Vec::new();
-    Model::from_shard(&settings, pass.state()?, &prior.column_names(), lineage).write(&mut file)?;
+    pass.to_model()?.write(&mut file)?;
     Ok(file)
 }

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Two to four components side by side. The start wants 5,000 rows by default; this stream starts sooner.
     let settings = FitSettings { init_rows: Some(500), ..FitSettings::obmm(2..=4) };
-    let mut pass = OnlineFit::new(2, settings.clone())?;
+    let mut pass = OnlineFit::new(["x", "y"], settings)?;
     println!("{:>8}  {:>2}  {:>9}  (the truth: {:.4})", "rows", "K", "held out", truth.score(test.view()));
     for portion in 0..20 {
         let (rows, _) = truth.sample(1_000, &mut rng);
@@ -28,12 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // What a program would write to a file at night and read in the morning.
-    let columns = ["x", "y"].into();
     let mut file = Vec::new();
-    Model::from_fit(&settings, pass.state()?, &columns).write(&mut file)?;
-    let (settings, state) =
-        Model::read(file.as_slice())?.to_fit().ok_or("the model came from no online learner")?;
-    let mut resumed = OnlineFit::restore(settings, state)?;
+    pass.to_model()?.write(&mut file)?;
+    let mut resumed = Model::read(file.as_slice())?.resume()?;
 
     let (rows, _) = truth.sample(1_000, &mut rng);
     pass.observe(rows.view())?;

@@ -7,7 +7,6 @@
 use std::io::{self, Read, Write};
 
 use gmm_bmm::data::{BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, Input};
-use gmm_bmm::learn::OnlineFit;
 use gmm_bmm::model::Model;
 
 /// What messages call the text that is read.
@@ -146,21 +145,20 @@ fn can_be_used(model: &Model) {
     let mut text = Vec::new();
     model.write(&mut text).expect("a model that was read can be written");
     assert_eq!(&Model::read(text.as_slice()).expect("a model that was written can be read"), model);
-    let dim = model.columns.len();
+    let dim = model.columns().len();
     for value in [0.0, -3.25, 1e6, 1e150] {
         let row = vec![value; dim];
         assert!(!model.estimate().log_density(&row).is_nan(), "a density is a number, or zero");
         assert!(model.predictive().is_none_or(|predictive| !predictive.log_density(&row).is_nan()));
     }
-    let Some((settings, state)) = model.to_fit() else { return };
-    let Ok(mut fit) = OnlineFit::restore(settings.clone(), state) else { return };
+    let Ok(mut fit) = model.clone().resume() else { return };
     let rows = ndarray::Array2::from_shape_fn((4, dim), |(i, j)| (i * 7 + j * 3) as f64 * 0.5 - 2.0);
     if fit.observe(rows.view()).is_err() {
         return;
     }
-    if let Ok(state) = fit.state() {
+    if let Ok(model) = fit.to_model() {
         // Learning may run into what the format has no room for, but must say so.
-        let _ = Model::from_fit(&settings, state, &model.column_names()).write(io::sink());
+        let _ = model.write(io::sink());
     }
 }
 

@@ -104,6 +104,7 @@ mod text;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use data::ColumnNames;
 pub use dist::GaussianMixture;
 pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;

@@ -170,11 +170,11 @@ fn models_of_earlier_versions_are_read_and_resumed() {
         let model =
             Model::read(bytes.as_slice()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         model.write(&mut Vec::new()).unwrap();
-        if let Some((settings, state)) = model.to_fit() {
-            let rows = state.rows;
-            let mut fit = OnlineFit::restore(settings, state).unwrap();
+        if model.algorithm().online().is_some() {
+            let rows = model.rows();
+            let mut fit = model.resume().unwrap();
             fit.observe(ndarray::Array2::from_elem((1, fit.dim()), 2.5).view()).unwrap();
-            assert_eq!(fit.state().unwrap().rows, rows + 1, "{}", path.display());
+            assert_eq!(fit.to_model().unwrap().rows(), rows + 1, "{}", path.display());
         }
     }
 }
@@ -220,12 +220,11 @@ fn models() -> Vec<Model> {
         Algorithm::Oem(OemSettings::default()),
         Algorithm::Odmm(OdmmSettings { shards: 2, ..OdmmSettings::default() }),
     ];
-    let columns = ["a b", "checksum"].into();
     let model = |algorithm: Algorithm, rows: usize| {
         let settings = FitSettings { seed: 1, init_rows: Some(30), ..FitSettings::new(algorithm, [1, 2]) };
-        let mut fit = OnlineFit::new(2, settings.clone()).unwrap();
+        let mut fit = OnlineFit::new(["a b", "checksum"], settings).unwrap();
         fit.observe(clusters(rows, 2, 3).view()).unwrap();
-        Model::from_fit(&settings, fit.state().unwrap(), &columns)
+        fit.to_model().unwrap()
     };
     let mut models: Vec<Model> = algorithms.into_iter().map(|algorithm| model(algorithm, 60)).collect();
     models.push(model(Algorithm::Obmm(ObmmSettings::default()), 10));
@@ -279,11 +278,11 @@ fn a_model_file_edited_by_hand_says_how_to_go_on() {
     );
     let (model, seal) =
         Model::read_sealed(properties::without_checksum(edited.as_bytes()).as_slice()).unwrap();
-    assert_eq!((model.seed, seal), (2, Seal::Missing));
+    assert_eq!((model.seed(), seal), (2, Seal::Missing));
 
     // Other line ends or another indentation are no edit.
     let (whole, seal) = Model::read_sealed(text.replace('\n', "\r\n  ").as_bytes()).unwrap();
-    assert_eq!((whole.seed, seal), (1, Seal::Intact));
+    assert_eq!((whole.seed(), seal), (1, Seal::Intact));
 }
 
 /// What reading a text takes at most, in bytes beyond the text itself.

@@ -7,8 +7,10 @@ use ndarray::{ArrayView1, ArrayView2, s};
 use super::console::{Console, listed};
 use super::usage;
 use crate::data::find_discrete;
-use crate::learn::{Algorithm, ColumnFault, ColumnShift, FitSettings, FitState, Health, start_minutes};
-use crate::model::{Lineage, MOST_BYTES, Model};
+use crate::learn::{
+    Algorithm, ColumnFault, ColumnShift, FitSettings, Health, Lineage, Prequential, start_minutes,
+};
+use crate::model::{MOST_BYTES, Model};
 use crate::stats::ColumnSummary;
 use crate::text::count;
 
@@ -153,7 +155,7 @@ pub(super) fn warn_of_columns(faults: &[ColumnFault], names: &[String], console:
 
 /// Rows that a common prior has learned and a shard learns again count twice, and more often the more shards there are.
 pub(super) fn warn_of_repeats(model: &Model, console: &Console) {
-    let Some((found, wanted)) = model.lineage.as_ref().and_then(Lineage::repeats) else { return };
+    let Some((found, wanted)) = model.lineage().and_then(Lineage::repeats) else { return };
     console.warn(&format!(
         "of {wanted} rows drawn from those that the common prior has learned, {found} were learned again: unless the same \
          values simply occur often in these data, learn shards from rows that the prior has not learned ('fit --skip N' \
@@ -176,7 +178,7 @@ fn some_of(names: &[impl AsRef<str>]) -> String {
 /// Names the columns that were held at the floor although no fault was found in the first rows: those that are nearly
 /// functions of others.
 pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Console) {
-    if model.total_health().pivots_raised == 0 {
+    if model.health().pivots_raised == 0 {
         return;
     }
     let is_known = |j: usize| {
@@ -186,9 +188,9 @@ pub(super) fn tell_of_floor(model: &Model, faults: &[ColumnFault], console: &Con
     };
     let mixture = model.estimate();
     let lower: Vec<_> = mixture.components().iter().map(|c| c.covariance().lower_matrix()).collect();
-    let is_held = |j: usize| lower.iter().any(|l| l[(j, j)].powi(2) < AT_FLOOR * model.columns[j].floor);
-    let held = (0..model.columns.len()).filter(|&j| !is_known(j) && is_held(j));
-    let held: Vec<&str> = held.map(|j| model.columns[j].name.as_str()).collect();
+    let is_held = |j: usize| lower.iter().any(|l| l[(j, j)].powi(2) < AT_FLOOR * model.columns()[j].floor);
+    let held = (0..model.columns().len()).filter(|&j| !is_known(j) && is_held(j));
+    let held: Vec<&str> = held.map(|j| model.columns()[j].name.as_str()).collect();
     if !held.is_empty() {
         console.note(&format!(
             "in some components the spread of {}, given the columns before, is held at a floor: there it is nearly constant or a \
@@ -274,10 +276,10 @@ pub(super) fn tell_of_discrete(rows: ArrayView2<f64>, names: &[String], console:
 }
 
 /// Where hardly any rows were scored, the choice is chance.
-pub(super) fn warn_of_choice(state: &FitState, console: &Console) {
+pub(super) fn warn_of_choice(scores: &[(usize, Prequential)], console: &Console) {
     const ENOUGH: u64 = 300;
-    let scored = state.candidates.iter().map(|candidate| candidate.prequential.rows).min().unwrap_or(0);
-    if state.candidates.len() > 1 && scored < ENOUGH {
+    let scored = scores.iter().map(|(_, score)| score.rows).min().unwrap_or(0);
+    if scores.len() > 1 && scored < ENOUGH {
         console.warn(&format!(
             "K was chosen by the scores of {} only, and with so few it may be chance: give more rows",
             count(scored, "row")

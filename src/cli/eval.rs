@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let model = args.one_k.read(&args.model)?;
     let result = if args.predictive {
         let predictive = model.predictive().ok_or_else(|| {
-            let algorithm = model.algorithm.name();
+            let algorithm = model.algorithm().name();
             usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
         })?;
         score(args, &model, &predictive, console)?
@@ -112,7 +112,7 @@ fn score<C: Density>(
     console: &Console,
 ) -> anyhow::Result<EvalResult> {
     let names = model.column_names();
-    let mut rows = args.data.open(model.seed, Some(names.clone().into()), console)?;
+    let mut rows = args.data.open(model.seed(), Some(names.clone().into()), console)?;
     let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
     let mut labels = Vec::new();
     if let Some(file) = &mut scores {

@@ -20,14 +20,14 @@ use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
-use super::pass::{Pass, PassEnd, Provenance};
+use super::pass::{Pass, PassEnd};
 use super::plot::PlotOutput;
 use super::structure::StructureResult;
 use super::trace::CurvePoints;
 use super::usage;
 use crate::data::Reservoir;
 use crate::dist::Clusters;
-use crate::learn::{Choice, Health, OnlineFit, RowSample};
+use crate::learn::{Choice, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
 
@@ -65,18 +65,18 @@ struct FitResult {
 impl FitResult {
     fn new(model: &Model, rows_skipped: u64, choice: Choice, read_seconds: f64, learn_seconds: f64) -> Self {
         FitResult {
-            algorithm: model.algorithm.name(),
-            rows: model.rows,
+            algorithm: model.algorithm().name(),
+            rows: model.rows(),
             rows_skipped,
             columns: model.column_names().names,
             k: model.estimate().k(),
-            seed: model.seed,
+            seed: model.seed(),
             read_seconds,
             learn_seconds,
-            prequential_log_likelihood: model.prequential.mean(),
-            prequential_rows: model.prequential.rows,
+            prequential_log_likelihood: model.prequential().mean(),
+            prequential_rows: model.prequential().rows,
             choice,
-            health: model.total_health(),
+            health: model.health(),
             parts: None,
             structure: StructureResult::of(model),
             out: PathBuf::new(),
@@ -167,7 +167,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
         let _ = std::fs::remove_file(checkpoint);
     }
     advice::warn_of_health(&result.health, console);
-    advice::warn_of_few_rows(model.k(), model.rows, console);
+    advice::warn_of_few_rows(model.k(), model.rows(), console);
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
     }
@@ -177,7 +177,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
         if !drawn {
             console.warn(&format!(
                 "there is no learning curve to draw: the start took all {}",
-                count(model.rows, "row")
+                count(model.rows(), "row")
             ));
         }
     }
@@ -195,45 +195,33 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Beginning { from, learned_before, resumed, curve } = beginning(args, console)?;
-    let expected = from.as_ref().map(|(begun, _)| begun.columns.clone().into());
-    let seed = from.as_ref().map_or(args.seed, |(begun, _)| begun.settings.seed);
+    let expected = from.as_ref().map(|begun| begun.columns().clone().into());
+    let seed = from.as_ref().map_or(args.seed, |begun| begun.settings().seed);
     let rows = args.data.open(seed, expected, console)?;
-    let (provenance, fit) = match from {
+    let fit = match from {
         Some(begun) => begun,
-        None => {
-            let columns = rows.columns().clone();
-            let settings = args.settings()?;
-            let fit = OnlineFit::new(columns.names.len(), settings.clone())?;
-            (Provenance { settings, columns, lineage: None, sample: RowSample::default() }, fit)
-        }
+        None => OnlineFit::new(rows.columns().clone(), args.settings()?)?,
     };
-    advice::tell_size(&provenance.settings, fit.dim(), console)?;
-    let trace = args.trace.open(&args.data, seed, &provenance.columns, &fit, curve, console)?;
+    advice::tell_size(fit.settings(), fit.dim(), console)?;
+    let trace = args.trace.open(&args.data, &fit, curve, console)?;
     let checkpoint = args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every));
-    let sample = args.plot.sample(&provenance.columns.names, seed)?;
-    let pass = Pass { fit, provenance: &provenance, checkpoint, trace, learned_before, sample, console };
-    let PassEnd { fit, state, known, curve, sample, numbering, mut rows, read_seconds, learn_seconds } =
-        pass.run(rows)?;
+    let sample = args.plot.sample(&fit.columns().names, seed)?;
+    let pass = Pass { fit, checkpoint, trace, learned_before, sample, console };
+    let PassEnd { fit, curve, sample, numbering, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     rows.tell_end(console);
+    let names = &fit.columns().names;
     let faults = fit.column_faults();
-    advice::warn_of_columns(&faults, &provenance.columns.names, console);
+    advice::warn_of_columns(&faults, names, console);
     if let Some(before) = &resumed {
-        advice::tell_of_repeated_rows(before, &state.columns, console);
+        advice::tell_of_repeated_rows(before, fit.summaries(), console);
     }
     // Revisions allow for rows in the order of time or of classes, not for columns that number the rows.
-    let revises = state.kept.as_ref().is_some_and(|kept| kept.most() > 0);
     let mut shifts = fit.start_shifts();
-    shifts.retain(|shift| !revises || numbering.contains(&shift.column));
-    advice::warn_of_order(
-        &shifts,
-        &numbering,
-        &provenance.columns.names,
-        args.data.reading.shuffles(),
-        console,
-    );
-    let choice = state.choice();
-    advice::warn_of_choice(&state, console);
-    let model = provenance.model(state, &known);
+    shifts.retain(|shift| !fit.keeps_rows() || numbering.contains(&shift.column));
+    advice::warn_of_order(&shifts, &numbering, names, args.data.reading.shuffles(), console);
+    let choice = fit.choice();
+    advice::warn_of_choice(&fit.scores(), console);
+    let model = fit.to_model()?;
     advice::warn_of_repeats(&model, console);
     advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);

@@ -112,11 +112,11 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     if is_dash(&args.out) {
         return Ok(());
     }
-    let lineage = model.lineage.as_ref();
+    let lineage = model.lineage();
     let result = MergeResult {
         shards: shards.len(),
-        rows: model.rows,
-        prior_rows: prior.rows,
+        rows: model.rows(),
+        prior_rows: prior.rows(),
         k: model.estimate().k(),
         damping: report.damping,
         weight_damping: report.weight_damping,
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 /// Names the shards that are missing, and returns their numbers if the merge may do without them.
 fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Result<Vec<u32>> {
-    let Some(numbered) = model.lineage.as_ref().and_then(|lineage| lineage.numbered.as_ref()) else {
+    let Some(numbered) = model.lineage().and_then(|lineage| lineage.numbered.as_ref()) else {
         return Ok(Vec::new());
     };
     let missing = numbered.missing();

@@ -18,71 +18,13 @@ use super::files::create_output;
 use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, ColumnNames, Reservoir};
-use crate::learn::{
-    Algorithm, Fingerprint, FitSettings, FitState, OnlineFit, Reason, RowSample, RowSampler, RowWatch,
-    check_enough_rows,
-};
-use crate::model::{Lineage, Model};
+use crate::data::{Block, Reservoir};
+use crate::learn::{Algorithm, Fingerprint, OnlineFit, Reason, check_enough_rows};
+use crate::model::Checkpoint;
 use crate::text::count;
-
-/// What a model file says beside what was learned.
-pub(super) struct Provenance {
-    pub settings: FitSettings,
-    pub columns: ColumnNames,
-    pub lineage: Option<Lineage>,
-    /// Some of the rows learned before.
-    pub sample: RowSample,
-}
-
-impl Provenance {
-    pub fn model(&self, state: FitState, known: &KnownRows) -> Model {
-        let mut model = match &self.lineage {
-            Some(lineage) => Model::from_shard(&self.settings, state, &self.columns, lineage.clone()),
-            None => Model::from_fit(&self.settings, state, &self.columns),
-        };
-        match (known, &mut model.lineage) {
-            (KnownRows::Sampled(sampler), _) => model.sample = sampler.sample().clone(),
-            (KnownRows::Watched(watch), Some(lineage)) => lineage.prior_repeated = watch.found().to_vec(),
-            _ => {}
-        }
-        model
-    }
-
-    /// A model that can be a common prior keeps some of its rows, and a shard looks for those of its prior.
-    fn known_rows(&self) -> KnownRows {
-        let dim = self.columns.names.len();
-        match (&self.lineage, self.settings.algorithm) {
-            (Some(lineage), _) => {
-                KnownRows::Watched(RowWatch::new(&lineage.prior_sample, &lineage.prior_repeated, dim))
-            }
-            (None, Algorithm::Obmm(_)) => KnownRows::Sampled(RowSampler::new(self.sample.clone(), dim)),
-            (None, _) => KnownRows::Neither,
-        }
-    }
-}
-
-/// What is remembered of rows to recognise them.
-pub(super) enum KnownRows {
-    Sampled(RowSampler),
-    Watched(RowWatch),
-    Neither,
-}
-
-impl KnownRows {
-    /// Looks at rows that follow so many others.
-    fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
-        match self {
-            KnownRows::Sampled(sampler) => (before..).zip(rows).for_each(|(i, row)| sampler.offer(i, row)),
-            KnownRows::Watched(watch) => rows.for_each(|row| watch.observe(row)),
-            KnownRows::Neither => {}
-        }
-    }
-}
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
-    pub provenance: &'a Provenance,
     /// Where to save the state, and after how many rows each time.
     pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
@@ -95,10 +37,8 @@ pub(super) struct Pass<'a> {
 
 pub(super) struct PassEnd {
     pub fit: OnlineFit,
-    pub state: FitState,
     /// The points of the learning curve, for a picture.
     pub curve: Option<CurvePoints>,
-    pub known: KnownRows,
     pub sample: Option<Reservoir>,
     /// Columns that number the rows.
     pub numbering: Vec<usize>,
@@ -113,7 +53,7 @@ impl Pass<'_> {
     pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
-        let shards = match &self.provenance.settings.algorithm {
+        let shards = match &self.fit.settings().algorithm {
             Algorithm::Odmm(settings) => self.console.shard_counters(&bar, settings.shards),
             _ => Vec::new(),
         };
@@ -122,7 +62,6 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs to know which rows it has seen.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
-        let mut known = self.provenance.known_rows();
         let mut numbering = Vec::new();
         let ahead = Ahead::start(rows, self.longest());
         loop {
@@ -131,11 +70,11 @@ impl Pass<'_> {
                 Next::End => break,
                 Next::Rows(_) | Next::Interrupted => {
                     bar.finish_and_clear();
-                    return Err(self.save_interrupted(position, seen, &known));
+                    return Err(self.save_interrupted(position, seen));
                 }
             };
             if position == 0 && self.fit.rows() == 0 {
-                let names = &self.provenance.columns.names;
+                let names = &self.fit.columns().names;
                 bar.suspend(|| {
                     tell_of_discrete(block.view(), names, self.console);
                     numbering = tell_of_numbering(block.view(), names, self.console);
@@ -144,7 +83,7 @@ impl Pass<'_> {
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
-            learning += self.learn_block(&block, &mut position, &mut seen, &mut known, &bar)?;
+            learning += self.learn_block(&block, &mut position, &mut seen, &bar)?;
             ahead.give_back(block);
             bar.set_position(ahead.bytes_read());
             let speed = position as f64 / begun.elapsed().as_secs_f64();
@@ -165,28 +104,26 @@ impl Pass<'_> {
             self.fit.rows() > 0,
             "there are no rows to learn from: check the file, and --skip and --limit if they are given"
         );
-        if self.provenance.lineage.is_none() {
+        if self.fit.lineage().is_none() {
             // Before the start is made of what there is, which in many dimensions takes long.
-            check_enough_rows(self.provenance.settings.components.largest_at_start(), self.fit.rows())?;
+            check_enough_rows(self.fit.settings().components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
         bar.set_message(if self.fit.has_started() { "revising at the end" } else { "fitting the start" });
-        let state = self.fit.finish(interrupted);
+        let finished = self.fit.finish(interrupted);
         bar.finish_and_clear();
         if interrupted.load(Ordering::Relaxed) {
-            return Err(self.save_interrupted(position, seen, &known));
+            return Err(self.save_interrupted(position, seen));
         }
-        let state = state?;
+        finished?;
         learning += started.elapsed();
         let curve = match self.trace {
-            Some(trace) => trace.finish(&state)?,
+            Some(trace) => trace.finish(&self.fit)?,
             None => None,
         };
         Ok(PassEnd {
             fit: self.fit,
-            state,
             curve,
-            known,
             sample: self.sample,
             numbering,
             rows,
@@ -201,7 +138,6 @@ impl Pass<'_> {
         block: &Block,
         position: &mut u64,
         seen: &mut Option<Fingerprint>,
-        known: &mut KnownRows,
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let skip = self.learned_before.map_or(0, |(skip, _)| skip);
@@ -212,11 +148,9 @@ impl Pass<'_> {
             let mut to = block.rows().min(from.saturating_add(most.try_into().unwrap_or(usize::MAX)));
             let learns = *position >= skip;
             if learns {
-                learning += self.revise_if_due(*position, *seen, known, bar)?;
+                learning += self.revise_if_due(*position, *seen, bar)?;
                 let started = Instant::now();
-                let before = self.fit.rows();
                 to = from + self.fit.advance(block.view().slice(s![from..to, ..]))?;
-                known.observe(before, (from..to).map(|i| block.row(i)));
                 learning += started.elapsed();
             }
             *position += (to - from) as u64;
@@ -227,8 +161,8 @@ impl Pass<'_> {
                 return Err(other_data());
             }
             if learns {
-                learning += self.revise_if_due(*position, *seen, known, bar)?;
-                self.stop_if_due(*position, *seen, known)?;
+                learning += self.revise_if_due(*position, *seen, bar)?;
+                self.stop_if_due(*position, *seen)?;
             }
             from = to;
         }
@@ -240,14 +174,13 @@ impl Pass<'_> {
         &mut self,
         position: u64,
         seen: Option<Fingerprint>,
-        known: &KnownRows,
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
         let interrupted = watch_for_interrupt();
         let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
-            self.save(path, seen, known)?;
+            self.save(path, seen)?;
         }
         bar.set_message(match reason {
             Reason::Start => "fitting the start".into(),
@@ -256,11 +189,11 @@ impl Pass<'_> {
         let started = Instant::now();
         if !self.fit.revise(interrupted)? {
             bar.finish_and_clear();
-            return Err(self.save_interrupted(position, seen, known));
+            return Err(self.save_interrupted(position, seen));
         }
         let took = started.elapsed();
         if let Some(path) = &checkpoint {
-            self.save(path, seen, known)?;
+            self.save(path, seen)?;
         }
         Ok(took)
     }
@@ -279,26 +212,20 @@ impl Pass<'_> {
         checkpoint.min(self.trace.as_ref().map_or(u64::MAX, Trace::longest))
     }
 
-    fn stop_if_due(
-        &mut self,
-        position: u64,
-        seen: Option<Fingerprint>,
-        known: &KnownRows,
-    ) -> anyhow::Result<()> {
+    fn stop_if_due(&mut self, position: u64, seen: Option<Fingerprint>) -> anyhow::Result<()> {
         if let Some(trace) = &mut self.trace {
             trace.add_if_due(&self.fit)?;
         }
         match &self.checkpoint {
-            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen, known),
+            Some((path, every)) if position.is_multiple_of(*every) => self.save(path, seen),
             _ => Ok(()),
         }
     }
 
-    fn save(&self, path: &Path, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Result<()> {
+    fn save(&self, path: &Path, seen: Option<Fingerprint>) -> anyhow::Result<()> {
         let mut file = create_output(path)?;
-        let mut model = self.provenance.model(self.fit.state()?, known);
-        model.checkpoint = seen;
-        model.curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
+        let curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
+        let model = self.fit.to_checkpoint(Checkpoint { rows: seen.unwrap_or_default(), curve })?;
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
@@ -306,7 +233,7 @@ impl Pass<'_> {
     ///
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
     /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
-    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>, known: &KnownRows) -> anyhow::Error {
+    fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
                 " after {}: nothing was written (with --checkpoint FILE the rows learned so far are kept)",
@@ -325,7 +252,7 @@ impl Pass<'_> {
             None if position == 0 => {
                 Interrupted(" before any row was learned: there is nothing to save yet".into()).into()
             }
-            _ => match self.save(path, seen, known) {
+            _ => match self.save(path, seen) {
                 Ok(()) => Interrupted(format!(
                     " after {}: saved to '{}'; the same command goes on from there",
                     count(position, "row"),

@@ -147,7 +147,7 @@ fn groups(labels: &Labels) -> Vec<PlotGroup> {
 
 /// What stands above a picture: who learned the model.
 pub(super) fn heading(model: &Model) -> String {
-    let by = match model.algorithm {
+    let by = match model.algorithm() {
         Recipe::Truth => "the true mixture".into(),
         by => by.describe(),
     };

@@ -12,8 +12,8 @@ use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Choice, Health, LearnerState, MergeReport};
-use crate::model::{Labels, Lineage, Model, Recipe, Seal};
+use crate::learn::{Choice, Health, Lineage, MergeReport};
+use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 
 /// Print a model file for a person: clusters, weights, means, spreads, how it was learned, its health
@@ -134,10 +134,10 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 /// Some of the rows to show in the picture; nothing where it is to show the mixture alone.
 fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Option<Reservoir>> {
     let names = model.column_names();
-    let sample = args.plot.sample(&names.names, model.seed)?;
+    let sample = args.plot.sample(&names.names, model.seed())?;
     let Some(mut sample) = sample.filter(|_| !args.data.is_empty()) else { return Ok(None) };
     let mut block = Block::new(names.names.len());
-    let mut rows = args.reading.open(&args.data, model.seed, Some(names.into()), console)?;
+    let mut rows = args.reading.open(&args.data, model.seed(), Some(names.into()), console)?;
     while rows.read_block(&mut block, 4096)? {
         block.iter().for_each(|row| sample.offer(row));
     }
@@ -167,26 +167,23 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
     };
     let components = mixture.heaviest_first().into_iter().map(describe).collect();
     Shown {
-        tool: model.tool.clone(),
-        algorithm: model.algorithm,
-        seed: model.seed,
-        rows: model.rows,
+        tool: model.tool().to_string(),
+        algorithm: model.algorithm(),
+        seed: model.seed(),
+        rows: model.rows(),
         columns: model.column_names().names,
         k: mixture.k(),
-        prequential_log_likelihood: model.prequential.mean(),
-        prequential_rows: model.prequential.rows,
+        prequential_log_likelihood: model.prequential().mean(),
+        prequential_rows: model.prequential().rows,
         best_k: model.k(),
         choice: model.choice(),
         structure: StructureResult::of(model),
-        waiting_for_rows: model.pending.is_some(),
-        lineage: model.lineage.clone(),
-        merged: match &model.learned {
-            LearnerState::Sharded(state) => Some(state.merged.clone()),
-            _ => model.lineage.as_ref().and_then(|lineage| lineage.merged.clone()),
-        },
+        waiting_for_rows: model.is_provisional(),
+        lineage: model.lineage().cloned(),
+        merged: model.merge_report().cloned(),
         clusters: ClustersResult::of(model, labels, overlap),
         components,
-        health: model.total_health(),
+        health: model.health(),
         plot: None,
     }
 }

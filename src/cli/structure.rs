@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::console::decimal;
-use crate::learn::{Effort, Move, Reason, RevisionRecord, Structure};
+use crate::learn::{Effort, Move, Reason, RevisionRecord};
 use crate::model::{Model, Recipe};
 use crate::text::count;
 
@@ -27,17 +27,16 @@ pub(super) struct StructureResult {
 
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
-        let structure = model.structure.as_ref();
         StructureResult {
-            effort: match model.algorithm {
-                Recipe::Online(_) => structure.map(|_| model.effort),
+            effort: match model.algorithm() {
+                Recipe::Online(_) => model.has_history().then(|| model.effort()),
                 Recipe::Em(settings) => Some(settings.effort),
                 Recipe::Truth => None,
             },
-            revisions: structure.map(|structure| structure.revisions().cloned().collect()),
+            revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
-            pending: model.pending.is_some(),
-            forgotten: structure.is_some_and(Structure::may_have_forgotten),
+            pending: model.is_provisional(),
+            forgotten: model.may_have_forgotten(),
             without: why_without(model),
         }
     }
@@ -120,18 +119,17 @@ impl StructureResult {
 
 /// Why a model without revisions has none; empty where nobody would ask.
 fn why_without(model: &Model) -> &'static str {
-    let merged = model.lineage.as_ref().is_some_and(|lineage| lineage.merged.is_some());
-    let keeps_rows = model.kept.as_ref().is_some_and(|kept| kept.most() > 0);
-    match &model.structure {
-        _ if model.algorithm.online().is_none() => "",
-        None => "there is no record of any, since the model was written by a version that did not revise",
-        Some(_) if model.k() == 1 => "",
-        Some(_) if model.effort == Effort::Fast => "--effort fast makes the start alone",
-        Some(_) if model.keep_rows == Some(0) => "--keep-rows 0 turns them off",
-        Some(_) if model.pending.is_some() => "there are fewer rows than the start needs",
-        Some(_) if model.lineage.is_some() && !merged => "shards are revised when they are merged",
-        Some(_) if !keeps_rows => "the model was started without rows to revise on",
-        Some(_) => "none was due",
+    let merged = model.lineage().is_some_and(|lineage| lineage.merged.is_some());
+    match model.has_history() {
+        _ if model.algorithm().online().is_none() => "",
+        false => "there is no record of any, since the model was written by a version that did not revise",
+        true if model.k() == 1 => "",
+        true if model.effort() == Effort::Fast => "--effort fast makes the start alone",
+        true if model.keep_rows() == Some(0) => "--keep-rows 0 turns them off",
+        true if model.is_provisional() => "there are fewer rows than the start needs",
+        true if model.lineage().is_some() && !merged => "shards are revised when they are merged",
+        true if !model.keeps_rows() => "the model was started without rows to revise on",
+        true => "none was due",
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::plot::heading;
 use crate::data::Block;
-use crate::learn::{FitState, OnlineFit, Prequential};
+use crate::learn::{OnlineFit, Prequential};
 use crate::model::{CurvePoint, Model, OutputFile};
 use crate::report::LearningCurve;
 
@@ -35,12 +35,12 @@ pub(super) struct CurveEnd {
 }
 
 impl CurveEnd {
-    pub fn of(state: &FitState) -> Self {
-        let score = |i: usize| {
-            let candidate = &state.candidates[i];
-            (candidate.learned.k(), finite(candidate.prequential.mean()))
-        };
-        CurveEnd { rows: state.rows, scores: (0..state.candidates.len()).map(score).collect() }
+    pub fn of(model: &Model) -> Self {
+        let rated = model.choice().candidates;
+        CurveEnd {
+            rows: model.rows(),
+            scores: rated.into_iter().map(|rated| (rated.k, finite(rated.score))).collect(),
+        }
     }
 
     /// The points of the curve in a file, up to this one; `None` if the file does not have this one.
@@ -92,7 +92,7 @@ impl Trace {
         self.points = points;
         let rows = fit.rows();
         if rows.is_multiple_of(self.every) && self.points.last().is_some_and(|last| last.rows == rows) {
-            self.replace(&fit.state()?);
+            self.replace(fit)?;
         }
         Ok(self)
     }
@@ -126,35 +126,37 @@ impl Trace {
             picture.add_if_due(fit);
         }
         if self.every().is_some_and(|every| fit.rows().is_multiple_of(every)) {
-            self.replace(&fit.state()?);
+            self.replace(fit)?;
         }
         Ok(())
     }
 
-    /// Adds a point for each K, in the place of those after the same number of rows.
-    fn replace(&mut self, state: &FitState) {
-        self.points.retain(|point| point.rows != state.rows);
+    /// Adds a point for each K. It replaces those after the same number of rows.
+    fn replace(&mut self, fit: &OnlineFit) -> anyhow::Result<()> {
+        let rows = fit.rows();
+        self.points.retain(|point| point.rows != rows);
         if let Some(picture) = &mut self.picture {
-            picture.test.retain(|(rows, ..)| *rows != state.rows);
+            picture.test.retain(|(at, ..)| *at != rows);
         }
         let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
-        for candidate in &state.candidates {
-            let k = candidate.learned.k();
-            let test = finite(self.test.as_ref().map(|rows| candidate.mixture().score(rows.view())));
+        for (k, score, mixture) in fit.mixtures()? {
+            let test = finite(self.test.as_ref().map(|rows| mixture.score(rows.view())));
             if self.file.is_some() {
-                let prequential = finite(candidate.prequential.mean());
-                self.points.push(CurvePoint { rows: state.rows, k, seconds, prequential, test });
+                let prequential = finite(score.mean());
+                self.points.push(CurvePoint { rows, k, seconds, prequential, test });
             }
-            if let (Some(picture), Some(test), None) = (&mut self.picture, test, &state.pending) {
-                picture.test.push((state.rows, k, test));
+            if let (Some(picture), Some(test), true) = (&mut self.picture, test, fit.has_started()) {
+                picture.test.push((rows, k, test));
             }
         }
+        Ok(())
     }
 
-    /// Adds the last point and writes the file. Cells without a value stay empty. Returns the points of the picture.
-    pub fn finish(mut self, state: &FitState) -> anyhow::Result<Option<CurvePoints>> {
+    /// Adds the last point, of the finished pass, and writes the file. Cells without a value stay empty. Returns the points
+    /// of the picture.
+    pub fn finish(mut self, fit: &OnlineFit) -> anyhow::Result<Option<CurvePoints>> {
         if self.every().is_some() {
-            self.replace(state);
+            self.replace(fit)?;
         }
         if let Some(file) = &mut self.file {
             writeln!(file, "{HEADER}")?;
@@ -167,7 +169,7 @@ impl Trace {
             file.commit()?;
         }
         if let Some(picture) = &mut self.picture {
-            picture.finish(state);
+            picture.finish(fit);
         }
         Ok(self.picture)
     }
@@ -232,17 +234,16 @@ impl CurvePoints {
 
     /// Adds the end of the stream, where the start was made. If hardly any row was scored since the last point, it takes
     /// the place of that.
-    fn finish(&mut self, state: &FitState) {
-        if state.pending.is_some() {
+    fn finish(&mut self, fit: &OnlineFit) {
+        if !fit.has_started() {
             return;
         }
-        self.ks = state.candidates.iter().map(|candidate| candidate.learned.k()).collect();
-        let scores: Vec<Prequential> =
-            state.candidates.iter().map(|candidate| candidate.prequential).collect();
+        let scores: Vec<Prequential>;
+        (self.ks, scores) = fit.scores().into_iter().unzip();
         if self.scored(&scores) < self.every.div_ceil(2) {
             self.points.pop();
         }
-        self.points.push((state.rows, scores));
+        self.points.push((fit.rows(), scores));
     }
 
     /// The curve of the K that a model keeps: the mean score of the rows between two points.
@@ -259,8 +260,7 @@ impl CurvePoints {
             before = now;
         }
         let test = self.test.iter().filter(|(_, k, _)| *k == model.k());
-        let revisions = model.structure.iter().flat_map(|structure| structure.revisions());
-        let changes = revisions.filter(|revision| revision.kept && revision.rows > self.first.0);
+        let changes = model.revisions().filter(|revision| revision.kept && revision.rows > self.first.0);
         LearningCurve {
             heading: heading(model),
             rows_per_point: self.every,
@@ -288,11 +288,9 @@ mod tests {
             fit.observe(rows().slice(ndarray::s![i..i + 1, ..])).unwrap();
             points.add_if_due(fit);
         }
-        let state = fit.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
-        points.finish(&state);
-        let columns = ["x"].into();
-        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
-        points.curve(&Model::from_fit(&settings, state, &columns))
+        fit.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
+        points.finish(fit);
+        points.curve(&fit.to_model().unwrap())
     }
 
     #[test]

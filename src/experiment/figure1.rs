@@ -45,7 +45,8 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     }
     let level = Some(("true model".to_string(), synth.truth().score(test.view())));
     let data = format!("set {set}: d = {dim}");
-    let revisions = changing_revisions(&fit.finish(&AtomicBool::new(false))?);
+    fit.finish(&AtomicBool::new(false))?;
+    let revisions = changing_revisions(&fit);
     let contender = Contender::ObmmRevised;
     Ok(CurveRecord { data, contender, k, points, start_rows: None, level, revisions })
 }

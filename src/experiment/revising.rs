@@ -58,11 +58,11 @@ impl Revising {
         let mut pass = self.begin(algorithm, rows)?;
         let mut start_seconds = begun.elapsed().as_secs_f64();
         pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-        let state = finish(&pass)?;
+        let mixture = pass.mixture()?;
         if !pass.has_started() {
             start_seconds = begun.elapsed().as_secs_f64();
         }
-        Ok(Passed { mixture: state.mixture(), health: state.candidates[0].health, start_seconds })
+        Ok(Passed { mixture, health: pass.running_health(), start_seconds })
     }
 
     /// The mixture that each algorithm learns from all rows. They differ by a parameter that plays no part in the start.
@@ -73,15 +73,16 @@ impl Revising {
         rows: ArrayView2<f64>,
     ) -> Result<Vec<GaussianMixture>, LearnError> {
         let Some(&first) = algorithms.first() else { return Ok(Vec::new()) };
-        let started = self.begin(first, rows)?;
+        let mut started = self.begin(first, rows)?;
         if !started.has_started() {
-            return Ok(vec![finish(&started)?.mixture()]);
+            return Ok(vec![started.mixture()?]);
         }
         let state = started.state()?;
         let learn = |&algorithm: &Algorithm| {
-            let mut pass = OnlineFit::restore(self.settings(algorithm), state.clone())?;
+            let columns = started.columns().clone();
+            let mut pass = OnlineFit::restore(self.settings(algorithm), columns, state.clone())?;
             pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-            Ok(finish(&pass)?.mixture())
+            pass.mixture()
         };
         algorithms.iter().map(learn).collect()
     }
@@ -130,25 +131,18 @@ impl Revising {
             pass.observe(rows.slice(s![before..count, ..]))?;
             before = count;
             if pass.has_started() && count < rows.nrows() {
-                estimates.push((count, pass.state()?.mixture()));
+                let now = pass.mixtures()?.into_iter().map(|(.., mixture)| (count, mixture));
+                estimates.extend(now);
             }
         }
-        let state = finish(&pass)?;
-        estimates.push((before, state.mixture()));
-        Ok(Course { estimates, revisions: changing_revisions(&state) })
+        estimates.push((before, pass.mixture()?));
+        Ok(Course { estimates, revisions: changing_revisions(&pass) })
     }
 }
 
-/// Rows seen at each revision of the first K that changed the mixture.
-pub(super) fn changing_revisions(state: &FitState) -> Vec<u64> {
-    let structure = state.candidates.first().and_then(|candidate| candidate.structure.as_ref());
-    let revisions = structure.into_iter().flat_map(|structure| structure.revisions());
-    revisions.filter(|revision| revision.kept).map(|revision| revision.rows).collect()
-}
-
-/// The state at the end of the rows.
-fn finish(pass: &OnlineFit) -> Result<FitState, LearnError> {
-    pass.finish(&AtomicBool::new(false))
+/// Rows seen at each revision that changed the mixture.
+pub(super) fn changing_revisions(pass: &OnlineFit) -> Vec<u64> {
+    pass.revisions().filter(|revision| revision.kept).map(|revision| revision.rows).collect()
 }
 
 #[cfg(test)]

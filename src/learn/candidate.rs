@@ -83,6 +83,11 @@ impl Candidate {
         }
     }
 
+    /// The revisions so far.
+    pub fn history(&self) -> &[RevisionRecord] {
+        &self.structure.history
+    }
+
     pub fn state(&self) -> CandidateState {
         CandidateState {
             learned: self.learner.state(),
@@ -127,8 +132,8 @@ impl Candidate {
         close(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
-    /// The state at the end of the stream, after the last revision if there was one, with the validation rows learned,
-    /// on a copy. `all` has all rows, where they are all kept.
+    /// What the end of the stream makes of the candidate: the last revision if there was one, and the validation rows
+    /// learned. `all` has all rows, where they are all kept. `None` where the candidate stays as it is.
     pub fn finish(
         &self,
         algorithm: &Algorithm,
@@ -136,12 +141,11 @@ impl Candidate {
         kept: &KeptRows,
         closed: Option<Closed>,
         all: Option<&Reviser>,
-    ) -> Result<CandidateState, LearnError> {
-        let mut state = self.state();
+    ) -> Result<Option<Finished>, LearnError> {
         if kept.validation().is_empty() && closed.is_none() {
-            return Ok(state);
+            return Ok(None);
         }
-        let (mut algorithm, mut learned) = (*algorithm, state.learned.clone());
+        let (mut algorithm, mut learned) = (*algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
         let mut closing = None;
@@ -149,11 +153,12 @@ impl Candidate {
         if let Some(closed) = closed {
             closing = Some(closed.record);
             if let Some(revised) = closed.learned {
-                (algorithm, learned) = (closed.algorithm, revised);
+                (algorithm, learned) = (closed.algorithm, Some(revised));
                 (identifiers, health) = (closed.identifiers, closed.health);
             }
         }
-        let before = state.health;
+        let learned = learned.unwrap_or_else(|| self.learner.state());
+        let before = self.learner.health();
         let concluded = all.filter(|_| concludes).and_then(|all| {
             let (revised, origins) = all.conclude(&learned.estimate(), self.size);
             Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
@@ -177,10 +182,7 @@ impl Candidate {
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
-        if let Some(structure) = &mut state.structure {
-            structure.finished = Some(Finished { estimate, identifiers, health, closing });
-        }
-        Ok(state)
+        Ok(Some(Finished { estimate, identifiers, health, closing }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FitState, Prequential};
+use super::Prequential;
 use crate::stats::{BatchSums, Elbow, ScoredK};
 
 /// One K of several.
@@ -55,14 +55,6 @@ impl Choice {
         });
         let elbow = scored.collect::<Option<Vec<_>>>().and_then(|scored| Elbow::find(&scored));
         Choice { candidates, elbow }
-    }
-}
-
-impl FitState {
-    /// The K of the pass with their scores.
-    pub fn choice(&self) -> Choice {
-        let scores = self.candidates.iter().map(|c| (c.learned.k(), c.prequential));
-        Choice::of_pass(&scores.collect::<Vec<_>>(), &self.scores)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Fingerprint;
 use super::fingerprint::mix_bits;
+use super::{Algorithm, Fingerprint, Shard};
 
 /// Keys of some rows of a stream, drawn evenly from all of its rows, by which the rows are recognised elsewhere.
 ///
@@ -127,6 +127,59 @@ impl RowWatch {
     /// The keys found so far.
     pub fn found(&self) -> &[Fingerprint] {
         &self.found
+    }
+}
+
+/// What a pass remembers of its rows, so that they are recognised later.
+#[derive(Debug, Clone)]
+pub(super) enum Recognition {
+    /// The model can be a common prior, so it keeps the keys of some rows.
+    Prior(RowSampler),
+    /// A shard looks for the rows of its prior, and has a fingerprint of its own rows.
+    Shard(Box<Shard>, RowWatch),
+    /// Nothing.
+    Off,
+}
+
+impl Recognition {
+    /// For a pass over rows of `dim` numbers. `sample` is of rows that were learned before.
+    pub fn new(algorithm: &Algorithm, shard: Option<Shard>, sample: RowSample, dim: usize) -> Self {
+        match (shard, algorithm) {
+            (Some(shard), _) => {
+                let watch = RowWatch::new(&shard.lineage.prior_sample, &shard.lineage.prior_repeated, dim);
+                Recognition::Shard(Box::new(shard), watch)
+            }
+            (None, Algorithm::Obmm(_)) => Recognition::Prior(RowSampler::new(sample, dim)),
+            (None, _) => Recognition::Off,
+        }
+    }
+
+    /// Looks at rows that follow `before` others.
+    pub fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
+        match self {
+            Recognition::Prior(sampler) => (before..).zip(rows).for_each(|(i, row)| sampler.offer(i, row)),
+            Recognition::Shard(shard, watch) => rows.for_each(|row| {
+                shard.rows.add_row(row);
+                watch.observe(row);
+            }),
+            Recognition::Off => {}
+        }
+    }
+
+    /// The shard as it is now, where it is one.
+    pub fn shard(&self) -> Option<Shard> {
+        let Recognition::Shard(shard, watch) = self else { return None };
+        let mut shard = Shard::clone(shard);
+        shard.lineage.prior_repeated = watch.found().to_vec();
+        Some(shard)
+    }
+
+    /// The sample of the rows so far.
+    pub fn sample(&self) -> RowSample {
+        match self {
+            Recognition::Prior(sampler) => sampler.sample().clone(),
+            Recognition::Shard(..) | Recognition::Off => RowSample::default(),
+        }
     }
 }
 

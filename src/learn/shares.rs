@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::merge::merge;
 use super::method::foreign_state;
 use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
-use super::structure::{Reason, Schedule};
+use super::structure::Schedule;
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
-    Prequential, Structure,
+    Prequential, RowSample, Structure,
 };
+use crate::data::ColumnNames;
 use crate::dist::Posterior;
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -32,6 +33,7 @@ pub struct WarmUp {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommonGround {
     settings: FitSettings,
+    columns: ColumnNames,
     floor: Vec<f64>,
     warmup: u64,
     candidates: Vec<CommonPrior>,
@@ -69,12 +71,12 @@ impl WarmUp {
     ///
     /// # Panics
     /// If the algorithm is not oDMM.
-    pub fn new(dim: usize, settings: FitSettings) -> Result<Self, LearnError> {
+    pub fn new(columns: impl Into<ColumnNames>, settings: FitSettings) -> Result<Self, LearnError> {
         let Algorithm::Odmm(odmm) = settings.algorithm else { panic!("only oDMM learns shares apart") };
         // One shard takes what the start learns beyond the warm-up.
         let alone = Algorithm::Odmm(OdmmSettings { shards: 1, ..odmm });
-        let fit = OnlineFit::new(dim, FitSettings { algorithm: alone, ..settings.clone() })?;
-        let rows = (settings.buffered_rows(dim) as u64).max(odmm.warmup.unwrap_or(0));
+        let fit = OnlineFit::new(columns, FitSettings { algorithm: alone, ..settings.clone() })?;
+        let rows = (settings.buffered_rows(fit.dim()) as u64).max(odmm.warmup.unwrap_or(0));
         Ok(WarmUp { settings, odmm, fit, rows })
     }
 
@@ -96,6 +98,7 @@ impl WarmUp {
         let mut state = self.fit.state()?;
         let mut ground = CommonGround {
             settings: self.settings,
+            columns: self.fit.columns().clone(),
             floor: state.floor.clone(),
             warmup: 0,
             candidates: Vec::with_capacity(state.candidates.len()),
@@ -121,7 +124,7 @@ impl WarmUp {
             candidate.learned = LearnerState::Bayes { prior: common, posterior, matrix_states };
             candidate.health = health;
         }
-        let first = OnlineFit::restore(ground.shard_settings(self.odmm), state)?;
+        let first = OnlineFit::restore(ground.shard_settings(self.odmm), ground.columns.clone(), state)?;
         Ok((ground, first))
     }
 }
@@ -138,11 +141,6 @@ impl CommonGround {
         FitSettings { algorithm: Algorithm::Obmm(odmm.obmm), ..self.settings.clone() }
     }
 
-    /// The settings of the whole run.
-    pub fn settings(&self) -> &FitSettings {
-        &self.settings
-    }
-
     fn new_shard(&self) -> FitState {
         let common = self.candidates.iter().map(|own| (own.common.clone(), own.structure.clone()));
         FitState::of_new_shard(&self.settings, self.floor.clone(), common)
@@ -150,7 +148,7 @@ impl CommonGround {
 
     /// The pass of a further shard over its share.
     pub fn shard(&self) -> Result<OnlineFit, LearnError> {
-        OnlineFit::restore(self.shard_settings(self.odmm()?), self.new_shard())
+        OnlineFit::restore(self.shard_settings(self.odmm()?), self.columns.clone(), self.new_shard())
     }
 
     /// What a shard has found, once its share is learned.
@@ -161,8 +159,8 @@ impl CommonGround {
         Ok(ShardFindings { rows: state.rows, columns: state.columns, candidates, kept: state.kept })
     }
 
-    /// The state of the whole run: the shards' posteriors merged in their order.
-    pub fn gather(&self, findings: &[ShardFindings]) -> Result<FitState, LearnError> {
+    /// The finished pass of the whole run: the shards' posteriors merged in their order.
+    pub fn gather(&self, findings: &[ShardFindings]) -> Result<OnlineFit, LearnError> {
         let shards = self.odmm()?.shards;
         let k_count = self.candidates.len();
         if findings.len() != shards || findings.iter().any(|found| found.candidates.len() != k_count) {
@@ -183,11 +181,12 @@ impl CommonGround {
             floor: self.floor.clone(),
             pending: None,
             candidates,
-            fingerprint: None,
+            shard: None,
+            sample: RowSample::default(),
             scores: BatchSums::default(),
             kept,
         };
-        close_merged(self.settings.clone(), state)
+        close_merged(self.settings.clone(), self.columns.clone(), state)
     }
 
     fn gather_candidate(&self, nth: usize, findings: &[ShardFindings], rows: u64) -> CandidateState {
@@ -214,8 +213,12 @@ impl CommonGround {
 }
 
 /// Revises the mixture of merged shards on the rows that they kept. Its components are those of the common prior, whose
-/// structure the state has.
-pub(crate) fn close_merged(settings: FitSettings, mut state: FitState) -> Result<FitState, LearnError> {
+/// structure the state has. Returns the finished pass.
+pub(crate) fn close_merged(
+    settings: FitSettings,
+    columns: ColumnNames,
+    mut state: FitState,
+) -> Result<OnlineFit, LearnError> {
     for candidate in &mut state.candidates {
         let k = candidate.learned.k();
         let schedule = if k > 1 { Schedule::at_end_only() } else { Schedule::never() };
@@ -223,11 +226,9 @@ pub(crate) fn close_merged(settings: FitSettings, mut state: FitState) -> Result
         let inherited = inherited.unwrap_or_else(|| Structure::new(k, Schedule::never()));
         candidate.structure = Some(Structure { schedule, ..inherited });
     }
-    let mut state = OnlineFit::restore(settings, state)?.finish(&AtomicBool::new(false))?;
-    let structures = state.candidates.iter_mut().filter_map(|candidate| candidate.structure.as_mut());
-    let closing = structures.filter_map(|structure| structure.finished.as_mut()?.closing.as_mut());
-    closing.for_each(|closing| closing.reason = Reason::Merge);
-    Ok(state)
+    let mut pass = OnlineFit::restore(settings, columns, state)?;
+    pass.finish(&AtomicBool::new(false))?;
+    Ok(pass.closed_by_merge())
 }
 
 /// Without working copies, which would double every message and are made anew where they are wanted.
@@ -282,7 +283,7 @@ mod tests {
             let sent = serde_json::to_string(&findings).unwrap();
             findings = serde_json::from_str(&sent).unwrap();
         }
-        ground.gather(&findings).unwrap()
+        ground.gather(&findings).unwrap().state().unwrap()
     }
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
             assert_eq!((state.rows, state.columns[0].count), (900, 900));
             assert_eq!(state.candidates[1].prequential.rows, 800);
             // The model can be gone on with.
-            OnlineFit::restore(settings(warmup), state).unwrap();
+            OnlineFit::restore(settings(warmup), 2.into(), state).unwrap();
         }
     }
 
@@ -303,7 +304,8 @@ mod tests {
         let apart = FitSettings { algorithm: one, keep_rows: Some(0), ..settings(None) };
         let mut whole = OnlineFit::new(2, apart).unwrap();
         whole.observe(rows(0, 900).view()).unwrap();
-        let whole = whole.finish(&AtomicBool::new(false)).unwrap();
+        whole.finish(&AtomicBool::new(false)).unwrap();
+        let whole = whole.state().unwrap();
         for warmup in [None, Some(0), Some(250)] {
             let state = learn(warmup, false);
             let of = |state: &FitState| {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Algorithm, Fingerprint, FitSettings, ShardedState};
+use super::{Algorithm, FitSettings, RowSample, Shard, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -228,6 +228,11 @@ pub struct CandidateState {
 }
 
 impl CandidateState {
+    /// How many components, and the prequential score.
+    pub(crate) fn score(&self) -> (usize, Prequential) {
+        (self.learned.k(), self.prequential)
+    }
+
     /// The mixture as estimated at the end of the stream, or so far.
     pub fn mixture(&self) -> GaussianMixture {
         mixture_of(&self.learned, self.structure.as_ref())
@@ -361,7 +366,7 @@ impl Estimate {
     }
 }
 
-/// A pass, as it can be saved and gone on with.
+/// All that a model file contains of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitState {
     /// Rows seen.
@@ -374,8 +379,10 @@ pub struct FitState {
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
-    /// Of the rows seen, where they are a shard's.
-    pub fingerprint: Option<Fingerprint>,
+    /// The shard that the pass learns, where it learns one.
+    pub shard: Option<Shard>,
+    /// Keys of some rows, where the model can be a common prior.
+    pub sample: RowSample,
     /// The prequential scores of several K over batches of rows. Empty for shards that learned their parts apart.
     pub scores: BatchSums,
     /// Rows kept for revisions, where the pass keeps any.
@@ -402,7 +409,8 @@ impl FitState {
             floor,
             pending: None,
             candidates: common.into_iter().map(begin).collect(),
-            fingerprint: None,
+            shard: None,
+            sample: RowSample::default(),
             scores: BatchSums::default(),
             kept: Some(kept),
         }
@@ -428,12 +436,17 @@ impl FitState {
 
     /// The index of the K with the best prequential score (the smallest K where there is none).
     pub fn best(&self) -> usize {
-        let score = |i: usize| self.candidates[i].prequential.mean().unwrap_or(f64::NEG_INFINITY);
-        (0..self.candidates.len()).fold(0, |best, i| if score(i) > score(best) { i } else { best })
+        best_score(self.candidates.iter().map(|candidate| candidate.prequential))
     }
 
     /// The mixture of that K.
     pub fn mixture(&self) -> GaussianMixture {
         self.candidates[self.best()].mixture()
     }
+}
+
+/// The index of the best mean score, the first where there is none.
+pub(super) fn best_score(scores: impl Iterator<Item = Prequential>) -> usize {
+    let means: Vec<f64> = scores.map(|score| score.mean().unwrap_or(f64::NEG_INFINITY)).collect();
+    (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best })
 }

@@ -10,8 +10,8 @@ use serde_json::error::Category;
 use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
-use super::{Column, Model, Numbered, Recipe};
-use crate::learn::LearnerState;
+use super::{Column, Model, Recipe};
+use crate::learn::{LearnError, LearnerState, Numbered};
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
@@ -62,6 +62,15 @@ pub enum ModelError {
          the change is meant, remove the last member, \"checksum\" (and the comma before it)"
     )]
     Checksum,
+    /// A model that no online learner made.
+    #[error("it was made by '{0}', which does not learn row by row, so it cannot be resumed")]
+    NotOnline(&'static str),
+    /// A model that was not saved in the middle of a pass.
+    #[error("it is a model, not a checkpoint")]
+    NotACheckpoint,
+    /// A state that cannot be resumed.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,

@@ -3,83 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::file::MOST_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
-    Algorithm, Components, Fingerprint, FitSettings, FitState, Health, KeptRows, LearnerState, MergeReport,
-    Prequential, Structure, align, are_repeated, close_merged, merge, permute,
+    Algorithm, Fingerprint, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered,
+    Prequential, Structure, align, close_merged, merge, permute,
 };
 use crate::stats::ColumnSummary;
-
-/// Where a shard comes from: which prior it grew from, and which rows it has learned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lineage {
-    /// Of the common prior and its columns.
-    pub prior: Fingerprint,
-    /// Rows that the common prior had seen.
-    pub prior_rows: u64,
-    /// Of the rows of each shard in this model.
-    pub shards: Vec<Fingerprint>,
-    /// Keys of some rows of the common prior.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prior_sample: Vec<Fingerprint>,
-    /// Those of them that are among the rows of the shards as well.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prior_repeated: Vec<Fingerprint>,
-    /// Their numbers, where they were given some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub numbered: Option<Numbered>,
-    /// How well the shards fitted together, once merged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub merged: Option<MergeReport>,
-}
-
-/// Which of how many shards.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Numbered {
-    /// How many there are in all.
-    pub of: u32,
-    /// Those that are here, counted from 1.
-    pub shards: Vec<u32>,
-}
-
-impl Lineage {
-    /// How many rows of the prior are among those of the shards, of how many that were looked for, where that is a sign
-    /// that shards have learned rows of the prior again.
-    pub fn repeats(&self) -> Option<(usize, usize)> {
-        let (found, wanted) = (self.prior_repeated.len(), self.prior_sample.len());
-        are_repeated(found, wanted).then_some((found, wanted))
-    }
-}
-
-impl Numbered {
-    /// Most shards that there can be: `merge` lists the numbers of those that are missing.
-    pub const MOST: u32 = 1_000_000;
-
-    /// What is wrong with these numbers, if they cannot be those of shards.
-    pub(super) fn fault(&self) -> Option<String> {
-        let Numbered { of, shards } = self;
-        if !(1..=Self::MOST).contains(of) {
-            return Some(format!("it is one of {of} shards, and there can be from 1 to {}", Self::MOST));
-        }
-        if let Some(nth) = shards.iter().find(|nth| !(1..=*of).contains(*nth)) {
-            return Some(format!("it is shard {nth} of {of}"));
-        }
-        let distinct: HashSet<&u32> = shards.iter().collect();
-        (distinct.len() != shards.len()).then(|| "it has the number of a shard twice".to_string())
-    }
-
-    /// Those that are not here.
-    pub fn missing(&self) -> Vec<u32> {
-        let here: HashSet<u32> = self.shards.iter().copied().collect();
-        (1..=self.of).filter(|nth| !here.contains(nth)).collect()
-    }
-}
 
 /// Why models cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -163,6 +95,9 @@ pub enum MergeError {
         /// Their sum.
         rows: u128,
     },
+    /// The prior cannot be learned from.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
     /// Nothing to merge.
     #[error("there is nothing to merge: name at least one shard")]
     Nothing,
@@ -182,15 +117,16 @@ pub struct Merged {
 impl Model {
     /// Which prior this model is for those who grow from it.
     pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
-        let posterior = self.common_prior()?;
+        let (posterior, _) = self.common_prior()?;
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         let text = serde_json::to_vec(&(names, posterior)).expect("a posterior has only finite numbers");
         Ok(Fingerprint::of_bytes(&text))
     }
 
-    fn common_prior(&self) -> Result<&Posterior, MergeError> {
-        match (&self.algorithm, self.posterior()) {
-            (Recipe::Online(Algorithm::Obmm(_)), Some(posterior)) => Ok(posterior),
+    /// The posterior that shards begin from, and how they learn.
+    pub(super) fn common_prior(&self) -> Result<(&Posterior, Algorithm), MergeError> {
+        match (self.algorithm, self.posterior()) {
+            (Recipe::Online(algorithm @ Algorithm::Obmm(_)), Some(posterior)) => Ok((posterior, algorithm)),
             _ => Err(MergeError::NotAPrior(self.algorithm.name())),
         }
     }
@@ -198,35 +134,6 @@ impl Model {
     /// What a shard has learned, without the closing revision of a merged one: its components are those of the prior.
     fn shard_posterior(&self) -> Result<&Posterior, MergeError> {
         self.learned.posterior().ok_or(MergeError::NotAPrior(self.algorithm.name()))
-    }
-
-    /// A pass that learns one shard from this model as the common prior.
-    pub fn begin_shard(&self) -> Result<(FitSettings, FitState, Lineage), MergeError> {
-        let prior = self.common_prior()?.clone();
-        let lineage = Lineage {
-            prior: self.prior_fingerprint()?,
-            prior_rows: self.rows,
-            shards: Vec::new(),
-            prior_sample: self.sample.keys().to_vec(),
-            prior_repeated: Vec::new(),
-            numbered: None,
-            merged: None,
-        };
-        let settings = FitSettings {
-            algorithm: self.algorithm.online().expect("a common prior is a model of obmm"),
-            components: Components::Given(vec![prior.k()]),
-            seed: self.seed,
-            init_rows: self.init_rows,
-            effort: self.effort,
-            keep_rows: self.keep_rows,
-        };
-        let floor = self.columns.iter().map(|column| column.floor).collect();
-        // The history of the prior is in its own file.
-        let inherited = self.structure.as_ref().map(Structure::inherited);
-        let structure = inherited.map(|inherited| Structure { history: Vec::new(), ..inherited });
-        let mut state = FitState::of_new_shard(&settings, floor, [(prior, structure)]);
-        state.fingerprint = Some(Fingerprint::default());
-        Ok((settings, state, lineage))
     }
 }
 
@@ -243,7 +150,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         a.lineage.as_ref().map(|l| &l.shards).cmp(&b.lineage.as_ref().map(|l| &l.shards))
     });
     let shards = shards.as_slice();
-    let common = prior.common_prior()?;
+    let (common, _) = prior.common_prior()?;
     let own = shards.iter().map(|(_, shard)| shard.shard_posterior()).collect::<Result<Vec<_>, _>>()?;
     let orders: Vec<Vec<usize>> = own.par_iter().map(|own| align(common, own)).collect();
     let mut permuted = Vec::new();
@@ -299,8 +206,9 @@ fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
 /// Revises the merged mixture on the kept rows of all shards. What was merged stays as it is, to be resumed from or to be
 /// merged with more shards.
 fn close(model: &mut Model) {
-    let Some((settings, state)) = model.to_fit() else { return };
-    let Ok(state) = close_merged(settings, state) else { return };
+    let columns = model.column_names();
+    let Some((settings, state)) = model.clone().into_state() else { return };
+    let Ok(state) = close_merged(settings, columns, state).and_then(|pass| pass.state()) else { return };
     model.structure = state.candidates.into_iter().next().and_then(|candidate| candidate.structure);
 }
 
@@ -312,7 +220,7 @@ fn check_belonging(
     if shards.is_empty() {
         return Err(MergeError::Nothing);
     }
-    let k = prior.common_prior()?.k();
+    let k = prior.common_prior()?.0.k();
     let mut seen: Vec<(Fingerprint, &str)> = Vec::new();
     let mut known = HashSet::new();
     for (name, shard) in shards {

@@ -7,6 +7,7 @@ mod labels;
 mod lift;
 mod merge;
 mod output;
+mod pass;
 mod seal;
 
 pub use curve::CurvePoint;
@@ -15,8 +16,9 @@ pub(crate) use file::FORMAT;
 pub(crate) use file::MOST_BYTES;
 pub use file::{ModelError, VERSION};
 pub use labels::Labels;
-pub use merge::{Lineage, MergeError, Merged, Numbered, merge_models};
+pub use merge::{MergeError, Merged, merge_models};
 pub use output::{OutputFile, is_output_failure};
+pub use pass::Checkpoint;
 pub use seal::Seal;
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +26,9 @@ use serde::{Deserialize, Serialize};
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, Choice, Components, Effort, EmSettings, Fingerprint, FitSettings, FitState,
-    Health, KeptRows, LearnerState, Prequential, RowSample, Structure, mixture_of, variance_floor,
+    Algorithm, CandidateState, Choice, Effort, EmSettings, Fingerprint, FitState, Health, KeptRows,
+    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, Shard, Structure, mixture_of,
+    variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -89,92 +92,143 @@ pub struct Model {
     format: String,
     version: u32,
     /// The version of the tool that wrote it.
-    pub tool: String,
+    tool: String,
     /// The algorithm and its settings.
-    pub algorithm: Recipe,
+    algorithm: Recipe,
     /// Seed of the start.
-    pub seed: u64,
+    seed: u64,
     /// Rows to buffer for the start, where that was set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub init_rows: Option<usize>,
+    init_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
-    pub effort: Effort,
+    effort: Effort,
     /// The bounds of K, where K is learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learns_k: Option<[usize; 2]>,
+    learns_k: Option<[usize; 2]>,
     /// Rows to keep for revisions, where that was set by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_rows: Option<usize>,
+    keep_rows: Option<usize>,
     /// Rows seen.
-    pub rows: u64,
+    rows: u64,
     /// Whether the columns' names came from a header.
-    pub named: bool,
+    named: bool,
     /// The columns.
-    pub columns: Vec<Column>,
+    columns: Vec<Column>,
     /// Prequential score.
-    pub prequential: Prequential,
+    prequential: Prequential,
     /// What had to be guarded while learning.
-    pub health: Health,
+    health: Health,
     /// What was learned.
-    pub learned: LearnerState,
+    learned: LearnerState,
     /// Its structure: identifiers, revisions, and what the end of the stream made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<Structure>,
+    structure: Option<Structure>,
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rivals: Vec<CandidateState>,
+    rivals: Vec<CandidateState>,
     /// The scores of all K over batches of rows, for the standard errors of their differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scores: Option<BatchSums>,
+    scores: Option<BatchSums>,
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lineage: Option<Lineage>,
+    lineage: Option<Lineage>,
     /// Some of its rows, by which shards that grow from this model are known to have learned them again.
     #[serde(default, skip_serializing_if = "RowSample::is_empty")]
-    pub sample: RowSample,
+    sample: RowSample,
     /// In a checkpoint: of the rows of the data that it was saved in the middle of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<Fingerprint>,
+    checkpoint: Option<Fingerprint>,
     /// In a checkpoint: the learning curve so far, where one is traced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub curve: Vec<CurvePoint>,
+    curve: Vec<CurvePoint>,
     /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending: Option<Vec<f64>>,
+    pending: Option<Vec<f64>>,
     /// Rows of the data that are kept for revisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<KeptRows>,
+    kept: Option<KeptRows>,
     /// Only while a file is read: writing makes a new one.
     #[serde(default, skip_serializing)]
     checksum: Option<String>,
 }
 
 impl Model {
-    /// The model of a pass over one shard: `lineage` as it was when the pass began, and the rows seen since, which are
-    /// a shard of their own.
-    pub fn from_shard(
-        settings: &FitSettings,
-        state: FitState,
-        columns: &ColumnNames,
-        mut lineage: Lineage,
-    ) -> Self {
-        lineage.shards.extend(state.fingerprint);
-        Model { lineage: Some(lineage), ..Model::from_fit(settings, state, columns) }
+    /// The version of the library that wrote it.
+    pub fn tool(&self) -> &str {
+        &self.tool
     }
 
-    /// The model of a pass: the K with the best prequential score, and the others as its rivals.
-    pub fn from_fit(settings: &FitSettings, state: FitState, columns: &ColumnNames) -> Self {
-        let recipe = Recipe::Online(settings.algorithm);
-        Model {
-            init_rows: settings.init_rows,
-            effort: settings.effort,
-            learns_k: match settings.components {
-                Components::Given(_) => None,
-                Components::Learned { least, most } => Some([least, most]),
-            },
-            keep_rows: settings.keep_rows,
-            ..Model::new(recipe, settings.seed, state, columns)
+    /// The algorithm and its settings.
+    pub fn algorithm(&self) -> Recipe {
+        self.algorithm
+    }
+
+    /// Seed of all random choices.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How much work goes into the start and into revisions.
+    pub fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// Rows to keep for revisions, where that was set.
+    pub fn keep_rows(&self) -> Option<usize> {
+        self.keep_rows
+    }
+
+    /// Rows seen.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The prequential score.
+    pub fn prequential(&self) -> Prequential {
+        self.prequential
+    }
+
+    /// Where a shard comes from.
+    pub fn lineage(&self) -> Option<&Lineage> {
+        self.lineage.as_ref()
+    }
+
+    /// Whether the start waits for more rows. Until then the mixture is provisional.
+    pub fn is_provisional(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Whether it keeps rows to revise on.
+    pub fn keeps_rows(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.most() > 0)
+    }
+
+    /// Whether the revisions are recorded: files of early versions have no record of them.
+    pub fn has_history(&self) -> bool {
+        self.structure.is_some()
+    }
+
+    /// All revisions, the oldest first.
+    pub fn revisions(&self) -> impl Iterator<Item = &RevisionRecord> {
+        self.structure.iter().flat_map(Structure::revisions)
+    }
+
+    /// Whether there may have been earlier revisions than [`Model::revisions`] has.
+    pub fn may_have_forgotten(&self) -> bool {
+        self.structure.as_ref().is_some_and(Structure::may_have_forgotten)
+    }
+
+    /// How well the shards of a merged model agree.
+    pub fn merge_report(&self) -> Option<&MergeReport> {
+        match &self.learned {
+            LearnerState::Sharded(state) => Some(&state.merged),
+            _ => self.lineage.as_ref().and_then(|lineage| lineage.merged.as_ref()),
         }
     }
 
@@ -218,7 +272,8 @@ impl Model {
             floor: summaries.iter().map(variance_floor).collect(),
             pending: None,
             candidates: std::iter::once(best).chain(rivals).map(candidate).collect(),
-            fingerprint: None,
+            shard: None,
+            sample: RowSample::default(),
             scores: BatchSums::default(),
             kept: None,
         };
@@ -253,64 +308,17 @@ impl Model {
             structure: best.structure,
             rivals: state.candidates,
             scores,
-            lineage: None,
-            sample: RowSample::default(),
+            lineage: state.shard.map(|Shard { mut lineage, rows }| {
+                lineage.shards.push(rows);
+                lineage
+            }),
+            sample: state.sample,
             checkpoint: None,
             curve: Vec::new(),
             pending: state.pending,
             kept: state.kept,
             checksum: None,
         }
-    }
-
-    /// The pass that this model came from, to go on with it. `None` if it did not come from an online learner.
-    pub fn to_fit(&self) -> Option<(FitSettings, FitState)> {
-        self.clone().into_fit()
-    }
-
-    /// The same as [`Model::to_fit`] without a copy.
-    pub fn into_fit(self) -> Option<(FitSettings, FitState)> {
-        let own = CandidateState {
-            learned: self.learned,
-            prequential: self.prequential,
-            health: self.health,
-            structure: self.structure,
-        };
-        let mut candidates = self.rivals;
-        candidates.push(own);
-        candidates.sort_by_key(|candidate| candidate.learned.k());
-        let settings = FitSettings {
-            algorithm: self.algorithm.online()?,
-            components: match self.learns_k {
-                Some([least, most]) => Components::Learned { least, most },
-                None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
-            },
-            seed: self.seed,
-            init_rows: self.init_rows,
-            effort: self.effort,
-            keep_rows: self.keep_rows,
-        };
-        let state = FitState {
-            rows: self.rows,
-            columns: self.columns.iter().map(|column| column.summary).collect(),
-            floor: self.columns.iter().map(|column| column.floor).collect(),
-            pending: self.pending,
-            candidates,
-            fingerprint: self.lineage.as_ref().map(|_| Fingerprint::default()),
-            scores: self.scores.unwrap_or_default(),
-            kept: self.kept,
-        };
-        Some((settings, state))
-    }
-
-    /// The pass that was under way when this model was saved as its checkpoint.
-    pub fn into_interrupted_fit(self) -> Option<(FitSettings, FitState, Option<Lineage>)> {
-        let mut lineage = self.lineage.clone();
-        let (settings, mut state) = self.into_fit()?;
-        if let Some(lineage) = &mut lineage {
-            state.fingerprint = lineage.shards.pop();
-        }
-        Some((settings, state, lineage))
     }
 
     /// The mixture as estimated at the end of the stream, or so far.
@@ -326,8 +334,8 @@ impl Model {
         }
     }
 
-    /// All safeguards that triggered, those at the end of the stream included.
-    pub fn total_health(&self) -> Health {
+    /// Safeguards that triggered, those at the end of the stream included.
+    pub fn health(&self) -> Health {
         let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
         finished.map_or(self.health, |finished| self.health + finished.health)
     }
@@ -335,7 +343,7 @@ impl Model {
     /// The same model without rows of the data, to be shared. A pass that resumes from it does not revise the structure
     /// until it has seen as many new rows. Where the start waits for more rows, the provisional mixture takes its place.
     pub fn without_rows(mut self) -> Self {
-        let Some((settings, state)) = self.to_fit() else { return self };
+        let Some((settings, state)) = self.clone().into_state() else { return self };
         let state = state.without_rows(&settings);
         (self.pending, self.kept) = (state.pending, state.kept);
         for candidate in state.candidates {
@@ -387,14 +395,12 @@ impl Model {
     /// than several do. Where K is learned, it stays as it is from then on.
     ///
     /// ```
-    /// use gmm_bmm::{FitSettings, Model, OnlineFit};
+    /// use gmm_bmm::{FitSettings, OnlineFit};
     ///
     /// let rows = ndarray::Array2::from_shape_fn((900, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64);
-    /// let settings = FitSettings::obmm(1..=4);
-    /// let mut pass = OnlineFit::new(1, settings.clone())?;
+    /// let mut pass = OnlineFit::new(["x"], FitSettings::obmm(1..=4))?;
     /// pass.observe(rows.view())?;
-    /// let columns = ["x"].into();
-    /// let model = Model::from_fit(&settings, pass.state()?, &columns);
+    /// let model = pass.to_model()?;
     /// assert_eq!(model.ks(), [1, 2, 3, 4]);
     /// assert_eq!(model.with_k(2).map(|model| (model.k(), model.ks())), Some((2, vec![2])));
     /// # Ok::<(), gmm_bmm::LearnError>(())

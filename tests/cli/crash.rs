@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gmm_bmm::OnlineFit;
 use gmm_bmm::model::Model;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,8 +90,8 @@ fn with_rows(rows: usize) -> Workplace {
 /// Whether a checkpoint is one of those that are saved right before the start or a revision.
 fn is_before_revision(checkpoint: &[u8]) -> bool {
     let model = Model::read(checkpoint).expect("a checkpoint is whole at any moment");
-    let (settings, state, _) = model.into_interrupted_fit().expect("an online learner");
-    OnlineFit::restore(settings, state).expect("a sound state").revision_due().is_some()
+    let (pass, _) = model.resume_checkpoint().expect("a sound checkpoint");
+    pass.revision_due().is_some()
 }
 
 /// What changes when a file is replaced.

@@ -1,7 +1,5 @@
 //! `gmm-bmm eval` and `gmm-bmm show` as a user meets them.
 
-use gmm_bmm::learn::Health;
-use gmm_bmm::model::Model;
 use ndarray::Array2;
 use serde_json::Value;
 
@@ -367,17 +365,16 @@ fn show_tells_in_words_what_was_guarded() {
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
     assert!(said.contains("times a column's spread was held at the floor"), "{said}");
 
-    let mut model = Model::read(place.read("model.json").as_bytes()).unwrap();
-    model.health = Health {
-        rows_out_of_range: 11,
-        pivots_raised: 22,
-        nu_floored: 33,
-        literal_steps_kept: 44,
-        components_damped: 55,
-    };
-    let mut text = Vec::new();
-    model.write(&mut text).unwrap();
-    place.write("model.json", &String::from_utf8(text).unwrap());
+    let mut model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
+    model["health"] = serde_json::json!({
+        "rows_out_of_range": 11,
+        "pivots_raised": 22,
+        "nu_floored": 33,
+        "literal_steps_kept": 44,
+        "components_damped": 55,
+    });
+    model.as_object_mut().unwrap().remove("checksum");
+    place.write("model.json", &model.to_string());
     let said = place.run("show model.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
     for words in [
@@ -390,5 +387,5 @@ fn show_tells_in_words_what_was_guarded() {
         assert!(said.contains(words), "{said}\nwithout: {words}");
     }
     let counts = place.json("show model.json")["health"].clone();
-    assert_eq!(counts, serde_json::to_value(model.health).unwrap());
+    assert_eq!(counts, model["health"]);
 }

@@ -30,6 +30,11 @@ fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize) -> FitState {
     fit.state().unwrap()
 }
 
+fn finished(mut fit: OnlineFit) -> FitState {
+    fit.finish(&AtomicBool::new(false)).unwrap();
+    fit.state().unwrap()
+}
+
 fn prior(m: &[f64], k: usize) -> Posterior {
     prior_with(m, vec![1.5; k])
 }
@@ -301,7 +306,7 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
                 let text = serde_json::to_string(&fit.state().unwrap().candidates).unwrap();
                 let mut state = fit.state().unwrap();
                 state.candidates = serde_json::from_str(&text).unwrap();
-                fit = OnlineFit::restore(settings.clone(), state).unwrap();
+                fit = OnlineFit::restore(settings.clone(), 3.into(), state).unwrap();
                 from = to;
             }
             assert_eq!(fit.state().unwrap(), straight.state().unwrap(), "{algorithm:?} stopped at {stops:?}");
@@ -329,17 +334,14 @@ fn all_learners() -> Vec<Algorithm> {
 /// A pass cut after `cut` rows: first in memory alone, then by way of a model file.
 fn models_of_a_cut_pass(settings: &FitSettings, rows: &Array2<f64>, cut: usize) -> [Vec<u8>; 2] {
     let (first, rest) = rows.view().split_at(Axis(0), cut);
-    let names = (0..rows.ncols()).map(|j| format!("x{j}")).collect();
-    let columns = names.into();
     let write = |fit: &OnlineFit| {
         let mut text = Vec::new();
-        Model::from_fit(settings, fit.state().unwrap(), &columns).write(&mut text).unwrap();
+        fit.to_model().unwrap().write(&mut text).unwrap();
         text
     };
     let mut fit = OnlineFit::new(rows.ncols(), settings.clone()).unwrap();
     fit.observe(first).unwrap();
-    let (settings, state) = Model::read(write(&fit).as_slice()).unwrap().to_fit().unwrap();
-    let mut resumed = OnlineFit::restore(settings, state).unwrap();
+    let mut resumed = Model::read(write(&fit).as_slice()).unwrap().resume().unwrap();
     [&mut fit, &mut resumed].map(|fit| {
         fit.observe(rest).unwrap();
         write(fit)
@@ -393,7 +395,7 @@ fn the_scores_of_few_rows_do_not_depend_on_their_order() {
     let best = |rows: &Array2<f64>| {
         let mut fit = OnlineFit::new(2, settings(OBMM, vec![1, 2, 3])).unwrap();
         fit.observe(rows.view()).unwrap();
-        let state = fit.finish(&AtomicBool::new(false)).unwrap();
+        let state = finished(fit);
         state.candidates[state.best()].prequential.mean().unwrap()
     };
     let (sorted, mixed) = (best(&rows.select(ndarray::Axis(0), &order)), best(&rows));
@@ -408,7 +410,7 @@ fn several_k_learned_in_parallel_are_what_each_is_alone() {
     let mut together =
         OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
     together.observe(rows.view()).unwrap();
-    let together = together.finish(&AtomicBool::new(false)).unwrap();
+    let together = finished(together);
     let changed = |candidate: &CandidateState| {
         candidate.structure.iter().flat_map(|s| s.revisions()).filter(|revision| revision.kept).count()
     };
@@ -418,7 +420,7 @@ fn several_k_learned_in_parallel_are_what_each_is_alone() {
         let mut alone =
             OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
         alone.observe(rows.view()).unwrap();
-        let alone = alone.finish(&AtomicBool::new(false)).unwrap();
+        let alone = finished(alone);
         assert!(together.candidates[i] == alone.candidates[0], "K = {k}");
     }
 }
@@ -430,7 +432,7 @@ fn scores_by_halves_choose_k_where_all_rows_went_into_the_start() {
     let mut fit = OnlineFit::new(1, settings(OBMM, vec![1, 2])).unwrap();
     fit.observe(rows.view()).unwrap();
     assert!(!fit.has_started());
-    let state = fit.finish(&AtomicBool::new(false)).unwrap();
+    let state = finished(fit);
     assert_eq!(state.best(), 1);
     assert!(state.pending.is_some());
 }

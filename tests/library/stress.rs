@@ -53,10 +53,11 @@ fn pass(
             assert_sound(&fit.state().unwrap(), what);
         }
     }
-    let fit = fit.unwrap();
-    assert_sound(&fit.finish(&AtomicBool::new(false)).unwrap(), what);
+    let mut fit = fit.unwrap();
     let state = fit.state().unwrap();
     assert_sound(&state, what);
+    fit.finish(&AtomicBool::new(false)).unwrap();
+    assert_sound(&fit.state().unwrap(), what);
     state
 }
 

@@ -16,11 +16,10 @@ use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Trace};
 use crate::cli::usage;
-use crate::data::ColumnNames;
 use crate::learn::{
-    Algorithm, Components, Effort, FitSettings, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
+    Algorithm, Components, Effort, FitSettings, Moments, Numbered, ObmmSettings, OdmmSettings, OemSettings,
+    OnlineFit,
 };
-use crate::model::Numbered;
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
@@ -381,8 +380,6 @@ impl TraceArgs {
     pub(super) fn open(
         &self,
         data: &DataArgs,
-        seed: u64,
-        columns: &ColumnNames,
         fit: &OnlineFit,
         earlier: EarlierCurve,
         console: &Console,
@@ -393,7 +390,12 @@ impl TraceArgs {
         }
         let file = self.trace.as_deref().map(create_output).transpose()?;
         let earlier = self.trace.as_deref().map_or(Vec::new(), |path| earlier.points(path, console));
-        let test = data.reading.read_test(self.test.as_ref(), seed, columns.clone().into(), console)?;
+        let test = data.reading.read_test(
+            self.test.as_ref(),
+            fit.settings().seed,
+            fit.columns().clone().into(),
+            console,
+        )?;
         let picture = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
         let trace = Trace::new(file, picture, test, self.trace_every.unwrap_or(EVERY));
         trace.resume(earlier, fit).map(Some)

@@ -8,18 +8,17 @@ use super::Args;
 use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::files::read_model;
-use crate::cli::pass::Provenance;
 use crate::cli::trace::CurveEnd;
 use crate::cli::usage;
-use crate::learn::{Algorithm, Fingerprint, FitSettings, OnlineFit, RowSample};
-use crate::model::{CurvePoint, Lineage, Numbered};
+use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
+use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::stats::ColumnSummary;
 use crate::text::count;
 
 /// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
     /// `None` begins from nothing.
-    pub(super) from: Option<(Provenance, OnlineFit)>,
+    pub(super) from: Option<OnlineFit>,
     /// Rows of the present data that are learned already, and what they were.
     pub(super) learned_before: Option<(u64, Fingerprint)>,
     /// The columns of the rows that a model to resume had learned.
@@ -72,40 +71,40 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
-            let (begun, fit, columns, end) = read_resumable(model, args.resumed_k()?)?;
-            resumed = Some(columns);
+            let (begun, end) = read_resumable(model, args.resumed_k()?)?;
+            resumed = Some(begun.summaries().to_vec());
             curve = EarlierCurve::OfModel(end);
-            Some((begun, fit))
+            Some(begun)
         }
         (None, Some(prior)) => Some(read_prior(prior, args.shard)?),
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
     let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed, curve }) };
-    let (saved, fit, seen, points) = read_checkpoint(path)?;
+    let (saved, Checkpoint { rows: seen, curve: points }) = read_checkpoint(path)?;
     let name = path.display();
     let other = match &from {
-        Some((begun, _)) if !same_shard(&saved.lineage, &begun.lineage) => Some("another shard or prior"),
-        Some((begun, _)) => difference(&saved.settings, &begun.settings),
-        None if saved.lineage.is_some() => Some("a shard"),
-        None => difference(&saved.settings, &args.settings()?),
+        Some(begun) if !same_shard(saved.lineage(), begun.lineage()) => Some("another shard or prior"),
+        Some(begun) => difference(saved.settings(), begun.settings()),
+        None if saved.lineage().is_some() => Some("a shard"),
+        None => difference(saved.settings(), &args.settings()?),
     };
     if let Some(other) = other {
         return Err(usage(format!(
             "checkpoint '{name}' is of a run with {other}: delete it, or name another file"
         )));
     }
-    let learned_before = from.as_ref().map_or(0, |(_, fit)| fit.rows());
-    if fit.rows() <= learned_before {
+    let learned_before = from.as_ref().map_or(0, OnlineFit::rows);
+    if saved.rows() <= learned_before {
         return Err(usage(format!(
             "checkpoint '{name}' is older than the model to resume, so that run seems to have finished: \
              delete the checkpoint if these rows are really to be learned"
         )));
     }
-    let skip = fit.rows() - learned_before;
+    let skip = saved.rows() - learned_before;
     console.note(&format!("going on from checkpoint '{name}' after {}", count(skip, "row")));
     let curve = EarlierCurve::Saved(points);
-    Ok(Beginning { from: Some((saved, fit)), learned_before: Some((skip, seen)), resumed, curve })
+    Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), resumed, curve })
 }
 
 /// What two runs do not have in common.
@@ -122,29 +121,23 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
     differ.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }
 
-fn same_shard(a: &Option<Lineage>, b: &Option<Lineage>) -> bool {
-    let of = |lineage: &Option<Lineage>| lineage.as_ref().map(|l| (l.prior, l.numbered.clone()));
+fn same_shard(a: Option<&Lineage>, b: Option<&Lineage>) -> bool {
+    let of = |lineage: Option<&Lineage>| lineage.map(|l| (l.prior, l.numbered.clone()));
     of(a) == of(b)
 }
 
-fn read_resumable(
-    path: &Path,
-    k: OneK,
-) -> anyhow::Result<(Provenance, OnlineFit, Vec<ColumnSummary>, CurveEnd)> {
-    let mut model = k.read(path)?;
-    let (names, algorithm) = (model.column_names(), model.algorithm);
-    let (lineage, sample) = (model.lineage.clone(), std::mem::take(&mut model.sample));
-    let Some((settings, state)) = model.into_fit() else {
-        return Err(usage(format!(
-            "'{}' was made by '{}', which cannot go on row by row: resume a model of one of {}",
+fn read_resumable(path: &Path, k: OneK) -> anyhow::Result<(OnlineFit, CurveEnd)> {
+    let model = k.read(path)?;
+    let end = CurveEnd::of(&model);
+    match model.resume() {
+        Ok(pass) => Ok((pass, end)),
+        Err(ModelError::NotOnline(algorithm)) => Err(usage(format!(
+            "'{}' was made by '{algorithm}', which cannot go on row by row: resume a model of one of {}",
             path.display(),
-            algorithm.name(),
             online_names()
-        )));
-    };
-    let (columns, end) = (state.columns.clone(), CurveEnd::of(&state));
-    let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns: names, lineage, sample }, fit, columns, end))
+        ))),
+        Err(other) => Err(other.into()),
+    }
 }
 
 fn online_names() -> String {
@@ -152,24 +145,20 @@ fn online_names() -> String {
     names.join(", ")
 }
 
-/// A checkpoint goes on with the very shard that it is in the middle of.
-fn read_checkpoint(path: &Path) -> anyhow::Result<(Provenance, OnlineFit, Fingerprint, Vec<CurvePoint>)> {
-    let mut model = read_model(path).context("checkpoint")?;
-    let (columns, sample) = (model.column_names(), std::mem::take(&mut model.sample));
-    let (curve, seen) = (std::mem::take(&mut model.curve), model.checkpoint);
-    let (Some((settings, state, lineage)), Some(seen)) = (model.into_interrupted_fit(), seen) else {
-        return Err(usage(format!("'{}' is a model, not a checkpoint: name another file", path.display())));
-    };
-    let fit = OnlineFit::restore(settings.clone(), state)?;
-    Ok((Provenance { settings, columns, lineage, sample }, fit, seen, curve))
+fn read_checkpoint(path: &Path) -> anyhow::Result<(OnlineFit, Checkpoint)> {
+    read_model(path).context("checkpoint")?.resume_checkpoint().map_err(|error| match error {
+        ModelError::NotACheckpoint => {
+            usage(format!("'{}' is a model, not a checkpoint: name another file", path.display()))
+        }
+        other => other.into(),
+    })
 }
 
-fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<(Provenance, OnlineFit)> {
+fn read_prior(path: &Path, shard: Option<(u32, u32)>) -> anyhow::Result<OnlineFit> {
     let model = read_model(path)?;
-    let (settings, state, mut lineage) =
-        model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
-    lineage.numbered = shard.map(|(nth, of)| Numbered { of, shards: vec![nth] });
-    let fit = OnlineFit::restore(settings.clone(), state)?;
-    let (columns, sample) = (model.column_names(), RowSample::default());
-    Ok((Provenance { settings, columns, lineage: Some(lineage), sample }, fit))
+    let pass = model.begin_shard().with_context(|| format!("'{}' cannot be a prior", path.display()))?;
+    Ok(match shard {
+        Some((number, of)) => pass.with_shard_number(number, of)?,
+        None => pass,
+    })
 }

@@ -18,16 +18,14 @@ use crate::cli::console::Console;
 use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
 use crate::cli::usage;
-use crate::data::{Block, ColumnNames};
+use crate::data::Block;
 use crate::learn::{Algorithm, CommonGround, FitSettings, OnlineFit, ShardFindings, WarmUp};
-use crate::model::Model;
 
 /// All that a shard needs to know to begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Beginnings {
     pub dealt: Dealt,
     pub ground: CommonGround,
-    columns: ColumnNames,
 }
 
 /// What became of one part.
@@ -121,8 +119,8 @@ pub(super) fn begin<'a>(
 ) -> anyhow::Result<(Beginnings, Part<'a>)> {
     let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
-    advice::tell_size(&settings, columns.names.len(), console)?;
-    let mut warm = WarmUp::new(columns.names.len(), settings)?;
+    advice::tell_size(&settings, columns.len(), console)?;
+    let mut warm = WarmUp::new(columns, settings)?;
     let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;
@@ -139,7 +137,8 @@ pub(super) fn begin<'a>(
             reader.ahead.give_back(block);
         }
     }
-    advice::warn_of_columns(&warm.pass().column_faults(), &columns.names, console);
+    let pass = warm.pass();
+    advice::warn_of_columns(&pass.column_faults(), &pass.columns().names, console);
     let (ground, mut pass) = warm.part()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
@@ -148,7 +147,7 @@ pub(super) fn begin<'a>(
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
     }
-    let beginnings = Beginnings { dealt, ground, columns };
+    let beginnings = Beginnings { dealt, ground };
     Ok((beginnings, Part { pass, reader, learning }))
 }
 
@@ -225,15 +224,14 @@ pub(super) fn finish(
     console: &Console,
 ) -> anyhow::Result<Fitted> {
     let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
-    let state = beginnings.ground.gather(&findings)?;
+    let pass = beginnings.ground.gather(&findings)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
     advice::warn_of_skipped(skipped, ends.iter().find_map(|end| end.first_skipped.as_deref()), console);
     let empty = findings.iter().filter(|found| found.rows == 0).count();
     if empty > 0 {
         console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
     }
-    let choice = state.choice();
-    let model = Model::from_fit(beginnings.ground.settings(), state, &beginnings.columns);
+    let (choice, model) = (pass.choice(), pass.to_model()?);
     // Shards read and learn at the same time, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =

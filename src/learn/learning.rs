@@ -1,0 +1,215 @@
+//! The candidates of a pass after the start: learning rows, revisions, and the end of the stream.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rayon::prelude::*;
+
+use super::candidate::{Candidate, route};
+use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, Size, search_rows};
+use super::{Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Structure};
+use crate::stats::BatchSums;
+
+/// The candidates of a pass after the start.
+pub(super) struct Learning {
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    pub candidates: Vec<Candidate>,
+    pub scores: BatchSums,
+    pub kept: KeptRows,
+    /// A buffer for the rows to learn next.
+    staged: Vec<f64>,
+}
+
+/// Fits the start of each K to the first rows of `buffer` and learns the other rows of it. `closing` says that the stream
+/// ends here. Returns `None` if `stop` is set meanwhile.
+pub(super) fn begin(
+    settings: &FitSettings,
+    buffer: &[f64],
+    dim: usize,
+    limits: Limits,
+    closing: bool,
+    stop: &AtomicBool,
+) -> Result<Option<Learning>, LearnError> {
+    let (first, rest) = settings.split(buffer, dim);
+    let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
+    let most = settings.kept_rows(dim);
+    // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
+    let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+    let learned = route_first(&mut kept, first, dim);
+    let rows = (learned.len() / dim) as u64;
+    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, closing, settings.seed, stop)?;
+    let begin = |size: Size| {
+        let (revised, start) = reviser.start(size);
+        let k = start.mixture.k();
+        let (state, again) = match settings.algorithm.revise(None, &revised) {
+            Some(state) => (state, false),
+            None => (settings.algorithm.begin(&start), true),
+        };
+        let health = if again { Health::default() } else { revised.health };
+        let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
+        if again {
+            // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
+            learner.observe_block(&learned, &mut Prequential::default());
+        }
+        let schedule = Schedule::of(size, most, shards, rows);
+        Ok((start.floor, Candidate::new(learner, size, Structure::new(k, schedule), &kept)))
+    };
+    let started: Vec<_> =
+        settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
+    if reviser.is_stopped() {
+        return Ok(None);
+    }
+    let floor = started[0].0.clone();
+    let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
+    let mut learning = Learning::new(floor, candidates, None, kept);
+    // The reservoir must not be held by others when it changes.
+    drop((reviser, learned));
+    learning.take(rest, (first.len() / dim) as u64);
+    Ok(Some(learning))
+}
+
+/// Rows that a revision looks at, unless it is the last one of a structure that still changes: a few times the rows of a
+/// search.
+fn revision_rows(candidate: &Candidate, limits: Limits, dim: usize) -> usize {
+    4 * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
+}
+
+/// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
+fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
+    let has_room = first.len() / dim <= kept.most();
+    let mut learned = Vec::new();
+    for rows in first.chunks(dim * BATCH as usize) {
+        if has_room {
+            learned.clear();
+        }
+        route(kept, rows, dim, &mut learned);
+    }
+    if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
+}
+
+impl Learning {
+    /// `scores` are those of earlier rows, where there are any.
+    pub fn new(
+        floor: Vec<f64>,
+        candidates: Vec<Candidate>,
+        scores: Option<BatchSums>,
+        kept: KeptRows,
+    ) -> Self {
+        let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood).collect();
+        let scores = scores.unwrap_or_else(|| BatchSums::new(totals()));
+        Learning { floor, candidates, scores, kept, staged: Vec::new() }
+    }
+
+    /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
+    /// one another.
+    pub fn rows_until_watched(&self, rows: u64) -> u64 {
+        let watches = self.candidates.iter().any(|candidate| candidate.schedule().watches());
+        if watches { BATCH - rows % BATCH } else { u64::MAX }
+    }
+
+    /// Takes rows of the stream, of which `before` were seen before.
+    pub fn take(&mut self, values: &[f64], before: u64) {
+        let dim = self.floor.len();
+        let mut rows = before;
+        let mut values = values;
+        while !values.is_empty() {
+            let most = usize::try_from(self.rows_until_watched(rows)).unwrap_or(usize::MAX);
+            let most = most.saturating_mul(dim).min(values.len());
+            let (now, rest) = values.split_at(most);
+            rows += (now.len() / dim) as u64;
+            let mut staged = std::mem::take(&mut self.staged);
+            staged.clear();
+            route(&mut self.kept, now, dim, &mut staged);
+            self.learn(&staged);
+            self.staged = staged;
+            for candidate in &mut self.candidates {
+                candidate.watch(rows, rows.is_multiple_of(BATCH));
+            }
+            values = rest;
+        }
+    }
+
+    /// Revises the candidates that are due. Returns whether that came to its end.
+    pub fn revise(
+        &mut self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<bool, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let limits = settings.effort.limits();
+        for candidate in candidates {
+            let Some(reason) = candidate.schedule().due(rows) else { continue };
+            if !kept.may_revise() {
+                candidate.postpone(rows);
+                continue;
+            }
+            let most = revision_rows(candidate, limits, floor.len());
+            // One for each K, so that none depends on what the others do.
+            let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
+            candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
+            if reviser.is_stopped() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Each candidate as it is now.
+    pub fn states(&self) -> Vec<CandidateState> {
+        self.candidates.iter().map(Candidate::state).collect()
+    }
+
+    /// What the end of the stream makes of each candidate; `None` where a candidate stays as it is.
+    pub fn finish(
+        &self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Option<Finished>>, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let finish = |candidate: &Candidate| {
+            let limits = if kept.is_complete() {
+                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len())
+            } else {
+                settings.effort.limits()
+            };
+            let cheap = kept.is_complete() && limits.restarts > 1;
+            let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
+            let steady = !kept.is_complete() && candidate.schedule().is_steady();
+            let most = if steady { revision_rows(candidate, limits, floor.len()) } else { usize::MAX };
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
+            let mut reviser = reviser.transpose()?;
+            let closed =
+                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            if let Some(reviser) = &mut reviser {
+                reviser.add_rows(kept.validation());
+            }
+            let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
+            candidate.finish(&settings.algorithm, floor, kept, closed, all)
+        };
+        candidates.iter().map(finish).collect()
+    }
+
+    pub fn learn(&mut self, values: &[f64]) {
+        if values.is_empty() {
+            return;
+        }
+        if let [only] = self.candidates.as_mut_slice() {
+            only.learner.observe_block(values, &mut only.prequential);
+            return;
+        }
+        let dim = self.floor.len();
+        let parts = self.scores.cut(values, dim);
+        let learn =
+            |candidate: &mut Candidate| candidate.learner.observe_parts(&parts, &mut candidate.prequential);
+        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        for (i, part) in parts.iter().enumerate() {
+            let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
+            self.scores.record((part.len() / dim) as u64, &totals);
+        }
+    }
+}
