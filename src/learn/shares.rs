@@ -174,7 +174,7 @@ impl CommonGround {
         }
         let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = findings.iter().map(|found| found.kept.as_ref()).collect();
-        let kept = kept.and_then(|kept| KeptRows::joined(&kept, self.floor.len()));
+        let kept = kept.and_then(|kept| KeptRows::merged(&kept, self.floor.len()));
         let state = FitState {
             rows,
             columns,

@@ -54,12 +54,12 @@ impl Identifiers {
     }
 
     /// Two components become one: it takes the place of the first, and the last component that of the second.
-    pub(super) fn join(&mut self, [i, j]: [usize; 2]) -> JoinMove {
+    pub(super) fn merge(&mut self, [i, j]: [usize; 2]) -> MergeMove {
         let components = [self.of[i], self.of[j]];
         let into = self.new_one();
         self.of[i] = into;
         self.of.swap_remove(j);
-        JoinMove { components, into }
+        MergeMove { components, into }
     }
 
     /// Of a mixture that was found anew: where a component has a counterpart in the one before, it has its identifier.
@@ -85,8 +85,8 @@ pub struct Move {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitMove>,
     /// The components that were joined, if any were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub joined: Option<JoinMove>,
+    #[serde(rename = "joined", default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergeMove>,
     /// The component that was made for rows which no component explained, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
@@ -107,7 +107,7 @@ pub struct SplitMove {
 /// Two components became one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JoinMove {
+pub struct MergeMove {
     /// Which.
     pub components: [u64; 2],
     /// What they became.

@@ -172,15 +172,15 @@ impl KeptRows {
     }
 
     /// The reservoirs of several passes together, each with rows in proportion to what it learned.
-    pub(crate) fn joined(parts: &[&KeptRows], dim: usize) -> Option<Self> {
+    pub(crate) fn merged(parts: &[&KeptRows], dim: usize) -> Option<Self> {
         let first = parts.first()?;
         let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
         let most = parts.iter().map(|part| part.most).max().unwrap_or(0);
         let share = (most as f64 / total.max(1) as f64).min(1.0);
-        let mut joined = KeptRows::new(first.seed, most, false);
-        joined.learned = total;
-        joined.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
-        let rows = Arc::make_mut(&mut joined.reservoir);
+        let mut merged = KeptRows::new(first.seed, most, false);
+        merged.learned = total;
+        merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
+        let rows = Arc::make_mut(&mut merged.reservoir);
         for part in parts {
             let held = part.reservoir.len() / dim;
             let wanted = ((share * part.learned as f64).round() as usize).min(held);
@@ -190,7 +190,7 @@ impl KeptRows {
             });
         }
         rows.truncate(most.saturating_mul(dim));
-        Some(joined)
+        Some(merged)
     }
 
     /// Whether its parts fit together and hold whole rows of `dim` finite numbers.
@@ -278,13 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn joined_reservoirs_are_in_proportion_to_the_rows() {
+    fn merged_reservoirs_are_in_proportion_to_the_rows() {
         let (small, _) = stream(200, 1, 100);
         let (large, _) = stream(2000, 2, 100);
-        let joined = KeptRows::joined(&[&small, &large], 1).unwrap();
-        assert_eq!(joined.learned(), small.learned() + large.learned());
-        assert!((95..=100).contains(&joined.reservoir().len()));
-        let of_small = joined.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
+        let merged = KeptRows::merged(&[&small, &large], 1).unwrap();
+        assert_eq!(merged.learned(), small.learned() + large.learned());
+        assert!((95..=100).contains(&merged.reservoir().len()));
+        let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
         assert!(of_small >= 9);
     }
 }

@@ -5,18 +5,18 @@
 
 mod em;
 mod history;
-mod join;
 mod kept;
 mod kmeans;
-mod logistic;
+mod log_odds;
 mod maximise;
+mod merge;
 mod noise;
 pub(crate) mod packed;
-mod rearrange;
 mod revision;
 mod scaled;
 mod schedule;
 mod search;
+mod search_state;
 mod seed;
 mod split;
 mod sweep;
@@ -24,7 +24,7 @@ mod sweep;
 mod tests;
 
 pub(in crate::learn) use em::{Em, Improved};
-pub use history::{Identifiers, JoinMove, Move, Reason, RevisionRecord, SplitMove};
+pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
 pub use kept::{KeptRows, default_kept_rows};

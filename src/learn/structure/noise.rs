@@ -7,10 +7,10 @@ use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::join::cheapest_joins;
 use super::maximise::{gaussian_with_ridge, mean_and_scatter};
-use super::rearrange::{State, replaced};
+use super::merge::cheapest_merges;
 use super::search::{LEAST_RISE, Search};
+use super::search_state::{SearchState, replaced};
 use super::sweep::{Assigned, Others, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
@@ -27,19 +27,19 @@ const ITERATIONS: usize = 8;
 
 impl Search<'_> {
     /// Makes components of rows that belong to none, each in the place of the one that is missed least.
-    pub(super) fn adopt_noise(&self, state: &mut State) {
+    pub(super) fn adopt_noise(&self, state: &mut SearchState) {
         let Some(noise) = self.noise else { return };
         for _ in 0..MOST {
             let mixture = &state.now.mixture;
             let assigned = self.assigned(mixture);
             let Some((new, weight)) = self.newcomer(mixture, &assigned, noise) else { return };
             let target = state.now.mean_log_likelihood + LEAST_RISE;
-            let joins = cheapest_joins(self.rows, mixture, &assigned, 2);
-            let better = joins.iter().find_map(|join| {
-                self.improve(&replaced(mixture, join, weight, &new), target).map(|better| (join, better))
+            let merges = cheapest_merges(self.rows, mixture, &assigned, 2);
+            let better = merges.iter().find_map(|merge| {
+                self.improve(&replaced(mixture, merge, weight, &new), target).map(|better| (merge, better))
             });
-            let Some((join, better)) = better else { return };
-            state.replace(join, better);
+            let Some((merge, better)) = better else { return };
+            state.replace(merge, better);
         }
     }
 

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
-use super::join::{Join, cheapest_joins};
 use super::maximise::{Shape, maximise};
-use super::rearrange::{State, joined, split_all};
+use super::merge::{Merge, cheapest_merges};
+use super::search_state::{SearchState, merged, split_all};
 use super::split::{Split, best_split};
 use super::sweep::{Assigned, Others, sweep};
 use super::{Limits, Size};
@@ -66,7 +66,7 @@ impl Search<'_> {
 
     /// Improves a mixture that EM has converged on.
     pub fn run(&self, start: Improved, identifiers: &mut Identifiers) -> Found {
-        let mut state = State::new(start, identifiers);
+        let mut state = SearchState::new(start, identifiers);
         self.adopt_noise(&mut state);
         match self.size {
             Size::Given(_) => self.swap_all(&mut state),
@@ -106,7 +106,7 @@ impl Search<'_> {
     }
 
     /// Splits components alone, several at a time, while each is worth its price.
-    fn grow(&self, state: &mut State, most: usize) {
+    fn grow(&self, state: &mut SearchState, most: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
@@ -145,23 +145,23 @@ impl Search<'_> {
     }
 
     /// Joins components alone, while each costs less than its price.
-    fn shrink(&self, state: &mut State, least: usize) {
+    fn shrink(&self, state: &mut SearchState, least: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
         while failures < self.limits.tries && state.k() > least && !self.is_stopped() {
             let assigned = self.assigned(&state.now.mixture);
-            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
-            let affordable = |join: &&Join| {
-                join.loss < AFFORDABLE * price * all
-                    && !state.failed.contains(&join.components.map(|j| state.identifier(j))[..])
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let affordable = |merge: &&Merge| {
+                merge.loss < AFFORDABLE * price * all
+                    && !state.failed.contains(&merge.components.map(|j| state.identifier(j))[..])
             };
-            let Some(join) = joins.iter().find(affordable) else { return };
+            let Some(merge) = merges.iter().find(affordable) else { return };
             let target = state.now.mean_log_likelihood - price;
-            match self.improve(&joined(&state.now.mixture, join), target) {
-                Some(after) => state.join(join, after),
+            match self.improve(&merged(&state.now.mixture, merge), target) {
+                Some(after) => state.merge(merge, after),
                 None => {
                     failures += 1;
-                    state.failed.insert(join.components.map(|j| state.identifier(j)).to_vec());
+                    state.failed.insert(merge.components.map(|j| state.identifier(j)).to_vec());
                 }
             }
         }
@@ -174,34 +174,34 @@ impl Search<'_> {
     }
 
     /// Splits one component and joins two others, while that gains.
-    fn swap_all(&self, state: &mut State) {
+    fn swap_all(&self, state: &mut SearchState) {
         for _ in 0..self.limits.rounds {
             if state.k() < 3 || self.is_stopped() {
                 return;
             }
             let assigned = self.assigned(&state.now.mixture);
             self.refresh_splits(state, &assigned);
-            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
             let mut moved = None;
-            for (split, join) in self.swaps(state, &joins) {
+            for (split, merge) in self.swaps(state, &merges) {
                 if self.is_stopped() {
                     return;
                 }
-                match self.swap(&state.now, &assigned, &split, join) {
+                match self.swap(&state.now, &assigned, &split, merge) {
                     Some(better) => {
-                        moved = Some((better, split, join));
+                        moved = Some((better, split, merge));
                         break;
                     }
-                    None => drop(state.failed.insert(state.swap_key(&split, join))),
+                    None => drop(state.failed.insert(state.swap_key(&split, merge))),
                 }
             }
-            let Some((better, split, join)) = moved else { return };
-            state.swap(&split, join, better);
+            let Some((better, split, merge)) = moved else { return };
+            state.swap(&split, merge, better);
         }
     }
 
     /// Finds the best split of each component whose rows have changed since it was last looked at.
-    fn refresh_splits(&self, state: &mut State, assigned: &Assigned) {
+    fn refresh_splits(&self, state: &mut SearchState, assigned: &Assigned) {
         let rows = self.rows.total_weight();
         let mixture = &state.now.mixture;
         let changed = |j: usize| {
@@ -226,36 +226,36 @@ impl Search<'_> {
 
     /// The best splits with the cheapest joins, ordered by what both gain together. The order alone counts: a swap that
     /// loses at first may gain when the other components have moved.
-    fn swaps<'j>(&self, state: &State, joins: &'j [Join]) -> Vec<(Split, &'j Join)> {
+    fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
         let noise = NOISE * self.free_numbers();
         let mut best: Vec<&Split> =
             state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        let mut swaps: Vec<(&Split, &Join)> = Vec::new();
+        let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {
-            let free = joins.iter().filter(|join| !join.components.contains(&split.component));
-            let untried = free.filter(|join| !state.failed.contains(&state.swap_key(split, join)));
-            swaps.extend(untried.map(|join| (split, join)));
+            let free = merges.iter().filter(|merge| !merge.components.contains(&split.component));
+            let untried = free.filter(|merge| !state.failed.contains(&state.swap_key(split, merge)));
+            swaps.extend(untried.map(|merge| (split, merge)));
         }
         swaps.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
         swaps.truncate(self.limits.tries);
-        swaps.into_iter().map(|(split, join)| (split.clone(), join)).collect()
+        swaps.into_iter().map(|(split, merge)| (split.clone(), merge)).collect()
     }
 
     /// The mixture after a swap and EM, if it is better.
-    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, join: &Join) -> Option<Improved> {
-        let [first, second] = join.components;
+    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, merge: &Merge) -> Option<Improved> {
+        let [first, second] = merge.components;
         let j = split.component;
         let touched = [j, second, first];
         let old = &now.mixture;
-        let weight = old.weights()[j] + join.weight;
+        let weight = old.weights()[j] + merge.weight;
         let part = Mixture::new(
             vec![
                 old.weights()[j] * split.shares[0] / weight,
                 old.weights()[j] * split.shares[1] / weight,
-                join.weight / weight,
+                merge.weight / weight,
             ],
-            vec![split.parts[0].clone(), split.parts[1].clone(), join.joined.clone()],
+            vec![split.parts[0].clone(), split.parts[1].clone(), merge.merged.clone()],
         )
         .ok()?;
         let (part, rise) = self.improve_part(part, assigned, &touched, weight.ln());

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::logistic::LogOdds;
+use super::log_odds::LogOdds;
 use super::maximise::{Shape, gaussian_with_ridge, maximise};
 use super::sweep::{Assigned, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};

@@ -6,7 +6,7 @@ use ndarray::Array2;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::join::cheapest_joins;
+use super::merge::cheapest_merges;
 use super::split::best_split;
 use super::sweep::{Assigned, sweep};
 use super::*;
@@ -50,17 +50,17 @@ fn a_weight_counts_as_so_many_rows() {
 fn the_loss_of_a_join_is_what_scoring_says() {
     let rows = drawn(500);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
-    let joins = cheapest_joins(&blocks, &mixture, &Assigned::new(&blocks, &mixture, None), 3);
-    assert_eq!((joins.len(), joins[0].components), (3, [1, 2]), "the two on one cluster cost least");
-    for join in &joins {
-        let [i, j] = join.components;
+    let merges = cheapest_merges(&blocks, &mixture, &Assigned::new(&blocks, &mixture, None), 3);
+    assert_eq!((merges.len(), merges[0].components), (3, [1, 2]), "the two on one cluster cost least");
+    for merge in &merges {
+        let [i, j] = merge.components;
         let other = 3 - i - j;
-        let joined = Mixture::new(
-            vec![mixture.weights()[other], join.weight],
-            vec![mixture.components()[other].clone(), join.joined.clone()],
+        let merged = Mixture::new(
+            vec![mixture.weights()[other], merge.weight],
+            vec![mixture.components()[other].clone(), merge.merged.clone()],
         );
-        let loss = 500.0 * (mixture.score(rows.view()) - joined.unwrap().score(rows.view()));
-        assert!((join.loss - loss).abs() < 1e-7 * (1.0 + loss.abs()), "{} against {loss}", join.loss);
+        let loss = 500.0 * (mixture.score(rows.view()) - merged.unwrap().score(rows.view()));
+        assert!((merge.loss - loss).abs() < 1e-7 * (1.0 + loss.abs()), "{} against {loss}", merge.loss);
     }
 }
 
@@ -109,6 +109,6 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     assert!(found.mixture.score(rows.view()) > level - 0.005);
     assert_eq!(found.moves.len(), 1);
     let first = &found.moves[0];
-    assert_eq!((first.split.unwrap().component, first.joined.unwrap().components), (1, [2, 3]));
+    assert_eq!((first.split.unwrap().component, first.merged.unwrap().components), (1, [2, 3]));
     assert!(first.gain > 0.2 && identifiers.is_sound(3) && identifiers.all().iter().all(|&id| id > 3));
 }

@@ -2,13 +2,13 @@
 
 use super::em::Improved;
 use super::history::{Identifiers, Move};
-use super::join::Join;
+use super::merge::Merge;
 use super::search::Failed;
 use super::split::Split;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 
 /// A search under way.
-pub(super) struct State<'i> {
+pub(super) struct SearchState<'i> {
     pub now: Improved,
     pub moves: Vec<Move>,
     /// Which component each was before the search; none where a move made it.
@@ -22,10 +22,10 @@ pub(super) struct State<'i> {
     identifiers: &'i mut Identifiers,
 }
 
-impl<'i> State<'i> {
+impl<'i> SearchState<'i> {
     pub fn new(start: Improved, identifiers: &'i mut Identifiers) -> Self {
         let k = start.mixture.k();
-        State {
+        SearchState {
             now: start,
             moves: Vec::new(),
             origins: (0..k).map(Some).collect(),
@@ -45,8 +45,8 @@ impl<'i> State<'i> {
     }
 
     /// What a swap is remembered by if it fails.
-    pub fn swap_key(&self, split: &Split, join: &Join) -> Vec<u64> {
-        let [first, second] = join.components;
+    pub fn swap_key(&self, split: &Split, merge: &Merge) -> Vec<u64> {
+        let [first, second] = merge.components;
         [split.component, first, second].map(|j| self.identifier(j)).to_vec()
     }
 
@@ -55,35 +55,35 @@ impl<'i> State<'i> {
         let gain = (better.mean_log_likelihood - self.now.mean_log_likelihood) / splits.len() as f64;
         for split in splits {
             let split = Some(self.part(split.component));
-            self.moves.push(Move { split, joined: None, added: None, gain });
+            self.moves.push(Move { split, merged: None, added: None, gain });
         }
         self.settle(better);
     }
 
     /// Two components were joined, as [`joined`] does.
-    pub fn join(&mut self, join: &Join, after: Improved) {
-        let joined = Some(self.unite(join.components));
+    pub fn merge(&mut self, merge: &Merge, after: Improved) {
+        let merged = Some(self.unite(merge.components));
         let gain = after.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split: None, joined, added: None, gain });
+        self.moves.push(Move { split: None, merged, added: None, gain });
         self.settle(after);
     }
 
     /// One component was split and two others were joined: the second part has the place of the second of these.
-    pub fn swap(&mut self, split: &Split, join: &Join, better: Improved) {
+    pub fn swap(&mut self, split: &Split, merge: &Merge, better: Improved) {
         let split = Some(self.part(split.component));
-        let joined = Some(self.unite(join.components));
+        let merged = Some(self.unite(merge.components));
         let gain = better.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split, joined, added: None, gain });
+        self.moves.push(Move { split, merged, added: None, gain });
         self.settle(better);
     }
 
     /// Two components were joined, and one was added in the place of the second.
-    pub fn replace(&mut self, join: &Join, better: Improved) {
+    pub fn replace(&mut self, merge: &Merge, better: Improved) {
         let added = Some(self.identifiers.add());
         self.add_place();
-        let joined = Some(self.unite(join.components));
+        let merged = Some(self.unite(merge.components));
         let gain = better.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split: None, joined, added, gain });
+        self.moves.push(Move { split: None, merged, added, gain });
         self.settle(better);
     }
 
@@ -98,7 +98,7 @@ impl<'i> State<'i> {
         self.identifiers.split(j)
     }
 
-    fn unite(&mut self, [i, j]: [usize; 2]) -> super::history::JoinMove {
+    fn unite(&mut self, [i, j]: [usize; 2]) -> super::history::MergeMove {
         self.forget(i);
         self.origins.swap_remove(j);
         self.splits.swap_remove(j);
@@ -106,7 +106,7 @@ impl<'i> State<'i> {
             split.component = j;
         }
         self.counts.swap_remove(j);
-        self.identifiers.join([i, j])
+        self.identifiers.merge([i, j])
     }
 
     fn forget(&mut self, j: usize) {
@@ -135,10 +135,10 @@ pub(super) fn split_all(mixture: &GaussianMixture, splits: &[Split]) -> Gaussian
 
 /// The mixture in which two components are one: it takes the place of the first, and the last component that of the
 /// second.
-pub(super) fn joined(mixture: &GaussianMixture, join: &Join) -> GaussianMixture {
+pub(super) fn merged(mixture: &GaussianMixture, merge: &Merge) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
-    let [i, j] = join.components;
-    (weights[i], components[i]) = (join.weight, join.joined.clone());
+    let [i, j] = merge.components;
+    (weights[i], components[i]) = (merge.weight, merge.merged.clone());
     weights.swap_remove(j);
     components.swap_remove(j);
     assemble(weights, components)
@@ -147,14 +147,14 @@ pub(super) fn joined(mixture: &GaussianMixture, join: &Join) -> GaussianMixture 
 /// The mixture in which two components are one, and `new` has the place of the second.
 pub(super) fn replaced(
     mixture: &GaussianMixture,
-    join: &Join,
+    merge: &Merge,
     weight: f64,
     new: &Gaussian,
 ) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
-    let [i, j] = join.components;
-    weights[i] = join.weight;
-    components[i] = join.joined.clone();
+    let [i, j] = merge.components;
+    weights[i] = merge.weight;
+    components[i] = merge.merged.clone();
     weights.iter_mut().for_each(|w| *w *= 1.0 - weight);
     (weights[j], components[j]) = (weight, new.clone());
     assemble(weights, components)
