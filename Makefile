@@ -1,8 +1,11 @@
-# make demo   build, and run the main job on a bundled data set
-# make test   every check: format, lints, all tests, with and without OpenBLAS and MPI, and a smoke run of every command
-# make tables, make figure1   the paper's Tables 1 to 3 and Figure 1, into results/ (an hour, and seconds)
-# make soak, make crash, make fuzz   ten minutes of an endless stream, 240 kills, five minutes of each fuzz target
-# demo and test need no more than Rust; parts that need another tool are skipped with a word where it is not there.
+# make demo    build, then learn and compare mixtures of bundled data sets
+# make test    every check: format, lints, all tests, with and without OpenBLAS and MPI, and every command on small data
+# make tables  the paper's Tables 1 to 3, into results/ (an hour)
+# make figure1 the paper's Figure 1, into results/ (seconds)
+# make soak    an endless stream for ten minutes
+# make crash   240 kills
+# make fuzz    five minutes of each fuzz target
+# demo and test need only Rust. Parts that need another tool are skipped with a message if it is missing.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -36,7 +39,7 @@ test-plain:
 	$(CARGO) test
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --lib
 
-# That everything compiles where there is no AVX2: 'rustup target add aarch64-unknown-linux-gnu' installs what it needs.
+# Checks that everything compiles without AVX2. 'rustup target add aarch64-unknown-linux-gnu' installs the target.
 OTHER_TARGET = aarch64-unknown-linux-gnu
 test-portable:
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(OTHER_TARGET)" ]; then \

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Learns one shard: shard.sh NUMBER FILE, with SHARDS (folder of prior.json and of the shards), COUNT (how many there are),
-# WARMUP (rows of the first file that are in the prior) and GMM_BMM in the environment.
+# Learns one shard: shard.sh NUMBER FILE. The environment has SHARDS (the folder of prior.json and of the shards), COUNT
+# (the number of shards), WARMUP (the number of rows of the first file that the prior contains) and GMM_BMM (the program).
 set -eu
 
 number=$1 part=$2
 out=$SHARDS/shard-$number.json
-# A file appears whole or not at all, so one that is there is done.
+# A file appears whole or not at all, so an existing shard is complete.
 if [ -s "$out" ]; then
     exit 0
 fi

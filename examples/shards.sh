@@ -1,14 +1,14 @@
 #!/bin/sh
-# oDMM by the file protocol on one machine, with GNU parallel or, where that is missing, xargs.
+# Runs oDMM by the file protocol on one machine, with GNU parallel or, if that is missing, xargs.
 #
 #   K=5 examples/shards.sh model.json part-*.csv
 #
-# Each file is a shard. The prior is learned from the first rows of the first file, and every shard from it; then they
-# are merged. Called again after a failure, it learns only the shards that are missing.
+# Each file is a shard. The script learns the prior from the first rows of the first file, every shard from the prior, and
+# merges the shards. When it is called again after a failure, it learns only the missing shards.
 #
 #   K        components (5)
-#   WARMUP   rows of the first file that the prior is learned from (5000); the first shard learns the rest of it
-#   JOBS     shards at a time (the number of cores)
+#   WARMUP   number of rows of the first file for the prior (5000); the first shard learns the others
+#   JOBS     shards that run in parallel (the number of cores)
 #   GMM_BMM  the program (gmm-bmm)
 set -eu
 
@@ -22,7 +22,7 @@ GMM_BMM=${GMM_BMM:-gmm-bmm} K=${K:-5} WARMUP=${WARMUP:-5000} JOBS=${JOBS:-$(npro
 SHARDS=${model%.json}.shards COUNT=$# SHARD_SH=$(dirname "$0")/shard.sh
 export GMM_BMM WARMUP SHARDS COUNT
 
-# A number and a file for each shard, on a line each.
+# Two lines for each shard: its number and its file.
 number=0
 list=$(for part in "$@"; do
     number=$((number + 1))
@@ -40,6 +40,6 @@ else
     printf '%s\n' "$list" | tr '\n' '\0' | xargs -0 -P "$JOBS" -n 2 "$SHARD_SH" || true
 fi
 
-# Fails, and names them, if shards are missing.
+# If shards are missing, merge fails and names them.
 "$GMM_BMM" merge --prior "$SHARDS/prior.json" --out "$model" "$SHARDS"/shard-*.json
 rm -r "$SHARDS"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Known security advisories against the dependencies, where a tool and a copy of the advisory database are at hand.
-# Never fetches anything: a check must not depend on a network. To have both: cargo install cargo-deny, then
+# Checks the dependencies against known security advisories, if a tool and a copy of the advisory database are installed.
+# Never uses the network, so that the result does not depend on it. To install both: cargo install cargo-deny, then
 # cargo deny fetch.
 set -eu
 cd "$(dirname "$0")/.."

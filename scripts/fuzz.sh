@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every fuzz target for some minutes (5 unless told), beginning from the saved corpus.
+# Runs every fuzz target for some minutes (default 5), starting from the saved corpus.
 #     scripts/fuzz.sh [MINUTES] [TARGET…]
-# Needs cargo-fuzz (cargo install cargo-fuzz), a nightly compiler and a C++ compiler. What is found new goes to
-# fuzz/target/corpus, so that the saved corpus stays small; what breaks a property goes to fuzz/artifacts.
+# Needs cargo-fuzz (cargo install cargo-fuzz), a nightly compiler and a C++ compiler. New inputs go to
+# fuzz/target/corpus, so that the saved corpus stays small. Inputs that break a property go to fuzz/artifacts.
 set -eu
 cd "$(dirname "$0")/../fuzz"
 minutes=${1:-5}

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Writes streams that are hard for one-pass learners, and the truth.
+"""Writes streams that are difficult for one-pass learners, with the true labels.
 
     scripts/make_streams.py sensors --rows 300000 --seed 1 --out sensors.csv
     scripts/make_streams.py scales --rows 60000 --seed 1 --out scales.csv
     scripts/make_streams.py skewed --rows 20000 --seed 1 --out skewed.csv
 
 sensors  12 columns in time order: autocorrelated rows, six modes with long dwell times, of which one appears after 55 %
-         and one after 80 % of the rows, and a few spikes (--spikes), in which one to three columns jump
+         and one after 80 % of the rows, and a few spikes (--spikes): rows in which one to three columns jump
 scales   4 columns: eight Gaussian clusters whose standard deviations span three decades
 skewed   2 columns: four clusters, two of them banana-shaped, one log-normal and one Gaussian
 
-Next to FILE.csv, FILE.labels has the mode of each row (-1 for a spike). --test-rows writes FILE.test.csv and
-FILE.test.labels with further rows in random order. Only the standard library is needed.
+For FILE.csv, FILE.labels has the mode of each row (-1 for a spike). --test-rows writes FILE.test.csv and
+FILE.test.labels with further rows in random order. Needs only the standard library.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import random
 
 
 def random_factor(rng, dim, spread):
-    """The lower factor of a covariance with random correlations."""
+    """The lower Cholesky factor of a covariance with random correlations."""
     scale = [spread * math.exp(rng.uniform(-0.5, 0.5)) for _ in range(dim)]
     return [[scale[i] if i == j else scale[i] * rng.gauss(0, 0.4) / math.sqrt(dim) * 2 if j < i else 0.0
              for j in range(dim)] for i in range(dim)]
@@ -54,7 +54,7 @@ class Sensors:
             else:
                 fresh = math.sqrt(1 - self.MEMORY**2)
                 z = [self.MEMORY * v + fresh * rng.gauss(0, 1) for v in z]
-            # A mode starts on time.
+            # A late mode appears at its exact row.
             due = [m for m in range(self.MODES) if self.FIRST[m] > 0 and i == int(self.FIRST[m] * rows)]
             if due:
                 mode, left = due[0], 4000

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every command, the tables and the figure on tiny synthetic data, and what else the README says to type, in a minute or two;
-# fails if anything is missing.
+# Runs every command, the tables and the figure on tiny synthetic data, and the README's other commands, in a minute or
+# two. Fails if an output is missing.
 GMM_BMM_DATASETS=target/smoke/datasets
 RESULTS=target/smoke/results
 STAND_INS=target/smoke/stand-ins
@@ -35,7 +35,7 @@ tool=../../$GMM_BMM
 "$tool" datasets >/dev/null
 cd ../..
 
-# What tests/cli/readme.rs does not run. The build is there already.
+# Commands of the README that tests/cli/readme.rs does not run. They reuse the build from above.
 cargo install --quiet --locked --path . --root target/smoke/installed
 target/smoke/installed/bin/gmm-bmm --version
 unset GMM_BMM_DATASETS RESULTS GMM_BMM
@@ -45,4 +45,4 @@ RESULTS=target/smoke/results
 for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html; do
     [ -s "$RESULTS/$file" ] || { echo "smoke: $RESULTS/$file is missing" >&2; exit 1; }
 done
-echo "smoke: all there"
+echo "smoke: all outputs are there"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trials of what revisions of the structure achieve. Each prints a Markdown table; METHODOLOGY.md shows them.
+"""Measures what revisions of the structure achieve. Each trial prints a Markdown table; METHODOLOGY.md shows them.
 
     scripts/structure_trials.py mixtures          K = 12 in 3 to 91 dimensions, ten seeds each, 60,000 rows
     scripts/structure_trials.py many              K = 30 in 3 and 10 dimensions, 200,000 rows
@@ -8,11 +8,11 @@
     scripts/structure_trials.py order             bundled data sets in file order and shuffled
     scripts/structure_trials.py watch FILE        a real stream in file order and shuffled, every tenth row held out
     scripts/structure_trials.py clusters          components united into clusters: skewed data, and a stream with spikes
-    scripts/structure_trials.py parts             Magic04 sorted by class, learned in 2, 4 and 10 parts and merged
+    scripts/structure_trials.py parts             Magic04 sorted by class, learned as 2, 4 and 10 shards and merged
     scripts/structure_trials.py memory            the largest resident set of fit in 10 to 100 dimensions
 
-The command is target/release/gmm-bmm, or what GMM_BMM names. `sensors`, `hard` and `watch` compare with scikit-learn
-where it is installed. Files are written to target/trials.
+The program is target/release/gmm-bmm, or the value of GMM_BMM. `sensors`, `hard` and `watch` compare with scikit-learn if
+it is installed. Files are written to target/trials.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def fit(data, k, *more):
 
 
 def draw(name, *options):
-    """Training rows, test rows and the level of the truth on them."""
+    """Draws training rows and test rows. Returns their files and that of the true model."""
     train, test, truth = (FOLDER / f"{name}.{end}" for end in ("csv", "test.csv", "truth.json"))
     run("synth", *options, "--out", train, "--test-out", test, "--truth", truth)
     return train, test, truth
@@ -84,7 +84,7 @@ def mixtures(args):
         within = sum(gap <= limit for gap in gaps)
         shown = " ".join(f"{gap:.4f}" + ("" if gap <= limit else "!") for gap in gaps)
         rows.append([dim, f"{limit:.4f}", f"{within} of {len(gaps)}", shown, f"{seconds / len(gaps):.1f}"])
-    table(["columns", "limit", "within", "gap to the truth, a seed each", "seconds"], rows)
+    table(["columns", "limit", "within", "gap to the true model, one figure per seed", "mean seconds"], rows)
 
 
 def many(args):
@@ -96,7 +96,7 @@ def many(args):
             model, _ = fit(train, 30, *args.more)
             gaps.append(held_out(truth, test) - held_out(model, test))
         rows.append([dim, " ".join(f"{gap:.4f}" for gap in gaps)])
-    table(["columns", "gap to the truth, a seed each (limit 0.01)"], rows)
+    table(["columns", "gap to the true model, one figure per seed (limit 0.01)"], rows)
 
 
 def numbers(path):
@@ -104,7 +104,7 @@ def numbers(path):
 
 
 def from_labels(rows, labels, count):
-    """EM from the true clusters."""
+    """Runs EM from the true clusters."""
     means = numpy.array([rows[labels == j].mean(0) for j in range(count)])
     precisions = numpy.array([numpy.linalg.inv(numpy.cov(rows[labels == j].T)) for j in range(count)])
     weights = numpy.array([(labels == j).mean() for j in range(count)])
@@ -148,7 +148,7 @@ def sensors(args):
         if numpy:
             known = numpy.loadtxt(train.with_suffix(".labels"), dtype=int)
             reference = f"{from_labels(numbers(train), known, 6).score(numbers(test)):.3f}"
-        # What is known of the mode that appears after 55 % and 80 % of the rows, 2,000 rows later.
+        # The share of a late mode's rows in a component of its own, 2,000 rows after the mode appears.
         late = []
         for share, mode in ((0.55, "4"), (0.8, "5")):
             fit(train, 6, "--limit", int(share * 300_000) + 2000, *args.more)
@@ -157,12 +157,12 @@ def sensors(args):
             others = {c for c, label in zip(components, labels) if int(label) < int(mode)}
             late.append(f"{sum(c not in others or others_rare(components, labels, c, mode) for c in own) / len(own):.3f}")
         rows.append([seed, f"{level:.3f}", reference, f"{ari:.4f}", *late])
-    table(["seed", "held out", "EM from the true modes", "ARI", "rows of mode 5 in a component of its own, 2,000 rows after it appeared",
-           "of mode 6"], rows)
+    table(["seed", "held out", "EM from the true modes", "adjusted Rand index", "mode that appears after 55 %",
+           "mode that appears after 80 %"], rows)
 
 
 def others_rare(components, labels, component, mode):
-    """Whether hardly any row of the modes before belongs to the component."""
+    """Whether almost no row of an earlier mode belongs to the component."""
     rows = [label for c, label in zip(components, labels) if c == component and int(label) <= int(mode)]
     return sum(label == mode for label in rows) > 0.98 * len(rows)
 
@@ -221,11 +221,11 @@ def clusters(args):
             ari = adjusted_rand_index(labels, predicted(model, test, "cluster"))
             rows.append([kind, seed, modes, result["k"], *counts, len(found[1]["outliers"]), f"{ari:.4f}"])
     table(["data", "seed", "true clusters", "components", *(f"clusters, overlap {overlap}" for overlap in overlaps),
-           "outlier components", "ARI by cluster"], rows)
+           "outlier components", "adjusted Rand index by cluster"], rows)
 
 
 def split_file(path):
-    """Every tenth row held out."""
+    """The header, the training rows, and every tenth row as a test row."""
     with open(path) as lines:
         header, *rows = (line.rstrip("\n") for line in lines)
     return header, [row for i, row in enumerate(rows) if i % 10 != 9], rows[9::10]
@@ -237,7 +237,7 @@ def write(path, header, rows):
 
 
 def in_orders(name, header, train, test, k, orders, *more):
-    """Held-out levels of rows in file order, and shuffled by several seeds."""
+    """Held-out scores after learning rows in file order, and shuffled by several seeds."""
     test = write(FOLDER / f"{name}.test.csv", header, test)
     levels = []
     for order in range(orders + 1):
@@ -259,7 +259,7 @@ def order(args):
             mean = sum(shuffled) / len(shuffled)
             shown = " ".join(f"{level:.3f}" for level in shuffled)
             rows.append([name, k, f"{in_file:.3f}", shown, f"{in_file - mean:+.3f}"])
-    table(["data", "K", "file order", "shuffled, a seed each", "file order − mean of shuffled"], rows)
+    table(["data", "K", "file order", "shuffled, one figure per seed", "file order − mean of shuffled"], rows)
 
 
 def watch(args):
@@ -272,7 +272,8 @@ def watch(args):
             fits = [GaussianMixture(k, random_state=seed).fit(numbers(FOLDER / "watch.csv")) for seed in range(args.seeds)]
             reference = " ".join(f"{em.score(numbers(FOLDER / 'watch.test.csv')):.3f}" for em in fits)
         rows.append([k, f"{in_file:.3f}", " ".join(f"{level:.3f}" for level in shuffled), reference])
-    table(["K", "file order", "shuffled, a seed each", "scikit-learn's default fit, a seed each"], rows)
+    table(["K", "file order", "shuffled, one figure per seed",
+           "scikit-learn's default fit of the shuffled rows, one figure per seed"], rows)
 
 
 def parts(args):
@@ -341,11 +342,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     trials = {f.__name__: f for f in (mixtures, many, sensors, hard, clusters, order, watch, parts, memory)}
     parser.add_argument("trial", choices=trials)
-    parser.add_argument("file", nargs="?", help="the data of watch")
+    parser.add_argument("file", nargs="?", help="the data for watch")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], help="columns, of mixtures and memory")
+    parser.add_argument("--dims", type=lambda text: [int(d) for d in text.split(",")], help="columns, for mixtures and memory")
     parser.add_argument("--effort", help="passed to fit")
-    parser.add_argument("--k", help="of clusters, passed to fit; 15 for skewed and 8 for sensors unless it is given")
+    parser.add_argument("--k", help="for clusters, passed to fit (default: 15 for skewed, 8 for sensors)")
     args = parser.parse_args()
     if args.trial == "watch" and not args.file:
         parser.error("watch needs a file")

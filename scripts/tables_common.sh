@@ -1,17 +1,17 @@
-# Shared by table1.sh, table2.sh and table3.sh: which sets are at hand, and how long a table took.
+# Shared by the scripts of the tables and of Figure 1: settings, the build, and running a comparison.
 set -eu
 cd "$(dirname "$0")/.."
 GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
-# A smaller table than the paper's does not replace the results that are there.
+# A table smaller than the paper's does not replace the results in the repository.
 [ -z "${K:-}${FOLDS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release
 
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 
-# run_table NAME "SETS" OPTIONS…: compares on the sets that are present, into $RESULTS/NAME. One that is not at hand
-# keeps its row, with how to get it.
+# run_table NAME "SETS" OPTIONS…: compares on the sets, into $RESULTS/NAME. A set that is missing keeps its row, which
+# says how to get it.
 run_table() {
     table=$1 sets=$2
     shift 2
@@ -23,15 +23,15 @@ run_table() {
     close_table "$table" "$began"
 }
 
-# The table says how long it took.
+# Appends to the table how long it took.
 close_table() {
     summary="$RESULTS/$1/summary.md"
     printf '\nMade by `scripts/%s.sh`; the last run took %s s.\n' "$1" "$(($(date +%s) - $2))" >>"$summary"
     echo "$summary"
 }
 
-# run_large_table NAME OPTIONS…: the sets of Tables 2 and 3. A set that is not at hand is stood in for by a synthetic
-# one with its columns (synth --like), and its row says so. It has the rows of the set, or STAND_IN_ROWS if that is less.
+# run_large_table NAME OPTIONS…: compares on the sets of Tables 2 and 3. Synthetic rows with the same columns (synth
+# --like) replace a missing set, and its row says so. They are as many as the set has, but at most STAND_IN_ROWS.
 run_large_table() {
     table=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command that links the system's OpenBLAS, installing Debian's package first where it is missing and may be
-# installed; where it cannot be had, says so and succeeds.
+# Runs a command that links the system's OpenBLAS. If OpenBLAS is missing, first installs Debian's package, if the user
+# is root. Without OpenBLAS it prints a message and succeeds.
 set -eu
 
 have_openblas() {
@@ -13,7 +13,7 @@ if ! have_openblas && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     { apt-get update -qq && apt-get install -y -qq libopenblas-dev; } >/dev/null 2>&1 || true
 fi
 if ! have_openblas; then
-    echo "skipped: no OpenBLAS here (Debian: apt-get install libopenblas-dev)"
+    echo "skipped: OpenBLAS is not installed (Debian: apt-get install libopenblas-dev)"
     exit 0
 fi
 exec "$@"

@@ -4,13 +4,13 @@
     spark-submit examples/pyspark/odmm.py --source data/ --k 5 --out model.json
     spark-submit examples/pyspark/odmm.py --source table.parquet --format parquet --columns x,y,z --k 5 --out model.json
 
-The prior is learned on the driver from the first rows of the first partition. Each partition then pipes its rows to
-'gmm-bmm fit --data -' on the worker that holds it (the first without those rows), and only the shard's posterior comes
-back to the driver, which merges. A task that Spark tries again counts once, because a partition has one result; a
-partition that fails for good fails the job and is named. The source has to give the same rows in the same order when it
-is read again, as files do.
+The driver learns the prior from the first rows of the first partition. Then each partition pipes its rows to
+'gmm-bmm fit --data -' on its own worker (the first partition without the rows of the prior). Only the shard's posterior
+returns to the driver, which merges. A task that Spark retries counts once, because a partition has one result. If a
+partition fails finally, the job fails and names it. The source must give the same rows in the same order when it is read
+again, as files do.
 
-Text is passed on as it is, one row a line. The program is sent to the workers, so it need only be on the driver.
+Text is passed on unchanged, one row per line. The script sends the program to the workers, so only the driver needs it.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ def arguments(argv=None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", required=True, help="file, folder or pattern, on any file system that Spark reads")
     parser.add_argument("--format", choices=["text", "parquet"], default="text")
-    parser.add_argument("--header", action="store_true", help="text files begin with a line of names")
+    parser.add_argument("--header", action="store_true", help="text files begin with a line of column names")
     parser.add_argument("--columns", help="columns of a Parquet source, by name [default: all that hold numbers]")
-    parser.add_argument("--partitions", type=int, help="put Spark's partitions together to so many [default: as they are]")
+    parser.add_argument("--partitions", type=int, help="combine Spark's partitions to this number [default: unchanged]")
     parser.add_argument("--k", required=True, type=int, help="components")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--warmup", type=int, default=5000,
-                        help="rows of the first partition that the prior is learned from")
-    parser.add_argument("--fit-args", default="", help="more for 'gmm-bmm fit', such as '--bad-rows skip'")
+                        help="number of rows of the first partition for the prior")
+    parser.add_argument("--fit-args", default="", help="further options for 'gmm-bmm fit', such as '--bad-rows skip'")
     parser.add_argument("--gmm-bmm", default="gmm-bmm", help="the program")
-    parser.add_argument("--out", required=True, help="where the driver writes the model")
+    parser.add_argument("--out", required=True, help="file for the model, on the driver")
     parsed = parser.parse_args(argv)
     parsed.program = shutil.which(parsed.gmm_bmm)
     if parsed.program is None:
-        parser.error(f"'{parsed.gmm_bmm}' is not a program: install gmm-bmm, or say where it is with --gmm-bmm")
+        parser.error(f"'{parsed.gmm_bmm}' is not a program: install gmm-bmm, or give its path with --gmm-bmm")
     return parsed
 
 
 def text_lines(spark: SparkSession, args):
-    """The rows as lines, and the line of names if there is one."""
+    """The rows as lines, and the line of column names if there is one."""
     lines = spark.sparkContext.textFile(args.source)
     header = lines.first() if args.header else None
     if header is not None:
@@ -66,13 +66,13 @@ def parquet_lines(spark: SparkSession, args):
     wanted = args.columns.split(",") if args.columns else [n for n, t in frame.dtypes if t.startswith(numeric)]
     frame = frame.select(*[frame[f"`{name}`"].cast("double") for name in wanted])
     header = ",".join('"' + name.replace('"', '""') + '"' for name in wanted)
-    # The shortest text that reads back as the same number; nothing for a null, which gmm-bmm reports.
+    # The shortest text that reads back as the same number. A null becomes an empty cell, which gmm-bmm reports.
     cells = lambda row: ",".join("" if value is None else repr(value) for value in row)  # noqa: E731
     return frame.rdd.map(cells), header
 
 
 def run(command: list[str], lines=None) -> None:
-    """Runs gmm-bmm, lines to its standard input; an error says what it said."""
+    """Runs gmm-bmm with lines as its standard input. Raises its output if it fails."""
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said, stdout=said)
         try:
@@ -80,14 +80,14 @@ def run(command: list[str], lines=None) -> None:
                 process.stdin.write(line.encode() + b"\n")
             process.stdin.close()
         except BrokenPipeError:
-            pass  # It has stopped reading, and says why.
+            pass  # The program has stopped reading; its output says why.
         if process.wait() != 0:
             said.seek(0)
             raise RuntimeError(said.read().decode(errors="replace").strip())
 
 
 def shard_learner(prior: bytes, header, shards: int, warmup: int, program_name: str, fit_args: list[str]):
-    """What each partition runs: gives its index and its shard's model, or None if it has no rows."""
+    """The function for each partition. It returns the index and the shard's model, or None if there are no rows."""
 
     def learn(index: int, lines):
         lines = itertools.islice(lines, warmup if index == 0 else 0, None)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# oDMM by the file protocol on a Slurm cluster: a job for the prior, an array with one task for each file, and a job that
-# merges. Run it on the login node, in a folder that all nodes see:
+# Runs oDMM by the file protocol on a Slurm cluster: a job for the prior, an array with one task for each file, and a job
+# that merges. Run it on the login node, in a folder that all nodes can access:
 #
 #   K=5 examples/slurm/submit.sh model.json part-*.csv
 #
-# Settings as in examples/shards.sh: K, WARMUP, GMM_BMM; more for sbatch in SBATCH_FLAGS. A task that Slurm requeues
-# learns its shard anew and counts once. If tasks fail, the merge names their shards and writes nothing; submit again, and
-# only those are learned.
+# K, WARMUP and GMM_BMM are those of examples/shards.sh. SBATCH_FLAGS has further options for sbatch. A task that Slurm
+# requeues learns its shard again, and the shard counts once. If tasks fail, the merge names their shards and writes
+# nothing. Submit again to learn only those shards.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -28,6 +28,6 @@ printf '%s\n' "$@" >"$SHARDS/list"
 submit() { sbatch --parsable --export=ALL --output="$SHARDS/%x-%A_%a.log" ${SBATCH_FLAGS:-} "$@"; }
 prior=$(submit --job-name=prior "$here/prior.sbatch")
 shards=$(submit --job-name=shard --array="1-$COUNT" --dependency="afterok:$prior" --kill-on-invalid-dep=yes "$here/shard.sbatch")
-# After any end of the shards, so that the merge can name those that failed.
+# The merge runs even if shards fail, so that it can name them.
 merge=$(submit --job-name=merge --dependency="afterany:$shards" "$here/merge.sbatch")
 echo "prior $prior, $COUNT shards $shards, merge $merge; logs and shards are in $SHARDS"

@@ -1,1 +1,1 @@
-"""The parts of fetch_datasets.py: where data come from, how they are cleaned, how they are checked."""
+"""The parts of fetch_datasets.py: getting, cleaning and checking data."""

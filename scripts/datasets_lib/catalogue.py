@@ -1,4 +1,4 @@
-"""Reading datasets/catalogue.json, the one list of the data sets and what is known about them."""
+"""Reads datasets/catalogue.json, the list of the data sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set. `rows` counts the source's rows, `columns` are those the paper uses."""
+    """One data set. `rows` is the number of rows in the source; `columns` are those that the paper uses."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class Entry:
     units: str
     discrete: bool
     paper: dict
-    # Of the source's rows, those that stand for "no measurement" and are left out of the clean file.
+    # Rows of the source that mean "no measurement" and are left out of the clean file.
     rows_left_out: int = 0
 
     @property
@@ -39,7 +39,7 @@ class Entry:
 
 
 def load(path: Path) -> List[Entry]:
-    """The catalogue's entries in order; ValueError if the file is not a catalogue of this version."""
+    """The entries of the catalogue in order. Raises ValueError if the file is not a catalogue of this version."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
     found = (document.get("format"), document.get("version"))
     if found != (FORMAT, VERSION):

@@ -1,16 +1,16 @@
 """Heterogeneity Activity Recognition as sixteen numbers per sensor reading.
 
-The paper says "16 attributes" and 3,930,257 rows but names neither. The archive has four files (phone or
-watch, accelerometer or gyroscope) of some 34 million readings with ten columns, six of them numbers. Our
-reading of it keeps the six numbers and writes the words as numbers:
+The paper says "16 attributes" and 3,930,257 rows, but does not say which. The archive has four files (phone
+or watch, accelerometer or gyroscope) of some 34 million readings with ten columns, six of them numbers. This
+module keeps the six numbers and converts the words to numbers:
 
-    Index Arrival_Time Creation_Time x y z      as they stand
+    Index Arrival_Time Creation_Time x y z      unchanged
     watch gyroscope                             1 or 0, from the name of the file
     user device                                 codes 1, 2, ... in the order of USERS and DEVICES
     bike sit stand walk stairsup stairsdown     1 for the activity, all 0 where it is `null`
 
-and takes as many rows as the catalogue says, evenly spaced over the four files one after the other. Two
-passes over the archive, no more than one line in memory.
+It takes as many rows as the catalogue says, evenly spaced over the four files in sequence. It reads the
+archive twice and holds one line in memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def codes(words) -> Dict[str, int]:
 
 
 def code_of(word: str, known: Dict[str, int]) -> str:
-    """A word outside the documented lists gets the next free number, so that the reading goes on."""
+    """The code of a word. A word outside the documented lists gets the next free number."""
     return str(known.setdefault(word, len(known) + 1))
 
 
@@ -59,7 +59,7 @@ def clean_rows(raw: Raw, wanted: int) -> Iterator[List[str]]:
             if stream.readline().strip() != COLUMNS:
                 raise PrepareError(f"{member} does not start with the line {COLUMNS}")
             for line in stream:
-                # Row `at` is taken when the even spacing of `wanted` rows over `total` steps up at it.
+                # Row `at` is taken if the count of evenly spaced rows up to it increases there.
                 if (at + 1) * wanted // total > at * wanted // total:
                     cells = line.rstrip("\n").split(",")
                     if len(cells) != 10:

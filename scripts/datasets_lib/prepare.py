@@ -1,7 +1,7 @@
-"""From raw material to clean rows: one preparer for each set.
+"""Converts raw files to clean rows, with one preparer for each set.
 
-A preparer takes a `Raw` and the number of rows the catalogue expects, and gives a `Table`: the header and
-an iterator over rows of text cells. Numbers stay as the source wrote them; only spaces around them go.
+A preparer takes a `Raw` and the number of rows that the catalogue expects, and returns a `Table`: the header
+and an iterator over rows of text cells. Numbers keep the text of the source, without spaces around it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def attribute_name(line: str) -> str:
 
 
 def data_lines(stream: Iterable[str], header: List[str]) -> Iterator[tuple]:
-    """(line number, cells) of every data line; comments are skipped and declared names must be the header's."""
+    """Yields (line number, cells) of every data line. Skips comments. Declared names must equal the header."""
     declared: List[str] = []
     for number, line in enumerate(stream, start=1):
         line = line.strip()
@@ -77,7 +77,7 @@ def data_lines(stream: Iterable[str], header: List[str]) -> Iterator[tuple]:
 
 def delimited_rows(stream: Iterable[str], header: List[str]) -> Iterator[List[str]]:
     for count, (number, cells) in enumerate(data_lines(stream, header)):
-        # No source has words in its second column, so words there are a line of column names.
+        # No source has words in its second column, so a word there means that the line has column names.
         if count == 0 and len(cells) > 1 and not is_number(cells[1]):
             continue
         if len(cells) != len(header):
@@ -105,7 +105,7 @@ RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 
 
 def shortest(cell: str) -> str:
-    """A spreadsheet stores 5.11 as 5.1100000000000003; this gives back the short form."""
+    """The short form of a number: a spreadsheet stores 5.11 as 5.1100000000000003."""
     value = float(cell)
     return str(int(value)) if value.is_integer() else repr(value)
 
@@ -159,7 +159,7 @@ def prepare_ccpp(raw: Raw, _rows: int) -> Table:
 
 
 def blocks(stream: Iterable[str]) -> Iterator[List[List[str]]]:
-    """Runs of lines between blank lines, as lists of cells."""
+    """Yields the lines between blank lines, as lists of cells."""
     block: List[List[str]] = []
     for line in stream:
         cells = line.split()
@@ -207,7 +207,7 @@ def prepare_miniboone(raw: Raw, _rows: int) -> Table:
                 if not any(float(cell) == -999.0 for cell in cells):
                     yield cells
             if seen != promised:
-                raise PrepareError(f"line 1 promises {promised} events; {seen} are there")
+                raise PrepareError(f"line 1 announces {promised} events; the file has {seen}")
 
     return Table(MINIBOONE, rows())
 

@@ -1,4 +1,4 @@
-"""Opening the raw material of a set: a bare file, or a member of a zip (or of a zip inside the zip)."""
+"""Opens the raw file of a set: a plain file, or a member of a zip (or of a zip inside the zip)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import BinaryIO, Iterator, Optional, Tuple
 
 
 class PrepareError(Exception):
-    """The raw material does not look like the data set it should be."""
+    """The raw file is not the expected data set."""
 
 
 class Raw:
-    """One raw file. Preparers ask for members by name and need not know how they are packed."""
+    """One raw file. Preparers ask for members by name, however they are packed."""
 
     def __init__(self, path: Path):
         self.path = Path(path)
@@ -32,7 +32,7 @@ class Raw:
 
     @contextlib.contextmanager
     def binary(self, *names: str) -> Iterator[BinaryIO]:
-        """The first member whose file name is one of `names`, or the file itself when it is no archive."""
+        """The first member whose file name is one of `names`, or the file itself if it is not an archive."""
         if not self._is_archive():
             with open(self.path, "rb") as stream:
                 yield stream
@@ -52,7 +52,7 @@ class Raw:
                 raise PrepareError(f"{self.path.name} is damaged: it is not a whole zip file")
             return False
         with zipfile.ZipFile(self.path) as archive:
-            # A spreadsheet is a zip too, but for us it is one file.
+            # A spreadsheet is also a zip, but counts as one file.
             return "[Content_Types].xml" not in archive.namelist()
 
     def _find(self, names: Tuple[str, ...]) -> Tuple[Path, str]:
@@ -60,7 +60,7 @@ class Raw:
         searched = []
         for path in self._archives():
             with zipfile.ZipFile(path) as archive:
-                # Sorted, so that of two members with one name the choice never depends on the packing.
+                # Sorted, so that the choice between two members of one name does not depend on the packing.
                 members = sorted(one.filename for one in archive.infolist() if not one.is_dir())
             for member in members:
                 if _base(member) in wanted and not member.startswith("__MACOSX"):
@@ -71,7 +71,7 @@ class Raw:
         )
 
     def _archives(self) -> Iterator[Path]:
-        """The outer archive, then those inside it, unpacked to a scratch folder beside it on first need."""
+        """The outer archive, then those inside it, which are unpacked to a temporary folder when first needed."""
         yield self.path
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="unpack-", dir=self.path.parent)

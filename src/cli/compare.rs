@@ -1,19 +1,20 @@
-//! `gmm-bmm compare`: run several learners over a range of K on one or more data sets.
+//! `gmm-bmm compare`: runs several learners over a range of K on one or more data sets.
 
-mod choices;
-mod planning;
+mod option_values;
+mod plan;
 mod provenance;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use serde::Serialize;
 
-use self::choices::{Algos, Dequantize, parse_algo, parse_contender, parse_dequantize, parse_folds, words};
+use self::option_values::{
+    Dequantize, Learners, ShownUnits, learner_list, parse_contender, parse_dequantize, parse_folds,
+    parse_learners,
+};
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
@@ -22,17 +23,16 @@ use super::fit::MOST_SHARDS;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
-use crate::data::Units;
 use crate::experiment::{
-    Contender, Ending, Pairs, Plan, RECORDS_FILE, Record, RecordFile, RunRecord, SelectRule, Workers,
-    read_records, refuse_file_as_folder,
+    CellRecord, Contender, Ending, ExperimentError, Pairs, Plan, RECORDS_FILE, RecordIndex, SelectRule,
+    Session, Workers, read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportOptions, SetSummary, report_files, write_report};
 use crate::text::printable;
 
 /// Compare learners over a range of K on one or more data sets
 ///
-/// Every learner is run with every K on every fold of the cross-validation. Each finished cell is written to DIR/records.jsonl at once: a comparison that was interrupted goes on where it stopped when the same command is called again, and a longer one adds to a shorter one. Tables and pictures are made from the records alone.
+/// Runs every learner with every K on every fold of a cross-validation. Each finished cell is written to DIR/records.jsonl immediately. Run the same command again to resume an interrupted comparison; run it with more learners or more K to add to a finished one. Tables and pictures are made from the records alone.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm compare --data <FILE|NAME> [OPTIONS]
        gmm-bmm compare --from-records <DIR> [OPTIONS]")]
@@ -43,27 +43,27 @@ use crate::text::printable;
   gmm-bmm compare --from-records abalone --select paper --units zscore --out abalone-as-in-the-paper
   gmm-bmm compare --from-records abalone --reference oem_counted")]
 pub(super) struct Args {
-    /// CSV file to compare on (also .gz), or the name of a set in the catalogue; each is a set of its own
+    /// CSV file to compare on (also .gz), or the name of a set in the catalogue; repeat it for several data sets
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
     data: Vec<PathBuf>,
 
-    /// Score these rows, and learn from all of --data, instead of cross-validation
+    /// Learn from all rows of --data and score these rows, instead of cross-validation
     ///
-    /// The rows of --data are learned in an order drawn by the seed, as those of a fold are.
+    /// The rows of --data are shuffled by the seed, as the training rows of a fold are.
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "folds", help_heading = "Data")]
     test: Option<PathBuf>,
 
-    /// Add noise of one quantum to discrete columns: 'auto' finds them, a list names them, 'both' runs each
-    /// set that has them without noise as well, 'off' adds none
+    /// Add noise of one quantum to discrete columns: 'auto' detects them, a list names them, 'both' runs sets with
+    /// discrete columns with and without noise, 'off' adds none
     #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "off",
           default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
     dequantize: Dequantize,
 
-    /// The data stand in for the real sets of these names, which the tables then say
+    /// Mark these data as synthetic substitutes in the tables
     #[arg(long, hide_short_help = true, help_heading = "Data")]
     stand_in: bool,
 
-    /// A set of the catalogue that is not at hand keeps its row in the tables, with how to get it
+    /// Keep a row in the tables for a set of the catalogue whose file is missing, and say how to get it
     #[arg(long, hide_short_help = true, help_heading = "Data")]
     keep_missing: bool,
 
@@ -71,11 +71,11 @@ pub(super) struct Args {
     #[arg(long, value_parser = parse_k, value_name = "K|LO..HI|LIST", default_value = "2..10")]
     k: Ks,
 
-    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_algo,
-          help = format!("Learners, a list of {}", words()),
-          long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' stand for all their forms. Those called 'revised' revise their structure as 'fit' does; the other online learners learn each row once from the start. 'em' is batch EM with moves (splits and joins of components), 'em_plain' without them.", words()),
+    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_learners,
+          help = format!("Learners, a list of {}", learner_list()),
+          long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' select all their variants. The 'revised' variants revise the structure of the mixture as 'fit' does; the other online learners learn each row once, beginning with the start. 'em' is batch EM with moves (splits and merges of components), 'em_plain' is batch EM without moves.", learner_list()),
           default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,obmm_auto,odmm,em")]
-    algos: Vec<Algos>,
+    algos: Vec<Learners>,
 
     /// Folds of the cross-validation
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
@@ -83,7 +83,7 @@ pub(super) struct Args {
 
     /// Seed of splits and starts; equal seeds give equal scores
     ///
-    /// The number of threads does not matter.
+    /// The number of threads does not change the scores.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
@@ -91,28 +91,28 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
     shards: u16,
 
-    /// Rows that the shards of oDMM share before they part; 0 is the paper's set-up [default: the start's rows]
+    /// Rows that oDMM learns before it splits into shards; 0 is the paper's setup [default: the rows of the start]
     #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
-    /// Independent starts of batch EM with moves (splits and joins of components); the best by likelihood is kept
+    /// Independent starts of batch EM with moves (splits and merges of components); the likeliest fit is kept
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
 
-    /// Time each fit so many times and write down the median
+    /// Time each fit N times and record the median
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
-    /// Folds and K to run at a time; 1 gives each fit all threads [default: the number of threads]
+    /// Folds and K to run in parallel; 1 gives each fit all threads [default: the number of threads]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// Folder for records, tables and pictures; records that are there are not run again [default: gmm-bmm-compare, or that of
-    /// --from-records]
+    /// Folder for records, tables and pictures; cells that it already has are not run again [default: gmm-bmm-compare, or
+    /// the folder of --from-records]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Run nothing: make tables and pictures from the records in this folder, in their place or that of --out
+    /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
@@ -128,55 +128,29 @@ pub(super) struct Args {
 #[command(next_help_heading = "Tables")]
 struct ShownArgs {
     /// How K is chosen for the tables
-    #[arg(long, value_enum, default_value_t = SelectArg::Validation, value_name = "RULE")]
-    select: SelectArg,
+    #[arg(long, value_enum, default_value_t, value_name = "RULE")]
+    select: SelectRule,
 
     /// What the Wilcoxon tests pair
-    #[arg(long, hide_short_help = true, value_enum, default_value_t = PairsArg::Rows)]
-    pairs: PairsArg,
+    #[arg(long, hide_short_help = true, value_enum, default_value_t)]
+    pairs: Pairs,
 
-    /// Units of the scores: the data's own, columns scaled to standard deviation 1, or for each set what the
-    /// paper's figures fit
-    #[arg(long, value_enum, default_value_t = UnitsArg::Paper)]
-    units: UnitsArg,
+    /// Units of the scores
+    #[arg(long, value_enum, default_value_t)]
+    units: ShownUnits,
 
-    /// The learner that the others are tested against, a single one of --algos or a name in the tables [default: obmm_exact]
+    /// The learner that the others are tested against: one of --algos or a name in the tables [default: obmm_exact]
     #[arg(long, hide_short_help = true, value_name = "LEARNER", value_parser = parse_contender)]
     reference: Option<Contender>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SelectArg {
-    /// In each fold by its validation rows, which are part of its training rows
-    Validation,
-    /// In each fold by the density of training rows just before they are learned
-    Evidence,
-    /// As in the paper, over all folds: until the test rows' score stops improving significantly
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PairsArg {
-    /// Test rows
-    Rows,
-    /// Means of folds
-    Folds,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum UnitsArg {
-    Raw,
-    Zscore,
-    Paper,
-}
-
-/// What a comparison came to.
+/// The result of the command.
 #[derive(Debug, Serialize)]
 struct CompareResult {
     folder: PathBuf,
     /// Cells in the records.
     cells: usize,
-    /// Cells that this call ran.
+    /// Cells that this command ran.
     cells_run: usize,
     seconds: f64,
     /// The figures of the tables.
@@ -189,21 +163,23 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
     args.refuse_overwriting_data()?;
-    // The file of records stays locked until the tables are written, so that they are those of all its records.
-    let (_file, records, cells_run) = match &args.from_records {
-        Some(records) => {
-            check_place_of_tables(folder, records)?;
-            (None, read_records(records)?, 0)
+    // The session keeps the record file locked until the tables are written, so that they show all its records.
+    let (session, read, cells_run);
+    let records = match &args.from_records {
+        Some(source) => {
+            check_place_of_tables(folder, source)?;
+            (read, cells_run) = (read_records(source)?, 0);
+            read.as_slice()
         }
         None => {
-            let (file, records, run) = run_plan(folder, args.workers(), &args.plan(console)?, console)?;
-            (Some(file), records, run)
+            (session, cells_run) = run_plan(folder, args.workers(), args.plan(console)?, console)?;
+            session.records()
         }
     };
-    let cells = count_cells(&records);
+    let cells = RecordIndex::new(records).cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
-    anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables of", source.display());
-    let summary = write_report(&records, &args.shown.options(), folder)
+    anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());
+    let summary = write_report(records, &args.shown.options(), folder)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
         folder: folder.to_path_buf(),
@@ -216,26 +192,22 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     console.styled_result(&result, describe).map_err(Into::into)
 }
 
-/// Tables of some records must not replace those of others.
+/// Refuses to replace the tables of other records.
 fn check_place_of_tables(folder: &Path, records: &Path) -> anyhow::Result<()> {
     refuse_file_as_folder(folder)?;
     let file = |folder: &Path| std::fs::canonicalize(folder.join(RECORDS_FILE)).ok();
     if file(folder).is_some_and(|own| Some(own) != file(records)) {
         return Err(usage(format!(
-            "'{}' has records of its own, whose tables would be replaced: give another folder with --out",
+            "'{}' has records of its own, and its tables would be replaced: give another folder with --out",
             folder.display()
         )));
     }
     Ok(())
 }
 
-fn count_cells(records: &[Record]) -> usize {
-    records.iter().filter(|record| matches!(record, Record::Cell(_))).count()
-}
-
 fn describe(result: &CompareResult) -> String {
     format!(
-        "{}\n{} cells, {} of them run now in {:.1} s; tables and pictures are in {}: open {}\n",
+        "{}\n{} cells, {} of them run now, in {:.1} s; tables and pictures are in {}: open {}\n",
         result.tables.trim_end(),
         result.cells,
         result.cells_run,
@@ -248,84 +220,50 @@ fn describe(result: &CompareResult) -> String {
 impl ShownArgs {
     fn options(&self) -> ReportOptions {
         ReportOptions {
-            select: match self.select {
-                SelectArg::Validation => SelectRule::Validation,
-                SelectArg::Evidence => SelectRule::Evidence,
-                SelectArg::Paper => SelectRule::Paper,
-            },
-            pairs: match self.pairs {
-                PairsArg::Rows => Pairs::Rows,
-                PairsArg::Folds => Pairs::Folds,
-            },
-            units: match self.units {
-                UnitsArg::Raw => Some(Units::Raw),
-                UnitsArg::Zscore => Some(Units::Zscore),
-                UnitsArg::Paper => None,
-            },
+            select: self.select,
+            pairs: self.pairs,
+            units: self.units.0,
             reference: self.reference,
         }
     }
 }
 
-/// Runs what the records do not have yet. Gives their file, all records, and the number of cells that were run.
+/// Runs the cells that the records do not have. Returns the session and the number of cells that were run.
 fn run_plan(
     folder: &Path,
     workers: Workers,
-    plan: &Plan,
+    plan: Plan,
     console: &Console,
-) -> anyhow::Result<(RecordFile, Vec<Record>, usize)> {
+) -> anyhow::Result<(Session, usize)> {
     let interrupted = watch_for_interrupt();
-    let (mut file, mut records) = RecordFile::open(folder)?;
-    plan.check_against(&records).with_context(|| format!("cannot add to '{}'", folder.display()))?;
-    let missing = plan.missing_cells(&records).len();
-    let done = count_cells(&records);
-    if done > 0 {
-        console.note(&format!("'{}' has {done} cells already; {missing} are missing", folder.display()));
-    }
-    let earlier = records.clone();
-    if missing > 0 {
-        let run = Record::Run(run_record(plan, workers));
-        file.append(&run)?;
-        records.push(run);
+    let mut session = Session::open(folder, plan).map_err(|error| match error {
+        error @ ExperimentError::OtherSettings { .. } => {
+            anyhow::Error::from(error).context(format!("cannot add to '{}'", folder.display()))
+        }
+        other => other.into(),
+    })?;
+    let missing = session.missing_cells().len();
+    let finished = RecordIndex::new(session.records()).cell_count();
+    if finished > 0 {
+        console.note(&format!("'{}' has {finished} cells already; {missing} are missing", folder.display()));
     }
     let bar = console.progress(Some(missing as u64));
-    let mut sink = |record: &Record| {
-        file.append(record)?;
-        if let Record::Cell(cell) = record {
-            bar.inc(1);
-            let (done, data) = (bar.position(), printable(&cell.data));
-            bar.set_message(format!("{done} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
-        }
-        records.push(record.clone());
-        Ok(())
+    let mut progress = |cell: &CellRecord| {
+        bar.inc(1);
+        let (run, data) = (bar.position(), printable(&cell.data));
+        bar.set_message(format!("{run} of {missing} cells, {data} fold {} K={}", cell.fold + 1, cell.k));
     };
-    let ending = crate::experiment::run(plan, &earlier, workers, interrupted, &mut sink);
+    let ending = session.run(provenance::of_this_run(), workers, interrupted, &mut progress);
     bar.finish_and_clear();
-    file.sync()?;
-    let run = count_cells(&records) - count_cells(&earlier);
+    let run = missing - session.missing_cells().len();
     if ending? == Ending::Stopped && interrupted.load(Ordering::Relaxed) {
         return Err(Interrupted(format!(
-            " after {run} of {missing} cells: they are kept in '{}', and the same command goes on from there",
+            " after {run} of {missing} cells: they are kept in '{}', and the same command resumes from there",
             folder.display()
         ))
         .into());
     }
-    Ok((file, records, run))
-}
-
-fn run_record(plan: &Plan, workers: Workers) -> RunRecord {
-    RunRecord {
-        tool: env!("CARGO_PKG_VERSION").into(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        began: provenance::utc(SystemTime::now()),
-        processor: provenance::processor(),
-        threads: workers.jobs * workers.threads,
-        seed: plan.seed,
-        folds: plan.folds,
-        ks: plan.ks.clone(),
-        settings: plan.settings,
-        moves: true,
-    }
+    Ok((session, run))
 }
 
 impl Args {
@@ -335,7 +273,7 @@ impl Args {
         self.out.as_deref().unwrap_or(default)
     }
 
-    /// Tables must not replace the rows that they are about.
+    /// Refuses to write tables over the data that they are about.
     fn refuse_overwriting_data(&self) -> anyhow::Result<()> {
         let written = report_files().chain([RECORDS_FILE]).map(|name| self.folder().join(name));
         let (data, test) = (self.reading.files(&self.data)?, self.reading.files(self.test.as_slice())?);

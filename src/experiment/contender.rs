@@ -1,5 +1,5 @@
-//! Who can take part in a comparison. A new contender is an entry in the list at the end; names, options, tables and
-//! pictures follow from it.
+//! The learners of a comparison. To add one, add an entry to the list at the end; options, tables and pictures follow
+//! from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,64 +7,64 @@ use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
 use crate::text::count;
 
-/// The exponents that online EM may choose from, by the validation rows. Of equals the first is chosen, so the default
-/// comes first.
+/// The step-size exponents of online EM, chosen on the validation rows. Ties go to the first, so the default comes
+/// first.
 pub const ALPHAS: [f64; 6] = [0.8, 0.5, 0.6, 0.7, 0.9, 1.0];
-/// The discounts that oBMM may choose from, by the validation rows.
+/// The discounts of oBMM, chosen on the validation rows.
 pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
 
-/// k-means starts of batch EM without moves.
+/// Number of k-means starts of batch EM without moves.
 pub const PLAIN_STARTS: usize = 10;
 
-/// What there is to know of a contender.
+/// Names and training of a contender.
 pub struct Profile {
     /// Its name in tables and pictures.
     pub name: &'static str,
-    /// The word for it on the command line.
-    pub word: &'static str,
-    /// The word for it and its like, which take part together unless told otherwise.
+    /// Its name on the command line and in CSV files.
+    pub id: &'static str,
+    /// The name on the command line that selects it together with its variants.
     pub family: &'static str,
-    /// What it is, in a few words; `{starts}`, `{plain_starts}`, `{moves}` and `{shards}` stand for what the
-    /// run says.
+    /// A short description; `{starts}`, `{plain_starts}`, `{moves}` and `{shards}` are replaced by the run's settings.
     pub description: &'static str,
-    /// How it comes to its mixture.
+    /// How it is trained.
     pub way: Way,
 }
 
-/// How a contender comes to its mixture.
+/// How a contender is trained.
 pub enum Way {
-    /// It is the start itself.
+    /// Not at all: it is the start.
     Start,
     /// Batch EM over all training rows.
     Batch {
-        /// What becomes of the structure. Where it is fixed, batch EM is the best of [`PLAIN_STARTS`] k-means starts.
+        /// Whether the structure changes. With a fixed structure it is the best of [`PLAIN_STARTS`] k-means starts.
         structure: Structure,
     },
     /// One pass.
     Online {
-        /// Values of its parameter to choose from by the validation rows; none where it has no parameter.
+        /// Values of its parameter, one of which is chosen on the validation rows; empty if it has no parameter.
         tuned: &'static [f64],
-        /// The learner with such a value. Where it has no parameter, the value means nothing.
+        /// The learner with such a value. A learner without a parameter ignores the value.
         algorithm: fn(f64, &CellSettings) -> Algorithm,
-        /// What becomes of the structure. Where it is fixed, the learner learns each row once from the start.
+        /// Whether the structure changes. With a fixed structure the learner learns each row once, beginning with the
+        /// start.
         structure: Structure,
     },
 }
 
-/// What becomes of the structure of a mixture while a contender learns.
+/// Whether the structure of the mixture changes during training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
-    /// It stays as it is at the start.
+    /// It stays that of the start.
     Fixed,
-    /// Components are split and joined, as [`fit`](crate::learn::fit) does.
+    /// Components are split and merged, as in [`fit`](crate::learn::fit).
     Revised,
-    /// The same, and K is learned: the contender has one cell in each fold, whatever K are compared.
+    /// Like `Revised`, and K is learned: the contender has one cell in each fold, whichever K are compared.
     LearnedK,
 }
 
 macro_rules! contenders {
     ($($(#[$doc:meta])* $name:ident: $profile:expr,)+) => {
-        /// Who takes part in a comparison, in the order of the tables.
+        /// A learner of a comparison, in the order of the tables.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Contender {
@@ -75,7 +75,7 @@ macro_rules! contenders {
             /// All of them, in the order of the tables.
             pub const ALL: &'static [Contender] = &[$(Contender::$name,)+];
 
-            /// What there is to know of it.
+            /// Its names and training.
             pub fn profile(self) -> &'static Profile {
                 match self {
                     $(Contender::$name => const { &$profile },)+
@@ -91,11 +91,11 @@ impl Contender {
         self.profile().name
     }
 
-    /// What it is, in a few words.
+    /// A short description, with the settings of a run.
     pub fn describe(self, run: Option<&RunRecord>) -> String {
         let settings = run.map(|run| run.settings).unwrap_or_default();
         let moves = match run.is_none_or(|run| run.moves) {
-            true => "with moves (splits and joins of components)",
+            true => "with moves (splits and merges of components)",
             false => "without moves",
         };
         let starts = match settings.em_restarts {
@@ -115,7 +115,7 @@ impl Contender {
         matches!(self.profile().way, Way::Online { .. })
     }
 
-    /// Whether it learns K, instead of being given several.
+    /// Whether it learns K instead of being run with each K.
     pub fn learns_k(self) -> bool {
         match self.profile().way {
             Way::Start => false,
@@ -130,30 +130,30 @@ impl Contender {
 }
 
 contenders! {
-    /// The fit of the first rows, from which every online learner begins.
+    /// The fit of the first rows, with which every online learner begins.
     Start: Profile {
         name: "start",
-        word: "start",
+        id: "start",
         family: "start",
-        description: "the fit of the first, buffered rows, from which every online learner that does not revise begins; what the pass itself adds is the difference to this",
+        description: "the mixture fitted to the first rows, with which every online learner without revisions begins; the difference to it is the gain of the pass",
         way: Way::Start,
     },
-    /// Online EM as printed: its step begins at the first row.
+    /// Online EM as printed: its step size starts at the first row.
     OemPrinted: Profile {
         name: "oEM printed",
-        word: "oem_printed",
+        id: "oem_printed",
         family: "oem",
-        description: "online EM as printed: its step size begins at the first row",
+        description: "online EM as printed in the paper: its step size starts at the first row",
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
             structure: Structure::Fixed,
         },
     },
-    /// Online EM whose step counts the rows of the start.
+    /// Online EM whose step size counts the rows of the start.
     Oem: Profile {
         name: "oEM",
-        word: "oem_counted",
+        id: "oem_counted",
         family: "oem",
         description: "online EM whose step size counts the rows of the start",
         way: Way::Online {
@@ -165,9 +165,9 @@ contenders! {
     /// Online EM with revisions.
     OemRevised: Profile {
         name: "oEM revised",
-        word: "oem_revised",
+        id: "oem_revised",
         family: "oem",
-        description: "oEM whose structure is revised while rows come in and at the end, as 'fit' does it",
+        description: "oEM that revises its structure during the pass and at the end, as 'fit' does",
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
@@ -177,7 +177,7 @@ contenders! {
     /// oBMM, exact Bayes (β = 0).
     Obmm: Profile {
         name: "oBMM",
-        word: "obmm_exact",
+        id: "obmm_exact",
         family: "obmm",
         description: "online Bayesian Moment Matching, exact Bayes",
         way: Way::Online {
@@ -189,7 +189,7 @@ contenders! {
     /// oBMM with β chosen on the validation rows.
     ObmmDiscounted: Profile {
         name: "oBMM β",
-        word: "obmm_discounted",
+        id: "obmm_discounted",
         family: "obmm",
         description: "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows",
         way: Way::Online {
@@ -201,9 +201,9 @@ contenders! {
     /// oBMM with revisions.
     ObmmRevised: Profile {
         name: "oBMM revised",
-        word: "obmm_revised",
+        id: "obmm_revised",
         family: "obmm",
-        description: "oBMM whose structure is revised while rows come in and at the end, as 'fit' does it",
+        description: "oBMM that revises its structure during the pass and at the end, as 'fit' does",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
@@ -213,9 +213,9 @@ contenders! {
     /// oBMM that learns K.
     ObmmAuto: Profile {
         name: "oBMM auto",
-        word: "obmm_auto",
+        id: "obmm_auto",
         family: "obmm",
-        description: "oBMM that also learns K, as 'fit --k auto' does it",
+        description: "oBMM that also learns K, as 'fit --k auto' does",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
@@ -225,7 +225,7 @@ contenders! {
     /// oBMM by the paper's printed equations.
     ObmmPaper: Profile {
         name: "paper moments",
-        word: "obmm_paper",
+        id: "obmm_paper",
         family: "obmm_paper",
         description: "online Bayesian Moment Matching by the paper's printed equations",
         way: Way::Online {
@@ -234,12 +234,12 @@ contenders! {
             structure: Structure::Fixed,
         },
     },
-    /// Shards learned apart and merged.
+    /// Shards learned separately and merged.
     Odmm: Profile {
         name: "oDMM",
-        word: "odmm",
+        id: "odmm",
         family: "odmm",
-        description: "online distributed Moment Matching: {shards} shards learned apart after a shared warm-up, then merged; where the warm-up (by default as many rows as the start) takes all rows, the same as oBMM",
+        description: "online distributed Moment Matching: {shards} shards are learned separately after a shared warm-up and then merged; if the warm-up (by default as many rows as the start) takes all rows, it equals oBMM",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, settings| Algorithm::Odmm(OdmmSettings {
@@ -253,23 +253,23 @@ contenders! {
     /// Batch EM from k-means alone.
     EmPlain: Profile {
         name: "EM plain",
-        word: "em_plain",
+        id: "em_plain",
         family: "em_plain",
-        description: "batch EM without moves, the best of {plain_starts} k-means starts: what most programs do",
+        description: "batch EM without moves, the best of {plain_starts} k-means starts, as in most software",
         way: Way::Batch { structure: Structure::Fixed },
     },
     /// Batch EM with moves.
     Em: Profile {
         name: "EM",
-        word: "em",
+        id: "em",
         family: "em",
-        description: "batch EM {moves}, {starts}, which may read the data many times: the level to reach, though not always the best on new rows",
+        description: "batch EM {moves}, {starts}, which reads the data many times: the level to reach, but not always the best on new rows",
         way: Way::Batch { structure: Structure::Revised },
     },
     /// Batch EM that learns K.
     EmAuto: Profile {
         name: "EM auto",
-        word: "em_auto",
+        id: "em_auto",
         family: "em_auto",
         description: "batch EM {moves} that also learns K, by BIC",
         way: Way::Batch { structure: Structure::LearnedK },

@@ -1,8 +1,9 @@
 //! Learning curves: the held-out score against the rows seen.
 
 use super::contender::Contender;
-use super::plan::{Plan, cells};
-use super::record::{CellRecord, CurveRecord, Record};
+use super::index::RecordIndex;
+use super::plan::Plan;
+use super::record::{CellRecord, CurveRecord};
 use super::select::{SelectRule, choose_ks};
 use super::trial::{Curve, Trial};
 use crate::learn::LearnError;
@@ -12,12 +13,12 @@ const FOLD: usize = 0;
 /// Points of a curve.
 const POINTS: usize = 30;
 
-/// The curves of one data set that are still to be drawn.
+/// The missing curves of one data set.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CurveJob {
     /// Index of the data set in the plan.
     pub set: usize,
-    /// Components: what the validation rows of the fold chose for oBMM, or the first online learner without it.
+    /// Components: the K that the fold's validation rows chose for oBMM, or for the first online learner without oBMM.
     pub k: usize,
     /// Learners, with the α or β of their cell.
     pub learners: Vec<(Contender, Option<f64>)>,
@@ -25,38 +26,32 @@ pub(super) struct CurveJob {
     pub level: Option<(String, f64)>,
 }
 
-/// The curves that `records`, which have all cells, do not have yet.
-pub(super) fn missing_curves(plan: &Plan, records: &[Record]) -> Vec<CurveJob> {
-    (0..plan.sets.len()).filter_map(|set| missing_curves_of(plan, set, records)).collect()
+/// The curves that the records, which have all cells, do not have yet.
+pub(super) fn missing_curves(plan: &Plan, index: &RecordIndex) -> Vec<CurveJob> {
+    (0..plan.sets.len()).filter_map(|set| missing_curves_of(plan, set, index)).collect()
 }
 
-fn missing_curves_of(plan: &Plan, set: usize, records: &[Record]) -> Option<CurveJob> {
-    let name = &plan.sets[set].record.data;
-    let of_set: Vec<&CellRecord> = cells(records).filter(|cell| cell.data == *name).collect();
-    // A learner that learns K has none of its own to be drawn at.
+fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<CurveJob> {
+    let recorded = index.set(&plan.sets[set].record.data)?;
+    // A learner that learns K has no K to draw its curve at.
     let online = || plan.contenders.iter().copied().filter(|c| c.is_online() && !c.learns_k());
     let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
-    let is_leaders =
-        |cell: &&CellRecord| cell.contender == leader && cell.fold == FOLD && plan.ks.contains(&cell.k);
-    let of_leader: Vec<&CellRecord> = of_set.iter().copied().filter(is_leaders).collect();
+    let of_leader: Vec<&CellRecord> =
+        recorded.cells_of(leader).filter(|cell| cell.fold == FOLD && plan.ks.contains(&cell.k)).collect();
     let k = *choose_ks(&of_leader, SelectRule::Validation).get(&FOLD)?;
-    let cell_of = |contender| of_set.iter().find(|c| c.contender == contender && c.k == k && c.fold == FOLD);
-    let is_drawn = |contender: Contender| {
-        records.iter().any(|record| {
-            matches!(record, Record::Curve(c) if c.data == *name && c.contender == contender && c.k == k)
-        })
-    };
-    let wanted = online().filter(|c| !is_drawn(*c));
-    let learners: Vec<_> = wanted.filter_map(|c| Some((c, cell_of(c)?.tuned))).collect();
-    let level = cell_of(Contender::Em).and_then(|cell| {
+    let is_drawn =
+        |contender| recorded.curves().iter().any(|curve| curve.contender == contender && curve.k == k);
+    let wanted = online().filter(|contender| !is_drawn(*contender));
+    let learners: Vec<_> = wanted.filter_map(|c| Some((c, recorded.cell(c, k, FOLD)?.tuned))).collect();
+    let level = recorded.cell(Contender::Em, k, FOLD).and_then(|cell| {
         let scores: Vec<f64> = cell.test.iter().map(|&score| f64::from(score)).collect();
         Some(("batch EM".to_string(), crate::stats::mean(&scores)?))
     });
     (!learners.is_empty()).then_some(CurveJob { set, k, learners, level })
 }
 
-/// Draws the curves of one data set.
-pub(super) fn draw(
+/// Computes the curves of one data set. Stops when `emit` returns `false`.
+pub(super) fn run_curves(
     plan: &Plan,
     job: &CurveJob,
     emit: &mut dyn FnMut(CurveRecord) -> bool,

@@ -79,7 +79,4 @@ pub enum ExperimentError {
         /// What is wrong.
         why: String,
     },
-    /// A record that could not be handed on.
-    #[error("cannot write a record")]
-    Sink(#[source] io::Error),
 }

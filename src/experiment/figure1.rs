@@ -1,4 +1,4 @@
-//! The paper's Figure 1: what one pass of oBMM has learned after so many rows, on synthetic sets whose truth is known.
+//! The paper's Figure 1: learning curves of oBMM on synthetic sets whose true mixture is known.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,21 +10,22 @@ use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
 use crate::learn::{FitSettings, LearnError, OnlineFit};
 
-/// The axis of rows is divided from here on. Only what follows the start is shown.
+/// The first of the row counts at which the curve could have a point. Points begin after the start.
 const FIRST: usize = 10;
 
-/// What went wrong on the way to Figure 1.
+/// Why a curve of Figure 1 cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Figure1Error {
-    /// A set could not be drawn.
+    /// The set cannot be generated.
     #[error(transparent)]
     Synth(#[from] SynthError),
-    /// A set could not be learned.
+    /// The set cannot be learned.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
 
-/// The learning curve on one of the nine sets, with `rows` training rows and the true model's level on `test_rows`.
+/// The learning curve on one of the nine sets, with `rows` training rows. Its level is the true model's score of
+/// `test_rows` test rows.
 pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result<CurveRecord, Figure1Error> {
     let mut spec = SynthSpec { rows, ..SynthSpec::paper(set)? };
     spec.seed = spec.seed.wrapping_add(seed.wrapping_sub(1));
@@ -32,7 +33,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     let synth = Synth::new(spec)?;
     let mut test = Block::new(dim);
     read_rows(&mut synth.test(test_rows), test_rows, &mut test);
-    let mut fit = OnlineFit::new(dim, FitSettings { seed, ..FitSettings::obmm([k]) })?;
+    let mut fit = OnlineFit::new(dim, FitSettings::obmm([k]).seed(seed))?;
     let mut training = synth.training();
     let mut block = Block::new(dim);
     let mut points = Vec::new();
@@ -51,13 +52,13 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     Ok(CurveRecord { data, contender, k, points, start_rows: None, level, revisions })
 }
 
-/// The next `count` rows, all at once.
+/// Reads the next `count` rows.
 fn read_rows(source: &mut impl RowSource, count: u64, rows: &mut Block) {
     rows.clear();
     let mut block = Block::new(rows.columns());
     while (rows.rows() as u64) < count {
         let most = count as usize - rows.rows();
-        if !source.read_block(&mut block, most).expect("a drawn source cannot fail") {
+        if !source.read_block(&mut block, most).expect("a synthetic source cannot fail") {
             break;
         }
         block.iter().for_each(|row| rows.push(row));

@@ -1,18 +1,22 @@
-//! Comparisons: a [`Plan`] is run, and what comes of it is written down as [`Record`]s.
+//! Comparisons: a [`Plan`] is run in a [`Session`], which writes [`Record`]s.
 //!
-//! A cell is one learner with one K on one fold of one data set. Cells are independent of each other and follow
-//! from the plan's seed alone, whatever the number of threads and whatever was run before; so a comparison that
-//! was interrupted goes on where it stopped, and tables and pictures are made from the records alone.
+//! A cell is one learner with one K on one fold of one data set. Cells are independent of each other and depend on the
+//! plan's seed alone, not on the number of threads or on earlier runs. An interrupted comparison therefore resumes where
+//! it stopped. Reports read the records and nothing else.
 
 mod contender;
 mod curve;
+mod early;
 mod error;
 mod figure1;
+mod index;
+mod paper;
 mod plan;
 mod record;
 mod revising;
 mod run;
 mod select;
+mod session;
 mod split;
 mod store;
 mod trial;
@@ -20,10 +24,13 @@ mod trial;
 pub use contender::{ALPHAS, BETAS, Contender, PLAIN_STARTS, Profile, Way};
 pub use error::ExperimentError;
 pub use figure1::{Figure1Error, figure1_curve};
+pub use index::{Folds, RecordIndex, SetIndex};
+pub use paper::{PaperColumns, PaperRecord};
 pub use plan::{Cell, Plan, PlannedSet};
 pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
-pub use run::{Ending, Workers, run};
+pub use run::{Ending, Workers};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
-pub use store::{RECORDS_FILE, RecordFile, read_records, refuse_file_as_folder};
+pub use session::{Provenance, Session};
+pub use store::{RECORDS_FILE, read_records, refuse_file_as_folder};
 pub use trial::VALIDATION_RESTARTS;

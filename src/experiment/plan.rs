@@ -1,4 +1,4 @@
-//! What is to be compared.
+//! The plan of a comparison.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,7 +6,8 @@ use ndarray::Array2;
 
 use super::contender::Contender;
 use super::error::ExperimentError;
-use super::record::{CellRecord, CellSettings, DataRecord, Record};
+use super::index::{RecordIndex, SetIndex};
+use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
 use crate::fnv;
 use crate::learn::mix_bits;
@@ -14,20 +15,20 @@ use crate::learn::mix_bits;
 /// A data set with its rows.
 #[derive(Debug, Clone)]
 pub struct PlannedSet {
-    /// What the records say of it.
+    /// Its record.
     pub record: DataRecord,
     /// The rows that are split into folds; all training rows if there are test rows.
     pub rows: Array2<f64>,
-    /// Test rows of their own.
+    /// Separate test rows.
     pub test: Option<Array2<f64>>,
 }
 
-/// What is to be compared.
+/// What to compare.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The data sets.
     pub sets: Vec<PlannedSet>,
-    /// Sets that were not at hand and keep their rows in the tables.
+    /// Sets without data that keep a row in the tables.
     pub missing: Vec<DataRecord>,
     /// The numbers of components.
     pub ks: Vec<usize>,
@@ -35,29 +36,29 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// Seed of splits and starts.
     pub seed: u64,
-    /// Folds of the cross-validation; 1 if the sets have test rows of their own.
+    /// Folds of the cross-validation; 1 if the sets have separate test rows.
     pub folds: usize,
     /// Settings of the learners.
     pub settings: CellSettings,
-    /// How often each fit is timed; the median counts.
+    /// How often each fit is timed; the median is recorded.
     pub repeat: usize,
 }
 
-/// One learner with one K on one fold of one data set, still to be run.
+/// One learner with one K on one fold of one data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cell {
     /// Index of the data set in the plan.
     pub set: usize,
     /// The test fold, from 0.
     pub fold: usize,
-    /// Components; means nothing to a learner that learns K.
+    /// Components; ignored by a learner that learns K.
     pub k: usize,
     /// The learner.
     pub contender: Contender,
 }
 
 impl Plan {
-    /// Refuses a plan that makes no sense.
+    /// Refuses a plan that cannot be run.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let refuse = |text: String| Err(ExperimentError::Plan(text));
         if self.sets.is_empty() || self.contenders.is_empty() || self.ks.is_empty() || self.ks.contains(&0) {
@@ -87,7 +88,7 @@ impl Plan {
             }
             let least = fitting_rows(rows - if set.test.is_some() { 0 } else { rows.div_ceil(self.folds) });
             let largest = self.ks.iter().copied().max().unwrap_or(1);
-            // The second half of the training rows is scored by what was learned from the first.
+            // The second half of the training rows is scored after learning the first.
             if least / 2 < largest || least == rows {
                 return refuse(format!(
                     "'{name}' has too few rows for K = {largest}: {least} are left to learn from once test and \
@@ -98,26 +99,26 @@ impl Plan {
         Ok(())
     }
 
-    /// The cells that `earlier` records do not have, in the order of the plan.
-    pub fn missing_cells(&self, earlier: &[Record]) -> Vec<Cell> {
-        let done: HashSet<(&str, usize, usize, Contender)> =
-            cells(earlier).map(|cell| (cell.data.as_str(), cell.fold, cell.k, cell.contender)).collect();
-        // One that learns K has one cell in each fold, which stands with the first K until it is known.
-        let learned: HashSet<(&str, usize, Contender)> = cells(earlier)
-            .filter(|cell| cell.contender.learns_k())
-            .map(|cell| (cell.data.as_str(), cell.fold, cell.contender))
-            .collect();
+    /// The cells that the records do not have, in the order of the plan.
+    pub(super) fn missing_cells(&self, index: &RecordIndex) -> Vec<Cell> {
         let mut missing = Vec::new();
-        for (index, set) in self.sets.iter().enumerate() {
-            let data = set.record.data.as_str();
+        for (place, set) in self.sets.iter().enumerate() {
+            let recorded = index.set(&set.record.data);
+            // A learner that learns K has one cell in each fold, which is listed under the first K.
+            let has_learned_k = |contender: Contender, fold: usize| {
+                recorded.is_some_and(|set| set.cells_of(contender).any(|cell| cell.fold == fold))
+            };
+            let has_cell = |contender: Contender, k: usize, fold: usize| {
+                recorded.is_some_and(|set| set.cell(contender, k, fold).is_some())
+            };
             for fold in 0..self.folds {
-                for (place, &k) in self.ks.iter().enumerate() {
-                    let wanted = |contender: &Contender| match contender.learns_k() {
-                        true => place == 0 && !learned.contains(&(data, fold, *contender)),
-                        false => !done.contains(&(data, fold, k, *contender)),
+                for &k in &self.ks {
+                    let is_missing = |contender: &Contender| match contender.learns_k() {
+                        true => k == self.ks[0] && !has_learned_k(*contender, fold),
+                        false => !has_cell(*contender, k, fold),
                     };
-                    let here = self.contenders.iter().copied().filter(wanted);
-                    missing.extend(here.map(|contender| Cell { set: index, fold, k, contender }));
+                    let here = self.contenders.iter().copied().filter(is_missing);
+                    missing.extend(here.map(|contender| Cell { set: place, fold, k, contender }));
                 }
             }
         }
@@ -125,48 +126,37 @@ impl Plan {
     }
 
     /// Refuses to mix with records that were made with other settings or from other data.
-    pub fn check_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
-        for record in earlier {
-            match record {
-                Record::Run(run) => {
-                    // Cells of early versions say nothing about the learners as they are now.
-                    same("starts", &moves(run.moves), &moves(true))?;
-                    same("seed", &run.seed, &self.seed)?;
-                    same("folds", &run.folds, &self.folds)?;
-                    same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
-                    same("shards", &run.settings.shards, &self.settings.shards)?;
-                    same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
-                }
-                Record::Data(data) if data.missing.is_none() => {
-                    let Some(set) = self.sets.iter().find(|set| set.record.data == data.data) else {
-                        continue;
-                    };
-                    let of = |what: &str| format!("{what} of '{}'", data.data);
-                    same(&of("rows"), &data.rows, &set.record.rows)?;
-                    same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
-                    same(&of("noise"), &noise(data), &noise(&set.record))?;
-                }
-                _ => {}
-            }
+    pub(super) fn check_against(&self, index: &RecordIndex) -> Result<(), ExperimentError> {
+        for run in index.runs() {
+            // Cells of early versions say nothing about the learners of this version.
+            same("starts", &moves(run.moves), &moves(true))?;
+            same("seed", &run.seed, &self.seed)?;
+            same("folds", &run.folds, &self.folds)?;
+            same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+            same("shards", &run.settings.shards, &self.settings.shards)?;
+            same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
         }
-        self.check_rows_against(earlier)
+        for set in &self.sets {
+            let Some(recorded) = index.set(&set.record.data) else { continue };
+            if let Some(data) = recorded.data().filter(|data| data.missing.is_none()) {
+                let of = |what: &str| format!("{what} of '{}'", data.data);
+                same(&of("rows"), &data.rows, &set.record.rows)?;
+                same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
+                same(&of("noise"), &noise(data), &noise(&set.record))?;
+            }
+            self.check_rows_against(set, recorded)?;
+        }
+        Ok(())
     }
 
-    /// The spread of the training rows tells whether a fold is the one that earlier cells were run on.
-    fn check_rows_against(&self, earlier: &[Record]) -> Result<(), ExperimentError> {
-        let mut folds: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
-        for cell in cells(earlier) {
-            if let Some(index) = self.sets.iter().position(|set| set.record.data == cell.data)
-                && cell.fold < self.folds
-            {
-                folds.insert((index, cell.fold), (cell.log_jacobian, cell.test.len()));
-            }
-        }
-        for ((index, fold), theirs) in folds {
-            let split = Split::new(self, &self.sets[index], fold);
-            if theirs != (split.log_jacobian(), split.test.nrows()) {
+    /// Compares the spread of each fold's training rows with the one recorded in its cells.
+    fn check_rows_against(&self, set: &PlannedSet, recorded: &SetIndex) -> Result<(), ExperimentError> {
+        let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
+        for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.folds) {
+            let split = Split::new(self, set, fold);
+            if (cell.log_jacobian, cell.test.len()) != (split.log_jacobian(), split.test.nrows()) {
                 return Err(ExperimentError::OtherSettings {
-                    what: format!("'{}' with", self.sets[index].record.data),
+                    what: format!("'{}' with", set.record.data),
                     theirs: "other rows".into(),
                     ours: "those it has now".into(),
                 });
@@ -175,7 +165,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A seed for one purpose, of its own for each data set.
+    /// A seed for one purpose on one data set.
     pub(super) fn seed_of(&self, set: &PlannedSet, purpose: &str) -> u64 {
         derived_seed(self.seed, &format!("{}/{purpose}", set.record.name_without_noise()))
     }
@@ -186,7 +176,7 @@ fn warmup(settings: &CellSettings) -> String {
 }
 
 fn moves(moves: bool) -> &'static str {
-    if moves { "with moves" } else { "without moves, as early versions made them" }
+    if moves { "with moves" } else { "without moves, as in early versions" }
 }
 
 fn noise(data: &DataRecord) -> String {
@@ -211,22 +201,14 @@ fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(),
     })
 }
 
-/// The cells among some records.
-pub(super) fn cells(records: &[Record]) -> impl Iterator<Item = &CellRecord> {
-    records.iter().filter_map(|record| match record {
-        Record::Cell(cell) => Some(cell.as_ref()),
-        _ => None,
-    })
-}
-
-/// A seed that follows from another and some words, the same on every machine: FNV-1a, then a finaliser that
-/// spreads every bit.
-fn derived_seed(seed: u64, words: &str) -> u64 {
-    mix_bits(seed.to_le_bytes().into_iter().chain(words.bytes()).fold(fnv::EMPTY, fnv::add))
+/// Derives a seed from another and a purpose, the same on every machine: FNV-1a, then a finaliser that mixes all bits.
+fn derived_seed(seed: u64, purpose: &str) -> u64 {
+    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(fnv::EMPTY, fnv::add))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::record::Record;
     use super::*;
     use crate::data::Units;
 
@@ -244,6 +226,7 @@ pub(super) mod tests {
             stand_in: false,
             missing: None,
             sample: None,
+            paper: None,
         };
         Plan {
             sets: vec![PlannedSet { record, rows: values, test: None }],
@@ -258,7 +241,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn plans_that_make_no_sense_are_refused() {
+    fn plans_that_cannot_be_run_are_refused() {
         assert!(plan_of(60, 3).check().is_ok());
         let refused = |change: &dyn Fn(&mut Plan)| {
             let mut plan = plan_of(60, 3);
@@ -272,20 +255,23 @@ pub(super) mod tests {
         assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
     }
 
-    /// Their starts and batch EM were others, and the record of their run does not know the settings of today.
+    /// Their starts and their batch EM differ, and their run records lack some settings.
     #[test]
     fn records_of_early_versions_are_not_added_to() {
         let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
             "folds":3,"ks":[2]}"#;
         let early: Record = serde_json::from_str(early).unwrap();
-        let refused = plan_of(60, 3).check_against(std::slice::from_ref(&early)).unwrap_err().to_string();
-        assert!(refused.contains("starts without moves, as early versions made them"), "{refused}");
+        let refused = plan_of(60, 3)
+            .check_against(&RecordIndex::new(std::slice::from_ref(&early)))
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("starts without moves, as in early versions"), "{refused}");
         let Record::Run(run) = early else { panic!("a run") };
         let description = Contender::Em.describe(Some(&run));
         assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
         let now = Contender::Em.describe(None);
         assert!(
-            now.starts_with("batch EM with moves (splits and joins of components), the best of 2 starts,"),
+            now.starts_with("batch EM with moves (splits and merges of components), the best of 2 starts,"),
             "{now}"
         );
     }
@@ -293,11 +279,11 @@ pub(super) mod tests {
     #[test]
     fn all_cells_are_missing_at_first() {
         let plan = plan_of(60, 3);
-        assert_eq!(plan.missing_cells(&[]).len(), 3 * 2 * 2);
+        assert_eq!(plan.missing_cells(&RecordIndex::default()).len(), 3 * 2 * 2);
     }
 
     #[test]
-    fn seeds_differ_by_every_word() {
+    fn seeds_depend_on_seed_and_purpose() {
         let seeds = [derived_seed(1, "a"), derived_seed(2, "a"), derived_seed(1, "b"), derived_seed(1, "ab")];
         let distinct: HashSet<u64> = seeds.into_iter().collect();
         assert_eq!(distinct.len(), 4);

@@ -1,4 +1,4 @@
-//! Choosing the number of components from records.
+//! Chooses the number of components from records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ pub enum SelectRule {
     #[default]
     Validation,
     /// In each fold, the best mean prequential log-likelihood: the density of training rows just before they were
-    /// learned. A learner that has no such score (batch EM) is chosen by validation.
+    /// learned. For a learner without such a score (batch EM), the validation rows decide.
     Evidence,
-    /// The paper's rule, which looks at the test rows: the first K that the next one does not significantly
-    /// improve on, the same K for all folds.
+    /// The paper's rule, which uses the test rows: the first K that the next one does not significantly improve on, the
+    /// same K for all folds.
     Paper,
 }
 
-/// What is paired in tests between two learners.
+/// What the tests between two learners pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pairs {
@@ -33,19 +33,19 @@ pub enum Pairs {
     Folds,
 }
 
-/// The level of all tests.
+/// The significance level of all tests.
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// The number of components chosen in each fold for one contender on one data set, given its cells of all K and folds.
-/// A fold in which there is nothing to choose by is left out. Of equals the smaller K wins.
+/// Folds without a score are left out. Ties go to the smaller K.
 ///
-/// [`SelectRule::Validation`] and [`SelectRule::Evidence`] look at the cells of one fold alone: the validation rows of a
-/// fold are test rows of other folds, so a choice over several folds would look at test rows.
+/// [`SelectRule::Validation`] and [`SelectRule::Evidence`] use the cells of one fold alone: the validation rows of a fold
+/// are test rows of other folds, so a choice over several folds would use test rows.
 pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usize> {
     let by_k = cells_by_k(cells);
     let of_folds: BTreeMap<usize, usize> = cells.iter().map(|cell| (cell.fold, cell.k)).collect();
     if of_folds.len() == cells.len() {
-        // With a single K in each fold there is nothing to choose.
+        // A single K in each fold leaves no choice.
         return of_folds;
     }
     if let (SelectRule::Paper, Some(k)) = (rule, first_without_improvement(&by_k)) {
@@ -64,11 +64,11 @@ pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usi
     folds.into_iter().filter_map(|fold| Some((fold, choose(fold)?))).collect()
 }
 
-/// With fewer folds, the standard error of a difference would be chance itself.
+/// With fewer folds, the standard error of a difference is too noisy.
 const FEWEST_FOLDS: usize = 5;
 
-/// The elbow of the score that K is chosen by, averaged over the folds that every K has, for one contender on one data
-/// set. Standard errors are over these folds, paired.
+/// The elbow over K, for one contender on one data set: of the score that K is chosen by, averaged over the folds that
+/// every K has. Standard errors are over these folds, paired.
 pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule) -> Option<Elbow> {
     let by_k = cells_by_k(cells);
     let score = |cell: &CellRecord| match rule {
@@ -96,7 +96,7 @@ pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule) -> Option<Elbow> {
     Elbow::find(&scores.iter().enumerate().map(rate).collect::<Vec<_>>())
 }
 
-/// The K that most folds chose; of equals the smaller.
+/// The K that most folds chose. Ties go to the smaller K.
 pub fn commonest_k(chosen: &BTreeMap<usize, usize>) -> Option<usize> {
     let mut folds_of: BTreeMap<usize, usize> = BTreeMap::new();
     chosen.values().for_each(|k| *folds_of.entry(*k).or_default() += 1);
@@ -128,12 +128,12 @@ type ByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
 fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> ByK<'a> {
     let mut by_k = ByK::new();
     cells.iter().for_each(|cell| by_k.entry(cell.k).or_default().push(cell));
-    // Results must not depend on the order in which folds were finished.
+    // Results must not depend on the order in which folds finish.
     by_k.values_mut().for_each(|cells| cells.sort_by_key(|cell| cell.fold));
     by_k
 }
 
-/// The K with the best score among cells of one fold, which come in the order of K.
+/// The K with the best score among the cells of one fold, which are in the order of K.
 fn best<'a>(
     cells: impl Iterator<Item = &'a CellRecord>,
     score: impl Fn(&CellRecord) -> Option<f64>,
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_looks_at_its_own_score() {
+    fn each_rule_uses_its_own_score() {
         let mut cells = Vec::new();
         for fold in 0..2 {
             cells.push(cell(fold, 2, -3.0, Some(-1.0), rows(-2.0)));

@@ -1,4 +1,4 @@
-//! Which rows are learned and which are scored.
+//! Training, validation and test rows of a fold.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::SeedableRng;
@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use super::plan::{Plan, PlannedSet};
 use crate::stats::ColumnSummary;
 
-/// One part in so many of the training rows is for validation.
-const VALIDATION: usize = 10;
+/// One in this many training rows is a validation row.
+const ROWS_PER_VALIDATION_ROW: usize = 10;
 
 /// The rows of one fold.
 pub(super) struct Split {
@@ -32,7 +32,7 @@ impl Split {
         Split { train: set.rows.select(Axis(0), &train), test, fitting_rows }
     }
 
-    /// Training rows that are not for validation.
+    /// Training rows that are not validation rows.
     pub fn fitting(&self) -> ArrayView2<'_, f64> {
         self.train.slice(s![..self.fitting_rows, ..])
     }
@@ -50,9 +50,9 @@ impl Split {
     }
 }
 
-/// How many of so many training rows are not for validation.
+/// Training rows that are not validation rows.
 pub(super) fn fitting_rows(train: usize) -> usize {
-    train - train / VALIDATION
+    train - train / ROWS_PER_VALIDATION_ROW
 }
 
 /// Training rows in the order of learning, and test rows in file order.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_does_not_change_who_is_tested() {
+    fn noise_does_not_change_the_folds() {
         let mut plan = plan_of(50, 5);
         let before = indices(&plan, &plan.sets[0], 2);
         plan.sets[0].record.data += super::super::record::DEQUANTIZED;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tenth_of_the_training_rows_is_for_validation() {
+    fn the_last_tenth_of_the_training_rows_are_validation_rows() {
         let plan = plan_of(100, 10);
         let split = Split::new(&plan, &plan.sets[0], 0);
         assert_eq!((split.fitting().nrows(), split.validation().nrows(), split.test.nrows()), (81, 9, 10));

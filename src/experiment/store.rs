@@ -1,16 +1,17 @@
-//! The file that records are appended to.
+//! The record file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::early;
 use super::error::ExperimentError;
 use super::record::Record;
 
-/// What the file of records is called in its folder.
+/// The name of the record file in its folder.
 pub const RECORDS_FILE: &str = "records.jsonl";
 
-/// The records of a folder. A last line that was cut short is not one of them.
+/// Reads the records of a folder without a last line that was cut short, and completes those of earlier versions.
 pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     let path = folder.join(RECORDS_FILE);
     if !path.exists() {
@@ -20,25 +21,26 @@ pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     parse(&text[..whole_lines(&text)], &path)
 }
 
-/// Refuses a file where results are to have a folder.
+/// Refuses a file in the place of a folder for results.
 pub fn refuse_file_as_folder(path: &Path) -> Result<(), ExperimentError> {
     if path.is_file() { Err(ExperimentError::NotAFolder { path: path.to_path_buf() }) } else { Ok(()) }
 }
 
-/// A file that grows by one line for each record. It is locked as long as it is open, so that two runs cannot write to it
-/// at the same time.
+/// The record file of a folder and the records in it. It grows by one line for each record, and is locked while it is
+/// open, so that two runs cannot write to it at the same time.
 #[derive(Debug)]
-pub struct RecordFile {
+pub(super) struct RecordFile {
     file: File,
     path: PathBuf,
-    /// Bytes in the file, all of them read or written here.
+    /// Bytes that were read or written here.
     length: u64,
+    records: Vec<Record>,
 }
 
 impl RecordFile {
-    /// Opens the file of records in `folder`, which is made if it is not there, and reads what it has. A last line
-    /// that was cut short by a kill is removed. Fails, and changes nothing, while another process has it open.
-    pub fn open(folder: &Path) -> Result<(RecordFile, Vec<Record>), ExperimentError> {
+    /// Opens the record file in `folder`, creating both if necessary, and reads it. Removes a last line that was cut
+    /// short by a kill. Fails, and changes nothing, while another process has the file open.
+    pub fn open(folder: &Path) -> Result<RecordFile, ExperimentError> {
         let path = folder.join(RECORDS_FILE);
         let failed = |source| ExperimentError::File { path: path.clone(), source };
         refuse_file_as_folder(folder)?;
@@ -51,7 +53,7 @@ impl RecordFile {
             .truncate(false)
             .open(&path)
             .map_err(failed)?;
-        // Some file systems have no locks. There the length of the file, checked at each record, tells of another writer.
+        // Some file systems have no locks. There the file's length, checked at each record, reveals another writer.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(ExperimentError::InUse { path });
         }
@@ -62,25 +64,25 @@ impl RecordFile {
         let length = whole as u64;
         file.set_len(length).map_err(failed)?;
         file.seek(SeekFrom::Start(length)).map_err(failed)?;
-        Ok((RecordFile { file, path, length }, records))
+        Ok(RecordFile { file, path, length, records })
+    }
+
+    /// The records that were read and appended, in order.
+    pub fn records(&self) -> &[Record] {
+        &self.records
     }
 
     /// Appends one record. Once this returns, a kill of the process cannot undo it.
-    pub fn append(&mut self, record: &Record) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+    pub fn append(&mut self, record: Record) -> Result<(), ExperimentError> {
+        let failed = |source| ExperimentError::File { path: self.path.clone(), source };
+        let mut line = serde_json::to_vec(&record).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        self.append_line(&line)
-            .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", self.path.display())))
-    }
-
-    fn append_line(&mut self, line: &[u8]) -> std::io::Result<()> {
-        if self.file.metadata()?.len() != self.length {
-            return Err(std::io::Error::other(
-                "another process writes to it too: run one comparison at a time, or give each a folder with --out",
-            ));
+        if self.file.metadata().map_err(failed)?.len() != self.length {
+            return Err(ExperimentError::InUse { path: self.path.clone() });
         }
-        self.file.write_all(line)?;
+        self.file.write_all(&line).map_err(failed)?;
         self.length += line.len() as u64;
+        self.records.push(record);
         Ok(())
     }
 
@@ -97,7 +99,7 @@ fn whole_lines(text: &[u8]) -> usize {
 
 fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
     let lines = text.split(|&byte| byte == b'\n').enumerate();
-    lines
+    let mut records = lines
         .filter(|(_, line)| !line.is_empty())
         .map(|(index, line)| {
             serde_json::from_slice(line).map_err(|error| ExperimentError::BadRecord {
@@ -106,7 +108,9 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
                 why: error.to_string(),
             })
         })
-        .collect()
+        .collect::<Result<Vec<Record>, ExperimentError>>()?;
+    early::complete(&mut records);
+    Ok(records)
 }
 
 #[cfg(test)]
@@ -129,21 +133,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_read_and_a_line_cut_short_is_dropped() {
+    fn appended_records_are_read_back_and_a_truncated_line_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("new/folder");
-        let (mut file, records) = RecordFile::open(&inside).unwrap();
-        assert!(records.is_empty());
-        file.append(&curve(1)).unwrap();
-        file.append(&curve(2)).unwrap();
+        let mut file = RecordFile::open(&inside).unwrap();
+        assert!(file.records().is_empty());
+        file.append(curve(1)).unwrap();
+        file.append(curve(2)).unwrap();
+        assert_eq!(file.records(), [curve(1), curve(2)]);
         drop(file);
         let path = inside.join(RECORDS_FILE);
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
         assert_eq!(read_records(&inside).unwrap(), [curve(1)]);
-        let (mut file, records) = RecordFile::open(&inside).unwrap();
-        assert_eq!(records, [curve(1)]);
-        file.append(&curve(3)).unwrap();
+        let mut file = RecordFile::open(&inside).unwrap();
+        assert_eq!(file.records(), [curve(1)]);
+        file.append(curve(3)).unwrap();
         file.sync().unwrap();
         assert_eq!(read_records(&inside).unwrap(), [curve(1), curve(3)]);
     }
@@ -152,19 +157,19 @@ mod tests {
     fn a_second_writer_is_refused_and_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(RECORDS_FILE);
-        let (mut file, _) = RecordFile::open(folder.path()).unwrap();
-        file.append(&curve(1)).unwrap();
+        let mut file = RecordFile::open(folder.path()).unwrap();
+        file.append(curve(1)).unwrap();
         // A line that is being written looks like one that was cut short.
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{").unwrap();
         let text = fs::read(&path).unwrap();
         let error = RecordFile::open(folder.path()).unwrap_err();
         assert!(matches!(error, ExperimentError::InUse { .. }), "{error}");
-        // As if there were no locks: what somebody else wrote is not overwritten.
-        let error = file.append(&curve(2)).unwrap_err().to_string();
-        assert!(error.contains("another process"), "{error}");
+        // Without locks, another writer's bytes are not overwritten either.
+        let error = file.append(curve(2)).unwrap_err();
+        assert!(matches!(error, ExperimentError::InUse { .. }), "{error}");
         assert_eq!(fs::read(&path).unwrap(), text);
         drop(file);
-        assert_eq!(RecordFile::open(folder.path()).unwrap().1, [curve(1)]);
+        assert_eq!(RecordFile::open(folder.path()).unwrap().records(), [curve(1)]);
     }
 
     #[test]

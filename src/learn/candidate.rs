@@ -6,6 +6,7 @@ use super::{
     OnlineLearner, Prequential, Structure,
 };
 use crate::dist::GaussianMixture;
+use crate::stats::capped_mean_and_error;
 
 pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
@@ -273,22 +274,12 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
 /// Validation rows below which all kept rows judge.
 const LEAST_VALIDATION: usize = 20;
 
-/// A row counts for no more than this in the judgement.
-const MOST_GAIN: f64 = 30.0;
-
 /// What the mean log-density of the validation rows gains, and the standard error of that.
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    let gains = after.score_samples(rows) - before.score_samples(rows);
-    // A row that neither explains says nothing, and a few outliers must not decide alone.
-    let gains = gains.into_iter().filter(|gain| !gain.is_nan());
-    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST_GAIN, MOST_GAIN)).collect();
-    let count = gains.len().max(1) as f64;
-    let mean = gains.iter().sum::<f64>() / count;
-    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
-    (mean, (variance / count).sqrt())
+    capped_mean_and_error(after.score_samples(rows) - before.score_samples(rows))
 }
 
 /// Routes rows of the stream: appends those to learn now to `to`, in the order in which they are learned.

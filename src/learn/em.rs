@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::structure::{Effort, Em, Improved, ScaledRows, Shape, Size, find_structure, kmeans_mixture};
+use super::structure::{
+    Effort, Em, Improved, ScaledRows, Shape, Size, find_structure, kmeans_mixture, with_judged_price,
+};
 use super::{Components, LearnError};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::RowBlocks;
@@ -98,7 +100,8 @@ fn fit_em_of_size(
         Size::Learned { least, .. } => least,
     };
     best_of_starts(rows, least, seed, settings, |rows, seed| {
-        find_structure(rows, size, seed, limits, settings.ridge, &never).mixture
+        let size = with_judged_price(&rows.blocks, size, seed, settings.ridge, &never);
+        find_structure(&rows.blocks, size, seed, limits, settings.ridge, &never).mixture
     })
 }
 

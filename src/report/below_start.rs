@@ -1,26 +1,26 @@
-//! Which online learners end below the start.
+//! The note on online learners that score below the start.
 
 use super::ReportError;
-use super::names::{fixed, title};
+use super::format::{fixed, title};
 use super::scores::mean;
-use super::summary::{Cells, differences};
-use crate::experiment::{Contender, DataRecord, Pairs};
+use super::summary::differences;
+use crate::experiment::{Contender, DataRecord, Pairs, SetIndex};
 use crate::stats::standard_error;
 use crate::text::runs_of_k;
 
-/// How far a learner is below the start with the same K.
+/// The loss of a learner against the start with the same K.
 struct Loss {
     k: usize,
-    /// The mean of the paired differences, positive where the learner is below the start.
+    /// The mean of the paired differences, positive if the learner is below the start.
     mean: f64,
     standard_error: f64,
 }
 
-/// The learners of one set that are below the start by more than the standard error, in a sentence.
-pub(super) fn note(data: &DataRecord, cells: &Cells) -> Result<Option<String>, ReportError> {
+/// Names the learners of one set that are below the start by more than the standard error.
+pub(super) fn note(data: &DataRecord, records: &SetIndex) -> Result<Option<String>, ReportError> {
     let mut named = Vec::new();
-    for &contender in cells.keys().filter(|contender| contender.is_online()) {
-        let losses = losses(contender, data, cells)?;
+    for contender in records.contenders().filter(|contender| contender.is_online()) {
+        let losses = losses(contender, records)?;
         if let Some(worst) = losses.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
             let by = format!("{} ± {}", fixed(worst.mean, 4), fixed(worst.standard_error, 4));
             let by = if losses.len() == 1 {
@@ -39,21 +39,18 @@ pub(super) fn note(data: &DataRecord, cells: &Cells) -> Result<Option<String>, R
 const BELOW: &str =
     "below that of the start with the same K by more than the standard error of the paired difference";
 
-/// What is said where the start took part and no learner is below it.
+/// The note if the start took part and no learner is below it.
 pub(super) fn none() -> String {
     format!("No online learner has a mean test score {BELOW}.")
 }
 
 /// The K at which a learner is below the start by more than the standard error.
-fn losses(contender: Contender, data: &DataRecord, cells: &Cells) -> Result<Vec<Loss>, ReportError> {
-    let (Some(ours), Some(starts)) = (cells.get(&contender), cells.get(&Contender::Start)) else {
-        return Ok(Vec::new());
-    };
+fn losses(contender: Contender, records: &SetIndex) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
-    // Folds in which a learner found different K say nothing together.
-    for (&k, folds) in ours.iter().filter(|_| !contender.learns_k()) {
-        let Some(start) = starts.get(&k) else { continue };
-        let differences = differences(folds, start, Pairs::Rows, &data.data)?;
+    // Folds in which a learner found different K cannot be averaged for one K.
+    for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
+        let Some(start) = records.folds(Contender::Start, k) else { continue };
+        let differences = differences(folds, start, Pairs::Rows, records.name())?;
         if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))
             && -mean > standard_error
         {

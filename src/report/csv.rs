@@ -1,16 +1,16 @@
-//! The figures for programs: `loglik.csv` and `times.csv`, at full precision.
+//! The results as CSV at full precision: `loglik.csv` and `times.csv`.
 
 use serde::Serialize;
 
-use super::grid::ratio;
 use super::scores::{KScore, Score};
 use super::summary::{Entry, Summary};
+use super::tables::ratio;
 
 #[derive(Serialize)]
 struct ScoreRow<'a> {
     data: &'a str,
     contender: &'a str,
-    /// Empty in the line of the chosen K, which may differ from fold to fold.
+    /// Empty in the line of the chosen K, which can differ between folds.
     k: Option<usize>,
     chosen: bool,
     /// Folds that chose this K.
@@ -39,8 +39,7 @@ struct TimeRow<'a> {
     ratio_to_reference: Option<f64>,
 }
 
-/// `loglik.csv`: for each data set and learner one line per K, and one with the K that was chosen in each fold, which has
-/// the tests.
+/// `loglik.csv`: for each data set and learner one line per K, and one with the K chosen in each fold and the tests.
 pub(super) fn scores(summary: &Summary) -> String {
     let rows = summary.sets.iter().flat_map(|set| {
         set.entries.iter().flat_map(move |entry| {
@@ -64,11 +63,11 @@ pub(super) fn scores(summary: &Summary) -> String {
 }
 
 impl<'a> ScoreRow<'a> {
-    /// A line of one K that no fold chose, but for its K.
+    /// A line without K, choice and tests.
     fn new(data: &'a str, entry: &Entry, score: &Score) -> Self {
         ScoreRow {
             data,
-            contender: entry.contender.profile().word,
+            contender: entry.contender.profile().id,
             k: None,
             chosen: false,
             chosen_folds: 0,
@@ -86,13 +85,13 @@ impl<'a> ScoreRow<'a> {
     }
 }
 
-/// `times.csv`: one line per data set, learner and K; the ratio is of medians, at the same K.
+/// `times.csv`: one line per data set, learner and K. The ratio compares medians at the same K.
 pub(super) fn times(summary: &Summary) -> String {
     let rows = summary.sets.iter().flat_map(|set| {
         set.entries.iter().flat_map(move |entry| {
             entry.by_k.iter().map(move |KScore { k, score }| TimeRow {
                 data: &set.data.data,
-                contender: entry.contender.profile().word,
+                contender: entry.contender.profile().id,
                 k: *k,
                 start_seconds_mean: score.start_seconds.mean,
                 start_seconds_median: score.start_seconds.median,

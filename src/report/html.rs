@@ -1,11 +1,12 @@
-//! `report.html`: one self-contained page.
+//! `report.html`: a self-contained page.
 
 use std::fmt::Write;
 
-use super::grid::{self, Grid};
-use super::names::{tested_on, thousands, title};
+use super::format::{tested_on, thousands, title};
+use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::summary::Summary;
+use super::tables::{self, Table};
 use crate::text::{count, printable};
 
 const STYLE: &str = include_str!("report.css");
@@ -26,19 +27,19 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     );
     compared(&mut page, summary);
     page.push_str("<section id=\"table\"><h2>Table</h2>\n");
-    table(&mut page, &grid::scores(summary));
-    list(&mut page, "legend", &grid::legend(summary, "Bold"));
+    write_table(&mut page, &tables::scores(summary));
+    list(&mut page, "legend", &legend(summary, "Bold"));
     page.push_str("<details><summary>Chosen K, standard errors, p-values</summary>\n");
-    table(&mut page, &grid::details(summary));
+    write_table(&mut page, &tables::details(summary));
     page.push_str("</details></section>\n");
     sets(&mut page, summary, pictures);
     page.push_str("<section id=\"times\"><h2>Times</h2>\n");
-    table(&mut page, &grid::times(summary));
+    write_table(&mut page, &tables::times(summary));
     page.push_str("</section>\n<section id=\"notes\"><h2>Notes</h2>\n");
-    let notes = grid::notes(summary);
+    let notes = notes(summary);
     list(&mut page, "notes", &notes);
     if notes.is_empty() {
-        page.push_str("<p>None: no stand-ins, no added noise, no gaps.</p>\n");
+        page.push_str("<p>None: no stand-ins, no added noise, no missing cells.</p>\n");
     }
     page.push_str("</section>\n");
     provenance(&mut page, summary);
@@ -49,14 +50,13 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
 fn compared(page: &mut String, summary: &Summary) {
     let _ = write!(
         page,
-        "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learned a mixture of Gaussians from the training rows of \
-         {}, once for {}every number of components K. The figures are the mean log-likelihood that its \
-         model gives to rows that it has not seen: higher is better, and a difference of 1 means that an unseen row is \
-         about 2.7 times as likely.</p>\n<dl>\n",
+        "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learns a Gaussian mixture from the training rows of \
+         {}, for {}every number of components K. Scores are mean log-likelihoods of test rows, which the learner has \
+         not seen: higher is better. A difference of 1 means that a test row is about 2.7 times as likely.</p>\n<dl>\n",
         count(summary.sets.len() as u64, "data set"),
         if summary.has_folds() { "every fold and " } else { "" }
     );
-    for (name, description) in grid::learners(summary) {
+    for (name, description) in learners(summary) {
         let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escape(&description));
     }
     page.push_str("</dl></section>\n");
@@ -105,18 +105,18 @@ fn provenance(page: &mut String, summary: &Summary) {
     page.push_str("</section>\n");
 }
 
-fn table(page: &mut String, grid: &Grid) {
-    let caption = escape(&grid.caption);
+fn write_table(page: &mut String, table: &Table) {
+    let caption = escape(&table.caption);
     let _ = write!(
         page,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n<caption>{caption}</caption>\n<thead><tr>"
     );
-    let class = |index: usize| if index < grid.words { " class=\"word\"" } else { "" };
-    for (index, head) in grid.head.iter().enumerate() {
+    let class = |index: usize| if index < table.text_columns { " class=\"word\"" } else { "" };
+    for (index, head) in table.head.iter().enumerate() {
         let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(index), escape(head));
     }
     page.push_str("</tr></thead>\n<tbody>\n");
-    for row in &grid.rows {
+    for row in &table.rows {
         page.push_str("<tr>");
         for (index, cell) in row.iter().enumerate() {
             let mut text = escape(&cell.text);
@@ -128,7 +128,7 @@ fn table(page: &mut String, grid: &Grid) {
                 "↓" => " role=\"img\" aria-label=\"significantly worse\"",
                 _ => "",
             };
-            if grid.width_of_marks(index) > 0 {
+            if table.width_of_marks(index) > 0 {
                 let _ = write!(text, "<span class=\"arrow\"{meaning}>{}</span>", cell.marks());
             }
             if let Some(aside) = &cell.aside {

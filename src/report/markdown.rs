@@ -1,24 +1,25 @@
-//! `summary.md`: the tables for a repository or a paper's appendix.
+//! `summary.md`: the tables as Markdown.
 
 use std::fmt::Write;
 
-use super::grid::{self, Grid};
-use super::names::tested_on;
+use super::format::tested_on;
+use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::summary::Summary;
+use super::tables::{self, Table};
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");
-    section(&mut text, &grid::scores(summary));
-    for line in grid::legend(summary, "Bold") {
+    section(&mut text, &tables::scores(summary));
+    for line in legend(summary, "Bold") {
         let _ = writeln!(text, "- {}", escape(&line));
     }
     text.push_str("\n## Learners\n\n");
-    for (name, description) in grid::learners(summary) {
+    for (name, description) in learners(summary) {
         let _ = writeln!(text, "- {}: {}.", escape(name), escape(&description));
     }
-    let notes = grid::notes(summary);
+    let notes = notes(summary);
     if !notes.is_empty() {
         text.push_str("\n## Notes\n\n");
         for note in notes {
@@ -26,9 +27,9 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
         }
     }
     text.push_str("\n## Times\n\n");
-    section(&mut text, &grid::times(summary));
+    section(&mut text, &tables::times(summary));
     text.push_str("## Details\n\n");
-    section(&mut text, &grid::details(summary));
+    section(&mut text, &tables::details(summary));
     text.push_str("## Pictures\n");
     for picture in pictures.iter().flatten() {
         let _ = write!(text, "\n![{}](plots/{}.svg)\n", escape(&picture.alt), picture.name);
@@ -50,17 +51,17 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     text
 }
 
-fn section(text: &mut String, grid: &Grid) {
-    let _ = write!(text, "{}.\n\n|", grid.caption);
-    for head in &grid.head {
+fn section(text: &mut String, table: &Table) {
+    let _ = write!(text, "{}.\n\n|", table.caption);
+    for head in &table.head {
         let _ = write!(text, " {} |", escape(head));
     }
     text.push_str("\n|");
-    for index in 0..grid.head.len() {
-        text.push_str(if index < grid.words { "---|" } else { "---:|" });
+    for index in 0..table.head.len() {
+        text.push_str(if index < table.text_columns { "---|" } else { "---:|" });
     }
     text.push('\n');
-    for row in &grid.rows {
+    for row in &table.rows {
         text.push('|');
         for cell in row {
             let whole = escape(&cell.line());
@@ -71,7 +72,7 @@ fn section(text: &mut String, grid: &Grid) {
     text.push('\n');
 }
 
-/// Keeps a name from being read as markup.
+/// Escapes markup.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {

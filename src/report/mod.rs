@@ -1,59 +1,61 @@
-//! Records → tables and pictures. Nothing is fitted here: whatever is shown is computed from the records alone.
+//! Records → tables and pictures, computed from the records alone.
 //!
-//! [`read_records`](crate::experiment::read_records) reads `records.jsonl`, [`Summary`] holds the figures, and [`write_report`] writes them as
-//! CSV, Markdown, SVG and PNG pictures and one self-contained page. One file of this module writes one format.
+//! [`read_records`](crate::experiment::read_records) reads `records.jsonl`, [`Summary`] holds the figures, and
+//! [`write_report`] writes them as CSV, Markdown, SVG and PNG pictures, and a self-contained HTML page. Each format has
+//! its own file in this module.
 
 mod below_start;
 mod csv;
-mod grid;
+mod format;
 mod html;
+mod legend;
 mod markdown;
-mod names;
 mod paired;
 mod plot;
 mod scores;
 mod summary;
+mod tables;
 mod terminal;
 
 pub use paired::Arrow;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 pub use scores::{KScore, Score, Spread};
-pub use summary::{Entry, PaperColumns, SetSummary, Summary};
+pub use summary::{Entry, SetSummary, Summary};
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::data::Units;
-use crate::experiment::{Contender, Pairs, Record, SelectRule};
+use crate::experiment::{Contender, Pairs, Record, RecordIndex, SelectRule};
 use crate::model::OutputFile;
 use plot::Picture;
 
-/// How records are to be summed up.
+/// How to summarise records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {
     /// How K is chosen for each learner.
     pub select: SelectRule,
     /// What the signed-rank test pairs.
     pub pairs: Pairs,
-    /// The units to show scores in; by default those that each data set names.
+    /// The units to show scores in; by default those of each data set's record.
     pub units: Option<Units>,
-    /// The learner that the others are tested against; by default oBMM, or the first of its variants that took part.
+    /// The learner that the others are tested against; by default oBMM or the first of its variants in the records.
     pub reference: Option<Contender>,
 }
 
-/// What can go wrong between records and a report.
+/// Why a report cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
     /// There is no result to show.
-    #[error("the records hold no result: run the comparison first")]
+    #[error("the records hold no result")]
     NothingToShow,
     /// The learner to test against is not there.
-    #[error("the records hold no result of {0} to test the others against: choose a learner that took part")]
+    #[error("the records hold no result of {0} to test the others against")]
     NoReference(&'static str),
     /// Two learners were tested on different rows.
     #[error(
-        "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data, so remove them and run the comparison again"
+        "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data"
     )]
     Unpaired {
         /// The data set.
@@ -74,7 +76,7 @@ pub enum ReportError {
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A picture cannot be drawn.
@@ -82,7 +84,7 @@ pub enum ReportError {
     Drawing {
         /// The picture.
         name: String,
-        /// What the drawing library says.
+        /// The error of the drawing library.
         reason: String,
     },
 }
@@ -90,7 +92,7 @@ pub enum ReportError {
 /// A format of the report: the text of a file, from the figures and the pictures of each data set.
 type Format = fn(&Summary, &[Vec<Picture>]) -> String;
 
-/// The files of a report besides its pictures. A new format is a file of source beside these and a line here.
+/// The files of a report except its pictures. To add a format, write its module and add a line here.
 const FORMATS: &[(&str, Format)] = &[
     ("loglik.csv", |summary, _| csv::scores(summary)),
     ("times.csv", |summary, _| csv::times(summary)),
@@ -98,20 +100,21 @@ const FORMATS: &[(&str, Format)] = &[
     ("report.html", html::render),
 ];
 
-/// The names of the files that [`write_report`] writes besides pictures.
+/// The names of the files that [`write_report`] writes, except pictures.
 pub fn report_files() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(name, _)| *name)
 }
 
-/// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is made if it is not there.
+/// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is created if necessary.
 pub fn write_report(
     records: &[Record],
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
-    let mut summary = Summary::new(records, options)?;
-    summary.notes.extend(plot::notes(&summary, records));
-    let pictures = plot::pictures(&summary, records)?;
+    let index = RecordIndex::new(records);
+    let mut summary = Summary::of_index(&index, options)?;
+    summary.notes.extend(plot::notes(&summary, &index));
+    let pictures = plot::pictures(&summary, &index)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }
@@ -133,7 +136,7 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), ReportError
             let named = |error: io::Error| {
                 io::Error::new(
                     error.kind(),
-                    format!("cannot make the folder '{}': {error}", parent.display()),
+                    format!("cannot create the folder '{}': {error}", parent.display()),
                 )
             };
             std::fs::create_dir_all(parent).map_err(named)?;

@@ -1,9 +1,9 @@
-//! The signed-rank test of a learner against the reference: the one place that calls `stats`.
+//! The signed-rank test of a learner against the reference.
 
 use crate::experiment::SIGNIFICANCE;
 use crate::stats::{holm, signed_rank};
 
-/// Which way a significant difference to the reference goes.
+/// The direction of a significant difference to the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrow {
@@ -14,7 +14,7 @@ pub enum Arrow {
 }
 
 impl Arrow {
-    /// The sign for tables.
+    /// The symbol in tables.
     pub fn sign(self) -> &'static str {
         match self {
             Arrow::Up => "↑",
@@ -23,7 +23,7 @@ impl Arrow {
     }
 }
 
-/// What the test says.
+/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
     pub p_value: f64,
@@ -41,13 +41,13 @@ impl Outcome {
     }
 }
 
-/// Tests differences (learner − reference); nothing where they cannot be tested.
+/// Tests differences (learner − reference); `None` if they cannot be tested.
 pub(super) fn test(differences: &[f64]) -> Option<Outcome> {
     let result = signed_rank(differences).filter(|_| !differences.is_empty())?;
     Some(Outcome { p_value: result.p_value, effect_size: result.rank_biserial() })
 }
 
-/// Holm's correction of those p-values that there are.
+/// Holm's correction of the known p-values.
 pub(super) fn corrected(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let known: Vec<f64> = p_values.iter().flatten().copied().collect();
     let mut corrected = holm(&known).into_iter();

@@ -1,15 +1,10 @@
 //! The figures of one learner on one data set, over its folds.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::data::Units;
-use crate::experiment::CellRecord;
+use crate::experiment::{CellRecord, Folds};
 use crate::stats::{self, median};
-
-/// The cells of one learner, one for each fold, by the number of the fold.
-pub(super) type Folds<'a> = BTreeMap<usize, &'a CellRecord>;
 
 /// The figures of one learner with one K on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,15 +19,15 @@ pub struct KScore {
 /// The figures of one learner on one data set, over its folds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
-    /// Folds that are there.
+    /// Recorded folds.
     pub folds: usize,
-    /// Test rows of these folds together.
+    /// Test rows of all these folds.
     pub rows: usize,
     /// Mean log-likelihood of all test rows.
     pub mean: f64,
     /// Standard error of `mean` over the rows.
     pub standard_error: Option<f64>,
-    /// Standard error of the folds' means, where there are folds to compare.
+    /// Standard error of the folds' means, if there are several folds.
     pub fold_error: Option<f64>,
     /// Mean over the folds of the log-likelihood of validation rows.
     pub validation: Option<f64>,
@@ -40,11 +35,11 @@ pub struct Score {
     pub prequential: Option<f64>,
     /// Median over the folds of the tuned α or β.
     pub tuned: Option<f64>,
-    /// Seconds of the buffered start.
+    /// Seconds of the start.
     pub start_seconds: Spread,
     /// Seconds of learning, start included.
     pub learn_seconds: Spread,
-    /// What had to be guarded, added up.
+    /// How often numerical safeguards triggered.
     pub guarded: u64,
 }
 
@@ -91,7 +86,7 @@ impl Spread {
     }
 }
 
-/// What is added to a raw log-likelihood for these units.
+/// What to add to a raw log-likelihood for these units.
 pub(super) fn shift(cell: &CellRecord, units: Units) -> f64 {
     match units {
         Units::Raw => 0.0,
@@ -104,7 +99,7 @@ fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_
     cell.test.iter().map(move |score| f64::from(*score) + shift)
 }
 
-/// The mean; nothing where there is none that is finite, as of a learner that diverged.
+/// The mean; `None` if it is not finite, as for a learner that diverged.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     stats::mean(values).filter(|mean| mean.is_finite())
 }
@@ -118,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finite_is_not_shown() {
+    fn values_that_are_not_finite_are_not_shown() {
         assert_eq!((mean(&[]), mean(&[1.0, f64::NEG_INFINITY])), (None, None));
         assert_eq!(standard_error(&[1.0, f64::NEG_INFINITY]), None);
         assert_eq!(standard_error(&[1.0, 3.0]), Some(1.0));

@@ -1,39 +1,39 @@
-//! The figures of the tables, computed from records: pure data, from which every format is written.
+//! The figures of the tables, computed from records.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::below_start;
-use super::names::title;
+use super::format::title;
 use super::paired::{self, Arrow};
-use super::scores::{Folds, KScore, Score};
+use super::scores::{KScore, Score};
 use super::{ReportError, ReportOptions};
-use crate::data::{Catalogue, Units};
+use crate::data::Units;
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Pairs, Record, RunRecord, choose_ks, commonest_k, elbow_over_k,
-    paired_differences,
+    CellRecord, Contender, DataRecord, Folds, Pairs, PaperColumns, Record, RecordIndex, RunRecord, SetIndex,
+    choose_ks, commonest_k, elbow_over_k, paired_differences,
 };
 use crate::stats::Elbow;
 use crate::text::count;
 
-/// Learners that others are tested against by default: the first that took part.
+/// The learner that others are tested against by default is the first of these in the records.
 const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
 
 /// All figures of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// How records were summed up.
+    /// How the records were summarised.
     pub options: ReportOptions,
     /// The learner that others are tested against.
     pub reference: Option<Contender>,
-    /// Who took part, in the order of the columns.
+    /// The learners that took part, in the order of the columns.
     pub contenders: Vec<Contender>,
     /// The data sets, in the order of the records.
     pub sets: Vec<SetSummary>,
-    /// Where the records come from.
+    /// The runs that wrote the records.
     pub runs: Vec<RunRecord>,
-    /// What a reader of the figures should know.
+    /// Notes for readers of the figures.
     pub notes: Vec<String>,
 }
 
@@ -44,26 +44,15 @@ pub struct SetSummary {
     pub data: DataRecord,
     /// The units that scores are shown in.
     pub units: Units,
-    /// The paper's mean test log-likelihoods, where they are comparable.
+    /// The paper's mean test log-likelihoods, if they are comparable.
     pub paper: PaperColumns,
     /// The paper's seconds.
     pub paper_seconds: PaperColumns,
     /// The learners, in the order of the columns.
     pub entries: Vec<Entry>,
-    /// `Σ ln sd` of fold 0, by which a learning curve is moved into z-scored units.
+    /// `Σ ln sd` of fold 0, which converts a learning curve to z-scored units.
     #[serde(skip)]
     pub(super) curve_shift: Option<f64>,
-}
-
-/// What the paper reports of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct PaperColumns {
-    /// Online EM.
-    pub oem: Option<f64>,
-    /// Online Bayesian Moment Matching.
-    pub obmm: Option<f64>,
-    /// Online distributed Moment Matching.
-    pub odmm: Option<f64>,
 }
 
 /// One learner on one data set: a cell of the table.
@@ -71,36 +60,38 @@ pub struct PaperColumns {
 pub struct Entry {
     /// The learner.
     pub contender: Contender,
-    /// The K that was chosen for it in each fold where one could be.
+    /// The K chosen in each fold; folds without a score are left out.
     pub chosen: BTreeMap<usize, usize>,
-    /// The elbow of the score that K is chosen by, over all folds.
+    /// The elbow over K of the score that K is chosen by, over all folds.
     pub elbow: Option<Elbow>,
-    /// Its figures with the K that was chosen in each fold.
+    /// Its figures with the K chosen in each fold.
     pub score: Option<Score>,
-    /// Its figures for every K, ascending, each with this K in all folds.
+    /// Its figures for every K, ascending.
     pub by_k: Vec<KScore>,
-    /// Probability of a difference to the reference as great as this if there were none.
+    /// p-value of the test against the reference.
     pub p_value: Option<f64>,
-    /// The same with Holm's correction over the data sets.
+    /// The p-value with Holm's correction over the data sets.
     pub p_holm: Option<f64>,
-    /// Size of the difference in ranks, in [−1, 1]; positive if better than the reference.
+    /// Rank-biserial correlation, in [−1, 1]; positive if better than the reference.
     pub effect_size: Option<f64>,
     /// Whether it is significantly better or worse than the reference.
     pub arrow: Option<Arrow>,
-    /// Whether it is the best of the online learners that are not significantly worse than the reference.
+    /// Whether it has the best mean of the online learners that are not significantly worse than the reference.
     pub best: bool,
 }
 
-pub(super) type Cells<'a> = BTreeMap<Contender, BTreeMap<usize, Folds<'a>>>;
-
 impl Summary {
-    /// Sums up records. Where a part was run twice, the later record counts.
+    /// Summarises records. Where a cell was run twice, the later record counts.
     pub fn new(records: &[Record], options: &ReportOptions) -> Result<Self, ReportError> {
-        let (data, runs, cells) = sorted(records);
-        if cells.values().all(BTreeMap::is_empty) {
+        Summary::of_index(&RecordIndex::new(records), options)
+    }
+
+    /// Summarises indexed records.
+    pub(super) fn of_index(index: &RecordIndex, options: &ReportOptions) -> Result<Self, ReportError> {
+        if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
         }
-        let took_part = |contender: &Contender| cells.values().any(|set| set.contains_key(contender));
+        let took_part = |contender: &Contender| index.sets().iter().any(|set| set.by_k(*contender).is_some());
         let contenders: Vec<_> = Contender::ALL.iter().copied().filter(took_part).collect();
         let reference = match options.reference {
             Some(wanted) if !took_part(&wanted) => {
@@ -112,12 +103,11 @@ impl Summary {
         let mut notes = Vec::new();
         let mut below_start = Vec::new();
         let mut sets = Vec::new();
-        for data in data {
-            let none = Cells::new();
-            let of_set = cells.get(data.data.as_str());
-            if let Some(cells) = of_set.or(data.missing.as_ref().map(|_| &none)) {
-                below_start.extend(below_start::note(&data, cells)?);
-                sets.push(set_summary(data, cells, options, reference, &mut notes)?);
+        for set in index.sets() {
+            let data = data_of(set);
+            if set.cells().next().is_some() || data.missing.is_some() {
+                below_start.extend(below_start::note(&data, set)?);
+                sets.push(set_summary(data, set, options, reference, &mut notes)?);
             }
         }
         let has_online = contenders.iter().any(|contender| contender.is_online());
@@ -126,10 +116,11 @@ impl Summary {
         }
         notes.extend(below_start);
         correct_p_values(&contenders, &mut sets);
+        let runs = index.runs().iter().map(|run| (*run).clone()).collect();
         Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
     }
 
-    /// Whether there are folds, and not just one test file.
+    /// Whether there are folds, and not a single test file.
     pub(super) fn has_folds(&self) -> bool {
         self.runs.iter().any(|run| run.folds > 1) || self.sets.iter().any(SetSummary::has_folds)
     }
@@ -146,7 +137,7 @@ impl SetSummary {
         self.entries.iter().flat_map(|entry| &entry.by_k).any(|at_k| at_k.score.folds > 1)
     }
 
-    /// The K at which times are compared, the same for all learners: the one that most folds chose for the reference.
+    /// The K at which times are compared: the one that most folds chose for the reference.
     pub fn time_k(&self, reference: Option<Contender>) -> Option<usize> {
         let by_reference = reference.and_then(|contender| self.entry(contender)?.commonest_k());
         by_reference.or_else(|| self.entries.iter().find_map(Entry::commonest_k))
@@ -154,7 +145,7 @@ impl SetSummary {
 }
 
 impl Entry {
-    /// The figures at some K; of a learner that learns K, those at the K it found.
+    /// The figures at one K; for a learner that learns K, those at the K it found.
     pub fn at(&self, k: usize) -> Option<&Score> {
         if self.contender.learns_k() {
             return self.score.as_ref();
@@ -162,7 +153,7 @@ impl Entry {
         self.by_k.iter().find(|at_k| at_k.k == k).map(|at_k| &at_k.score)
     }
 
-    /// The K that most folds chose; of equals the smaller.
+    /// The K that most folds chose. Ties go to the smaller K.
     pub fn commonest_k(&self) -> Option<usize> {
         commonest_k(&self.chosen)
     }
@@ -172,61 +163,35 @@ impl Entry {
         self.contender.is_online() && self.arrow != Some(Arrow::Down)
     }
 
-    /// How many folds chose some K.
+    /// How many folds chose this K.
     pub fn folds_with(&self, k: usize) -> usize {
         self.chosen.values().filter(|chosen| **chosen == k).count()
     }
 }
 
-/// Sorts records by what they are, so that the order in which they were written does not matter.
-fn sorted(records: &[Record]) -> (Vec<DataRecord>, Vec<RunRecord>, BTreeMap<&str, Cells<'_>>) {
-    let mut data: Vec<DataRecord> = Vec::new();
-    let mut runs = Vec::new();
-    let mut cells: BTreeMap<&str, Cells> = BTreeMap::new();
-    for record in records {
-        match record {
-            Record::Run(run) => runs.push(run.clone()),
-            Record::Data(set) => {
-                // Its rows are for a picture alone.
-                let set = DataRecord { sample: None, ..set.clone() };
-                match data.iter_mut().find(|other| other.data == set.data) {
-                    Some(other) => *other = set,
-                    None => data.push(set),
-                }
-            }
-            Record::Cell(cell) => {
-                let by_k = cells.entry(&cell.data).or_default().entry(cell.contender).or_default();
-                by_k.entry(cell.k).or_default().insert(cell.fold, cell);
-            }
-            Record::Curve(_) => {}
-        }
-    }
-    for name in cells.keys() {
-        if data.iter().all(|set| set.data != *name) {
-            data.push(unknown_data(name));
-        }
-    }
-    (data, runs, cells)
-}
-
-fn unknown_data(name: &str) -> DataRecord {
-    DataRecord {
-        data: name.to_string(),
-        title: name.to_string(),
-        rows: 0,
-        columns: Vec::new(),
-        dequantized: Vec::new(),
-        discrete: Vec::new(),
-        units: Units::Raw,
-        stand_in: false,
-        missing: None,
-        sample: None,
+/// The record of a set without what the tables do not show.
+fn data_of(set: &SetIndex) -> DataRecord {
+    match set.data() {
+        Some(data) => DataRecord { sample: None, paper: None, ..data.clone() },
+        None => DataRecord {
+            data: set.name().to_string(),
+            title: set.name().to_string(),
+            rows: 0,
+            columns: Vec::new(),
+            dequantized: Vec::new(),
+            discrete: Vec::new(),
+            units: Units::Raw,
+            stand_in: false,
+            missing: None,
+            sample: None,
+            paper: None,
+        },
     }
 }
 
 fn set_summary(
     data: DataRecord,
-    cells: &Cells,
+    records: &SetIndex,
     options: &ReportOptions,
     reference: Option<Contender>,
     notes: &mut Vec<String>,
@@ -234,8 +199,8 @@ fn set_summary(
     let units = options.units.unwrap_or(data.units);
     let mut entries = Vec::new();
     for &contender in Contender::ALL {
-        let Some(by_k) = cells.get(&contender) else { continue };
-        let all: Vec<&CellRecord> = by_k.values().flat_map(|folds| folds.values().copied()).collect();
+        let Some(by_k) = records.by_k(contender) else { continue };
+        let all: Vec<&CellRecord> = records.cells_of(contender).collect();
         let chosen = choose_ks(&all, options.select);
         let at_k = |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units)? });
         entries.push(Entry {
@@ -251,11 +216,11 @@ fn set_summary(
             best: false,
         });
     }
-    test_against(reference, &mut entries, cells, options.pairs, &data.data)?;
+    test_against(reference, &mut entries, records, options.pairs)?;
     mark_best(&mut entries);
-    note_gaps(&data, &entries, cells, notes);
-    let (paper, paper_seconds) = paper_columns(&data, units);
-    let curve_shift = cells.values().flat_map(BTreeMap::values).find_map(|folds| folds.get(&0));
+    note_gaps(&data, &entries, records, notes);
+    let (paper, paper_seconds) = paper_columns(records.data(), units);
+    let curve_shift = records.cells().find(|cell| cell.fold == 0);
     Ok(SetSummary {
         data,
         units,
@@ -266,7 +231,7 @@ fn set_summary(
     })
 }
 
-/// The cells of one learner with the K that was chosen in each fold.
+/// The cells of one learner with the K chosen in each fold.
 fn chosen_cells<'a>(by_k: &BTreeMap<usize, Folds<'a>>, chosen: &BTreeMap<usize, usize>) -> Folds<'a> {
     chosen.iter().filter_map(|(fold, k)| Some((*fold, *by_k.get(k)?.get(fold)?))).collect()
 }
@@ -280,22 +245,23 @@ fn mark_best(entries: &mut [Entry]) {
     }
 }
 
-/// Tests every learner with its K of each fold against the reference with the reference's.
+/// Tests every learner against the reference, each with its own K in each fold.
 fn test_against(
     reference: Option<Contender>,
     entries: &mut [Entry],
-    cells: &Cells,
+    records: &SetIndex,
     pairs: Pairs,
-    data: &str,
 ) -> Result<(), ReportError> {
-    let folds_of = |entry: &Entry| Some(chosen_cells(cells.get(&entry.contender)?, &entry.chosen));
+    let folds_of = |entry: &Entry| Some(chosen_cells(records.by_k(entry.contender)?, &entry.chosen));
     let Some(base) = entries.iter().find(|entry| Some(entry.contender) == reference).and_then(folds_of)
     else {
         return Ok(());
     };
     for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
         let Some(folds) = folds_of(entry) else { continue };
-        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, data)?) else { continue };
+        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, records.name())?) else {
+            continue;
+        };
         entry.p_value = Some(outcome.p_value);
         entry.effect_size = Some(outcome.effect_size);
         entry.arrow = outcome.arrow();
@@ -303,7 +269,7 @@ fn test_against(
     Ok(())
 }
 
-/// Learner − reference, over the folds that both have. Units do not matter: both sides gain the same.
+/// Learner − reference, over the folds that both have. Units do not matter: they shift both sides equally.
 pub(super) fn differences(
     folds: &Folds,
     base: &Folds,
@@ -338,50 +304,42 @@ fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
     }
 }
 
-fn note_gaps(data: &DataRecord, entries: &[Entry], cells: &Cells, notes: &mut Vec<String>) {
+fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &mut Vec<String>) {
     let most = entries.iter().flat_map(|entry| &entry.by_k).map(|at_k| at_k.score.folds).max().unwrap_or(0);
     let title = title(data);
     for entry in entries {
         let who = entry.contender.name();
         match &entry.score {
             None => notes.push(format!(
-                "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has what there is."
+                "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has its scores for each K."
             )),
             Some(score) if score.folds < most => notes.push(format!(
-                "{title}: {who} has {} of {most} folds so far; its mean is over these alone.",
+                "{title}: {who} has {} of {most} folds so far; its mean is over these folds.",
                 score.folds
             )),
             Some(_) => {}
         }
-        let has_gap = |fold: &&usize| cells[&entry.contender].values().any(|folds| !folds.contains_key(fold));
+        let has_gap = |fold: &&usize| {
+            records
+                .by_k(entry.contender)
+                .is_some_and(|by_k| by_k.values().any(|folds| !folds.contains_key(fold)))
+        };
         let given_k = !entry.contender.learns_k();
         let gaps = entry.chosen.keys().filter(has_gap).filter(|_| given_k).count();
         if gaps > 0 {
             let place = if most > 1 { format!(" in {}", count(gaps as u64, "fold")) } else { String::new() };
             notes.push(format!(
-                "{title}: {who} lacks some K{place} so far; K is chosen among those that are there."
+                "{title}: {who} is missing some K{place} so far; K is chosen among the others."
             ));
         }
     }
 }
 
-/// The paper's figures: scores only where data and units are the paper's, times also for a stand-in of its size.
-fn paper_columns(data: &DataRecord, units: Units) -> (PaperColumns, PaperColumns) {
-    let Some(set) = Catalogue::built_in().find(data.catalogue_name()) else {
+/// The paper's figures: scores only where data and units are the paper's, times also for a substitute of its size.
+fn paper_columns(data: Option<&DataRecord>, units: Units) -> (PaperColumns, PaperColumns) {
+    let Some((data, paper)) = data.and_then(|data| Some((data, data.paper?))) else {
         return Default::default();
     };
-    let same_columns = data.missing.is_some() || set.width().is_none_or(|width| width == data.columns.len());
-    let mut scores = PaperColumns::default();
-    if same_columns && set.units == units && data.dequantized.is_empty() && !data.stand_in {
-        if let Some(row) = set.paper.table1 {
-            scores = PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None };
-        }
-        if let Some(row) = set.paper.table2 {
-            scores = PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: Some(row.odmm) };
-        }
-    }
-    let seconds = set.paper.table3.filter(|_| same_columns).map_or_else(PaperColumns::default, |row| {
-        PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: Some(row.odmm) }
-    });
-    (scores, seconds)
+    let is_comparable = paper.units == Some(units) && data.dequantized.is_empty() && !data.stand_in;
+    (if is_comparable { paper.scores } else { PaperColumns::default() }, paper.seconds)
 }

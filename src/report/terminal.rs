@@ -1,77 +1,78 @@
-//! The tables for a terminal.
+//! The tables as text for a terminal.
 
-use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, presets};
 
-use super::grid::{self, Grid};
+use super::legend::{elbows, learners, legend, notes};
 use super::summary::Summary;
+use super::tables::{self, Table};
 use crate::text::printable;
 
-/// Letters in a line of text, and in the name of a data set: the tables of the usual learners then fit 115 columns.
+/// Characters in a line of text, and in the name of a data set. With these, the tables of the usual learners fit 115
+/// columns.
 const LINE: usize = 100;
 const NAME: usize = 15;
 
 impl Summary {
-    /// The table of scores and that of times, for a terminal: the best online learner in bold with `colour`,
-    /// marked with a star without.
+    /// The tables of scores and times for a terminal. The best online learner is bold with `colour`, and marked with a
+    /// star without it.
     pub fn terminal(&self, colour: bool) -> String {
         let mut text = String::new();
         let mut add = |part: &str| {
             text.push_str(part);
             text.push('\n');
         };
-        let scores = grid::scores(self);
+        let scores = tables::scores(self);
         add(&scores.caption);
-        add(&table(&scores, colour));
-        let legend = grid::legend(self, if colour { "Bold" } else { "*" });
-        let learners = grid::learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
-        let elbows = grid::elbows(self);
-        for line in legend.into_iter().chain(elbows).chain(grid::notes(self)).chain(learners) {
+        add(&rendered(&scores, colour));
+        let legend = legend(self, if colour { "Bold" } else { "*" });
+        let learners = learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
+        for line in legend.into_iter().chain(elbows(self)).chain(notes(self)).chain(learners) {
             add(&wrapped(&printable(&line), LINE, "  "));
         }
-        let times = grid::times(self);
+        let times = tables::times(self);
         add("");
         add(&wrapped(&times.caption, LINE, ""));
-        add(&table(&times, colour));
+        add(&rendered(&times, colour));
         text
     }
 }
 
-fn table(grid: &Grid, colour: bool) -> String {
-    let mut table = Table::new();
+fn rendered(content: &Table, colour: bool) -> String {
+    let mut table = comfy_table::Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     if colour {
         table.enforce_styling()
     } else {
         table.force_no_tty()
     };
-    // Two short lines rather than one long one: the table is wide enough.
-    table.set_header(grid.head.iter().map(|head| head.replace(' ', "\n")));
-    for row in &grid.rows {
+    // Two short lines instead of a long one keep the table narrow.
+    table.set_header(content.head.iter().map(|head| head.replace(' ', "\n")));
+    for row in &content.rows {
         table.add_row(row.iter().enumerate().map(|(index, cell)| {
             let shown = match index {
                 0 => Cell::new(wrapped(&printable(&cell.text), NAME, " ")),
-                _ => Cell::new(text(cell, grid.width_of_marks(index), colour)),
+                _ => Cell::new(text(cell, content.width_of_marks(index), colour)),
             };
             if cell.best && colour { shown.add_attribute(Attribute::Bold) } else { shown }
         }));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
-        if index >= grid.words {
+        if index >= content.text_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table.trim_fmt()
 }
 
-/// In a column with marks every cell has room for them, so that the digits stay in line.
-fn text(cell: &grid::Cell, width_of_marks: usize, colour: bool) -> String {
+/// In a column with marks every cell reserves room for them, so that the digits stay aligned.
+fn text(cell: &tables::Cell, width_of_marks: usize, colour: bool) -> String {
     let star = if cell.best && !colour { "*" } else { "" };
     let below = cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}{:width_of_marks$}", ""));
     format!("{star}{}{:<width_of_marks$}{below}", cell.text, cell.marks())
 }
 
-/// Text in lines of so many letters, those after the first indented; only a word longer than that is cut.
+/// Wraps text into lines of `width` characters and indents those after the first. Only longer words are cut.
 fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
     let pieces = text.split_whitespace().flat_map(|word| {

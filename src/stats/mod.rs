@@ -44,6 +44,18 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((squares / (n - 1.0) / n).sqrt())
 }
 
+/// The mean gain of some rows and its standard error. No row counts for more than 30 nats, so a few outliers do not decide.
+/// Gains that are not a number, of rows that neither mixture explains, do not count.
+pub(crate) fn capped_mean_and_error(gains: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    const MOST: f64 = 30.0;
+    let gains = gains.into_iter().filter(|gain| !gain.is_nan());
+    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST, MOST)).collect();
+    let count = gains.len().max(1) as f64;
+    let mean = gains.iter().sum::<f64>() / count;
+    let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
+    (mean, (variance / count).sqrt())
+}
+
 /// The median of the values; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();

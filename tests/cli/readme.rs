@@ -1,6 +1,6 @@
-//! Every command of the README is run, and what the README says it prints is what it prints.
+//! Runs every command of the README and the guide, and compares their output with the text.
 //!
-//! With `UPDATE_README=1` the outputs in the README are made anew.
+//! `UPDATE_README=1` updates the output in the text instead.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,10 +8,13 @@ use std::process::Command;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A fenced block of the README.
+/// A document, and the number of commands that it has at least.
+const DOCUMENTS: [(&str, usize); 2] = [("README.md", 5), ("docs/GUIDE.md", 25)];
+
+/// A fenced block of a document.
 struct Block {
     language: String,
-    /// Its lines as numbers of the README's lines, first and one past the last.
+    /// Its lines, as a range of line numbers of the document.
     lines: std::ops::Range<usize>,
 }
 
@@ -25,11 +28,11 @@ fn blocks(lines: &[&str]) -> Vec<Block> {
             None => open = Some((fence.to_string(), number + 1)),
         }
     }
-    assert!(open.is_none(), "a block of the README is not closed");
+    assert!(open.is_none(), "a block is not closed");
     blocks
 }
 
-/// Runs a command in `folder`, where `gmm-bmm` is the one that was just built. Gives what it prints, on both outputs.
+/// Runs a command in `folder`, with the `gmm-bmm` of this build. Returns what it prints on both outputs.
 fn run(folder: &Path, command: &str) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_gmm-bmm")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
@@ -41,11 +44,11 @@ fn run(folder: &Path, command: &str) -> String {
         .output()
         .expect("there is a shell");
     let printed = String::from_utf8(output.stdout).expect("outputs are UTF-8");
-    assert!(output.status.success(), "'{command}' of the README failed:\n{printed}");
+    assert!(output.status.success(), "'{command}' failed:\n{printed}");
     printed
 }
 
-/// Beyond ten decimals a number may differ from machine to machine.
+/// Decimals beyond the tenth may differ between machines.
 fn without_last_digits(text: &str) -> String {
     let mut decimals = None;
     let kept = |&letter: &char| {
@@ -59,7 +62,7 @@ fn without_last_digits(text: &str) -> String {
     text.chars().filter(kept).collect()
 }
 
-/// Seconds differ from run to run, and with the numbers the width of nothing else.
+/// Seconds differ between runs.
 fn without_seconds(text: &str) -> String {
     let mut kept = String::new();
     let words: Vec<&str> = text.split(' ').collect();
@@ -75,7 +78,7 @@ fn without_seconds(text: &str) -> String {
     kept
 }
 
-/// The data that the README's commands name, small.
+/// Makes small files with the names that the commands use.
 fn prepare(folder: &Path) {
     #[cfg(unix)]
     std::os::unix::fs::symlink(Path::new(ROOT).join("datasets"), folder.join("datasets")).unwrap();
@@ -87,7 +90,7 @@ fn prepare(folder: &Path) {
     run(folder, "gzip -k big.csv");
 }
 
-/// What would take minutes is run on less.
+/// A variant of a slow command that takes seconds.
 fn smaller(command: &str) -> String {
     if command.starts_with("gmm-bmm compare") {
         return command.replace("--k 2..10", "--k 2..3 --folds 2");
@@ -100,14 +103,23 @@ fn has_program(name: &str) -> bool {
 }
 
 #[test]
-fn every_command_of_the_readme_runs_and_prints_what_it_says() {
+fn every_command_of_the_documents_runs_and_prints_what_they_say() {
     if !cfg!(unix) || !has_program("gzip") {
-        eprintln!("skipped: the README's commands need a shell and gzip");
+        eprintln!("skipped: the commands need a shell and gzip");
         return;
     }
-    let place = Path::new(ROOT).join("README.md");
-    let readme = std::fs::read_to_string(&place).unwrap();
-    let lines: Vec<&str> = readme.lines().collect();
+    for (document, least) in DOCUMENTS {
+        let commands = check(document);
+        assert!(commands >= least, "only {commands} commands were found in {document}");
+    }
+}
+
+/// Runs the commands of a document and compares or updates their output. Returns how many there are.
+fn check(document: &str) -> usize {
+    let update = std::env::var_os("UPDATE_README").is_some();
+    let place = Path::new(ROOT).join(document);
+    let content = std::fs::read_to_string(&place).unwrap();
+    let lines: Vec<&str> = content.lines().collect();
     let folder = tempfile::tempdir().unwrap();
     prepare(folder.path());
     let (mut commands, mut updated, mut copied) = (0, String::new(), 0);
@@ -124,42 +136,43 @@ fn every_command_of_the_readme_runs_and_prints_what_it_says() {
                     let _ = write!(printed, "$ {command}\n{}", run(folder.path(), command));
                     commands += 1;
                 }
-                if std::env::var_os("UPDATE_README").is_none() {
+                if !update {
                     let said = text.iter().fold(String::new(), |all, line| all + line + "\n");
                     assert_eq!(
                         without_last_digits(&without_seconds(&said)),
                         without_last_digits(&without_seconds(&printed)),
-                        "the README is out of date: make it anew with UPDATE_README=1"
+                        "{document} is out of date: update it with UPDATE_README=1"
                     );
                 }
                 updated += &printed;
             }
-            "sh" => {
-                for command in text {
-                    let needs_ranks = command.starts_with("mpirun");
-                    if needs_ranks && !(cfg!(feature = "mpi") && has_program("mpirun")) {
-                        eprintln!("skipped: '{command}' needs a build with MPI");
-                        continue;
-                    }
-                    run(folder.path(), &smaller(command));
-                    commands += 1;
-                }
-            }
-            // The program is a test of the library's documentation, and scripts/smoke.sh does what is typed but once.
+            "sh" => commands += text.iter().filter(|command| run_in_shell(folder.path(), command)).count(),
+            // The Rust program is a test of the library's documentation. scripts/smoke.sh runs the commands that are
+            // typed only once.
             "rust" | "toml" | "text" => {}
-            other => panic!("a block of the README is in {other}, and nobody runs it"),
+            other => panic!("no test runs the block in {other} of {document}"),
         }
     }
-    assert!(commands >= 15, "only {commands} commands were found");
-    if std::env::var_os("UPDATE_README").is_some() {
+    if update {
         for line in &lines[copied..] {
             let _ = writeln!(updated, "{line}");
         }
         std::fs::write(place, updated).unwrap();
     }
+    commands
 }
 
-/// The files that the README shows are in the package, where its readers see it too.
+/// Runs a command whose output is not shown. Returns whether it ran.
+fn run_in_shell(folder: &Path, command: &str) -> bool {
+    if command.starts_with("mpirun") && !(cfg!(feature = "mpi") && has_program("mpirun")) {
+        eprintln!("skipped: '{command}' needs a build with MPI");
+        return false;
+    }
+    run(folder, &smaller(command));
+    true
+}
+
+/// The package contains the pictures that the README shows.
 #[test]
 fn the_package_has_the_pictures_of_the_readme() {
     let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();

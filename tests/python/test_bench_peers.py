@@ -68,7 +68,7 @@ class Page(unittest.TestCase):
             {"who": table.TRUTH, "log_likelihood": -3.0},
         ]
         return {"machine": {"processor": "a processor", "cores": 2}, "versions": {"polars": "1"}, "repeats": 3,
-                "left_out": ["Armadillo, which is not there"],
+                "left_out": ["Armadillo (not installed)"],
                 "sets": [{"rows": 1000, "columns": 3, "k": 2, "runs": runs}]}
 
     def test_ratios_and_rows_are_on_the_page(self):
@@ -84,7 +84,7 @@ class Page(unittest.TestCase):
                      "| oEM / oBMM, in memory | – |",
                      "## n = 1,000, d = 3, K = 2",
                      "| polars | 1,000 | 1.000 | – | – | – | – | – |",
-                     "Left out: Armadillo, which is not there."):
+                     "Left out: Armadillo (not installed)."):
             self.assertIn(line + "\n", page)
 
     def test_every_line_of_a_table_has_as_many_cells(self):
@@ -116,7 +116,7 @@ class Driver(unittest.TestCase):
         self.assertEqual({data["rows"] for data in results["sets"]}, {bench_peers.QUICK_ROWS})
         page = (self.folder / "out" / "peers.md").read_text()
         self.assertIn("| oEM / oBMM, in memory | 2.00 | 2.00 | 2.00 | 2.00 |", page)
-        self.assertIn("scikit-learn and polars, which are not there; Armadillo", page)
+        self.assertIn("scikit-learn and polars (not installed); Armadillo", page)
 
     def test_one_set_can_be_chosen_and_peers_that_cannot_be_had_are_left_out(self):
         with mock.patch.object(bench_peers, "python_with_packages", return_value=None), \

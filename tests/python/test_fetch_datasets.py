@@ -226,7 +226,7 @@ class Preparers(Temporary):
         self.same_from("miniboone", {"MiniBooNE_PID.txt": text, "m.zip": zipped({"MiniBooNE_PID.txt": text})}, expected)
 
     def test_miniboone_cut_short_is_refused(self):
-        with self.assertRaisesRegex(PrepareError, "promises 5 events; 1 are there"):
+        with self.assertRaisesRegex(PrepareError, "announces 5 events; the file has 1"):
             self.prepared("miniboone", "MiniBooNE_PID.txt", " 2 3\n" + " 1.5" * 50 + "\n")
 
     def test_an_archive_without_the_member_says_what_it_holds(self):
@@ -376,7 +376,7 @@ class Fetching(Temporary):
         entry = replace(ENTRIES["northridge"], rows=2)
         outcome = self.fetch(entry)
         self.assertFalse(outcome.there)
-        self.assertIn("put your own", fetch_datasets.advice(entry, self.into))
+        self.assertIn("save your own", fetch_datasets.advice(entry, self.into))
         (self.into / "northridge.csv").write_text("a,b\n1,2\n3,4\n")
         self.assertTrue(self.fetch(entry).there)
         (self.into / "northridge.csv").unlink()

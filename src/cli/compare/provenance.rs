@@ -1,9 +1,20 @@
-//! When and on what a comparison was run.
+//! When and where a comparison is run.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `2026-01-31T12:00:00Z`.
-pub(super) fn utc(time: SystemTime) -> String {
+use crate::experiment::Provenance;
+
+pub(super) fn of_this_run() -> Provenance {
+    Provenance {
+        tool: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        began: utc(SystemTime::now()),
+        processor: processor(),
+    }
+}
+
+/// Formats a time as `2026-01-31T12:00:00Z`. No dependency formats dates, and one format needs none.
+fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, clock) = (seconds / 86_400, seconds % 86_400);
     // Days since 1 March of year 0, in which every leap day is the last of its year (Howard Hinnant's algorithm).
@@ -19,8 +30,8 @@ pub(super) fn utc(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The processor as the system names it.
-pub(super) fn processor() -> String {
+/// The processor's name, as the system gives it.
+fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     named.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())

@@ -12,6 +12,7 @@ mod maximise;
 mod merge;
 mod noise;
 pub(crate) mod packed;
+mod price;
 mod revision;
 mod scaled;
 mod schedule;
@@ -29,6 +30,7 @@ pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
 pub use kept::{KeptRows, default_kept_rows};
 pub(in crate::learn) use maximise::Shape;
+pub(in crate::learn) use price::with_judged_price;
 pub use revision::Revised;
 pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
@@ -106,7 +108,7 @@ impl Effort {
 }
 
 /// How many components a mixture has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::learn) enum Size {
     /// This many.
     Given(usize),
@@ -116,10 +118,20 @@ pub(in crate::learn) enum Size {
         least: usize,
         /// At most.
         most: usize,
+        /// What a component costs, as a share of the price that BIC puts on it.
+        price: f64,
     },
 }
 
 impl Size {
+    /// What BIC's price per row is multiplied by.
+    pub fn price(self) -> f64 {
+        match self {
+            Size::Given(_) => 1.0,
+            Size::Learned { price, .. } => price,
+        }
+    }
+
     /// Whether there is nothing to revise.
     pub fn is_one(self) -> bool {
         matches!(self, Size::Given(1) | Size::Learned { most: 1, .. })
@@ -190,21 +202,20 @@ fn best_seed(
 
 /// A mixture for rows of which nothing is known yet, in scaled units.
 pub(in crate::learn) fn find_structure(
-    rows: &ScaledRows,
+    rows: &RowBlocks,
     size: Size,
     seed: u64,
     limits: Limits,
     ridge: f64,
     stop: &AtomicBool,
 ) -> Found {
-    let dim = rows.blocks.dim();
+    let dim = rows.dim();
     let strength = prior_strength(dim);
-    let seeds =
-        |k: usize, count: usize| seed_mixtures(&rows.blocks, k, seed, count, strength + dim as f64, ridge);
+    let seeds = |k: usize, count: usize| seed_mixtures(rows, k, seed, count, strength + dim as f64, ridge);
     let (start, labels) = match size {
-        Size::Given(k) => best_seed(&rows.blocks, seeds(k, limits.seeds), limits, ridge, stop),
-        Size::Learned { least, most } => {
-            let (start, _) = best_seed(&rows.blocks, seeds(least, limits.seeds), limits, ridge, stop);
+        Size::Given(k) => best_seed(rows, seeds(k, limits.seeds), limits, ridge, stop),
+        Size::Learned { least, most, .. } => {
+            let (start, _) = best_seed(rows, seeds(least, limits.seeds), limits, ridge, stop);
             // The labels of more clusters serve to put rows together that belong together.
             let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
             (start, labels)
@@ -212,7 +223,7 @@ pub(in crate::learn) fn find_structure(
     };
     let mut order: Vec<usize> = (0..rows.rows()).collect();
     order.sort_by_key(|&i| labels[i]);
-    let rows = rows.blocks.reordered(&order);
+    let rows = rows.reordered(&order);
     let search = Search { rows: &rows, strength, ridge, limits, size, noise: None, seed, stop };
     let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
     let k = start.mixture.k();

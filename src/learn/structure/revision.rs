@@ -12,7 +12,7 @@ use super::maximise::{Shape, mean_and_scatter};
 use super::scaled::ScaledRows;
 use super::search::{Found, LEAST_RISE, Search};
 use super::sweep::{Assigned, Others, label, sweep};
-use super::{Limits, RIDGE, Size, find_structure};
+use super::{Limits, RIDGE, Size, find_structure, with_judged_price};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::em::bic_price;
 use crate::learn::prior::{prior_around, prior_strength};
@@ -152,8 +152,18 @@ impl<'a> Reviser<'a> {
         self.rows.columns()
     }
 
+    /// The size with a price that held-out rows agree with, where all rows of a short stream are there.
+    fn judged(&self, size: Size) -> Size {
+        if self.closing && self.limits.restarts > 1 {
+            with_judged_price(&self.rows.blocks, size, self.seed, RELATIVE_FLOOR, self.stop)
+        } else {
+            size
+        }
+    }
+
     /// A mixture where nothing is known yet, in the data's own units.
     pub fn start(&self, size: Size) -> (Revised, Start) {
+        let size = self.judged(size);
         let polished = in_order_of_places(&self.find_anew(size).mixture);
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
@@ -166,17 +176,17 @@ impl<'a> Reviser<'a> {
         let from = |restart: u64| {
             let seed = self.seed.wrapping_add(restart);
             let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
-            let found = find_structure(&self.rows, size, seed, self.limits, ridge, self.stop);
+            let found = find_structure(&self.rows.blocks, size, seed, self.limits, ridge, self.stop);
             self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
         };
         // Of equals the earlier start is kept.
-        let better = |a, b| if self.level(&b) > self.level(&a) { b } else { a };
+        let better = |a, b| if self.level(&b, size) > self.level(&a, size) { b } else { a };
         (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
     }
 
     /// What mixtures with different K can be compared by.
-    fn level(&self, fit: &Improved) -> f64 {
-        fit.mean_log_likelihood - bic_price(&fit.mixture, self.rows.rows())
+    fn level(&self, fit: &Improved, size: Size) -> f64 {
+        fit.mean_log_likelihood - size.price() * bic_price(&fit.mixture, self.rows.rows())
     }
 
     /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
@@ -229,8 +239,9 @@ impl<'a> Reviser<'a> {
     pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
         let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
+        let size = self.judged(size);
         let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
-        let better = anew.filter(|anew| self.level(anew) > self.level(&own) + LEAST_RISE);
+        let better = anew.filter(|anew| self.level(anew, size) > self.level(&own, size) + LEAST_RISE);
         let (mixture, origins) = match better {
             Some(anew) => {
                 let origins = self.counterparts(&own.mixture, &anew.mixture);
@@ -256,11 +267,7 @@ impl<'a> Reviser<'a> {
 
     /// EM on all rows, closer to the maximum of the likelihood than the search needs.
     fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
-        // A prior on shapes helps where rows are few; where there are enough, it widens components that are narrow in
-        // some direction. At the end of the stream no more rows will come.
-        let wanted = if self.closing { 10 } else { 20 };
-        let enough = self.rows.rows() >= wanted * mixture.k() * mixture.dim();
-        let shape = if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) };
+        let shape = polishing_shape(self.rows.rows(), mixture, self.closing);
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
         em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
@@ -336,6 +343,15 @@ impl<'a> Reviser<'a> {
             .expect("one component for each weight");
         Revised { prior, posterior, kept, rows: self.learned, health }
     }
+}
+
+/// What covariances are drawn towards while a mixture is polished on `rows` rows. A prior on shapes helps where rows are
+/// few; where there are enough, it widens components that are narrow in some direction. `closing` says whether no more
+/// rows will come.
+pub(super) fn polishing_shape(rows: usize, mixture: &GaussianMixture, closing: bool) -> Shape {
+    let wanted = if closing { 10 } else { 20 };
+    let enough = rows >= wanted * mixture.k() * mixture.dim();
+    if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) }
 }
 
 /// Rows that a search looks at, about. In many dimensions fewer have to do. Where K is learned, more rows tell more

@@ -70,7 +70,7 @@ impl Search<'_> {
         self.adopt_noise(&mut state);
         match self.size {
             Size::Given(_) => self.swap_all(&mut state),
-            Size::Learned { least, most } => {
+            Size::Learned { least, most, .. } => {
                 for _ in 0..CYCLES {
                     let before = state.moves.len();
                     self.grow(&mut state, most);
@@ -99,10 +99,10 @@ impl Search<'_> {
         (dim * (dim + 3) / 2 + 1) as f64
     }
 
-    /// The rise of the mean log-likelihood that BIC asks of one more component.
+    /// The rise of the mean log-likelihood that one more component has to be worth.
     fn price(&self) -> f64 {
         let rows = self.rows.rows() as f64;
-        0.5 * self.free_numbers() * rows.ln() / rows
+        self.size.price() * 0.5 * self.free_numbers() * rows.ln() / rows
     }
 
     /// Splits components alone, several at a time, while each is worth its price.

@@ -6,14 +6,14 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
-use crate::report::names::{fixed, title, units};
+use crate::report::format::{fixed, title, units};
 use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
 
-/// Lines of neighbouring learners are moved apart by so much of a step of K, so that error bars do not hide each other.
+/// Distance between neighbouring learners, in steps of K, so that error bars do not hide each other.
 const APART: f64 = 0.07;
 
-/// How far below the middle score the picture goes; see [`readable`].
+/// How far below the median score the picture reaches; see [`readable`].
 const REACH: f64 = 4.0;
 
 pub(super) struct ByK<'a> {
@@ -23,7 +23,7 @@ pub(super) struct ByK<'a> {
 }
 
 impl<'a> ByK<'a> {
-    /// Nothing where there is no score to show.
+    /// `None` if there is no score to show.
     pub fn new(set: &'a SetSummary) -> Option<Self> {
         let scores = || entries(set).flat_map(|entry| &entry.by_k);
         let ends = scores().flat_map(|KScore { score, .. }| {
@@ -48,7 +48,7 @@ impl<'a> ByK<'a> {
             let score = &at_k.score;
             let (k, bar) = (x(at_k), error(score));
             if !frame.shows(k, score.mean) {
-                // Below the frame: only an arrow at its foot.
+                // Below the frame: only an arrow at its bottom.
                 let (px, py) = frame.at(k, frame.floor());
                 canvas.mark(Mark::Down, (px, py - canvas.px(7.0)), ink)?;
                 continue;
@@ -96,7 +96,7 @@ impl Figure for ByK<'_> {
     }
 }
 
-/// Learners that were given several K.
+/// Learners that are run with each K.
 fn entries(set: &SetSummary) -> impl Iterator<Item = &Entry> {
     set.entries.iter().filter(|entry| !entry.contender.learns_k())
 }

@@ -17,9 +17,9 @@ use crate::text::printable;
 
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;
-/// PNGs are drawn so much larger still and averaged down, which smooths edges.
+/// PNGs are drawn larger by this factor and averaged down, which smooths edges.
 const SMOOTHING: u32 = 2;
-/// Registered under the name of the generic family, so that an SVG viewer takes its own such font.
+/// Registered under the name of the generic family, so that an SVG viewer uses its own font of that family.
 const FONT: &str = "sans-serif";
 
 pub(super) type Area<B> = DrawingArea<B, Shift>;
@@ -41,22 +41,22 @@ pub(super) struct Canvas<B: DrawingBackend> {
     text: TextMetrics,
 }
 
-/// How a back end sets text.
+/// How a back end places text.
 #[derive(Clone, Copy)]
 struct TextMetrics {
-    /// What a size is multiplied by, to look the same in both.
+    /// The factor of a font size, so that both formats look the same.
     size: f64,
-    /// By how much of its size text must be lowered.
+    /// How far text must be lowered, in multiples of its size.
     drop: f64,
 }
 
-/// The size is that of a line, and the em is so much smaller.
+/// The size is the height of a line, and the em is smaller by this factor.
 const IN_SVG: TextMetrics = TextMetrics { size: 1.24 / 1.164, drop: 0.0 };
-/// The back end sets text too high.
+/// The back end places text too high.
 const IN_PNG: TextMetrics = TextMetrics { size: 1.0, drop: 0.15 };
 
 impl<B: DrawingBackend> Canvas<B> {
-    /// Pixels for so many SVG pixels.
+    /// Converts SVG pixels to pixels.
     pub fn px(&self, length: f64) -> i32 {
         (length * self.scale).round() as i32
     }
@@ -135,22 +135,22 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 }
 
-/// Text that a picture can hold: an SVG with control characters is not well formed.
+/// Removes control characters, with which an SVG is not well formed.
 fn shown(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-/// The kinds of files that a picture can be written to.
+/// File formats of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureFormat {
-    /// Lines and words, of any size.
+    /// Vector graphics.
     Svg,
     /// Pixels.
     Png,
 }
 
 impl PictureFormat {
-    /// By the ending of a file's name.
+    /// The format that a file's extension names.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "svg" => Some(PictureFormat::Svg),
@@ -175,7 +175,7 @@ pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
     let (wide, high) = (width * scale, height * scale);
     let mut svg = String::new();
     draw_on(SVGBackend::with_string(&mut svg, (wide, high)), scale, IN_SVG, figure)?;
-    // The back end knows whole pixels only, so that the picture is drawn large and shown small.
+    // The back end knows whole pixels only, so the picture is drawn large and scaled down.
     Ok(svg.replacen(
         &format!("width=\"{wide}\" height=\"{high}\""),
         &format!("width=\"{width}\" height=\"{height}\""),

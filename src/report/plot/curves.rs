@@ -9,17 +9,16 @@ use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::learn::default_init_rows;
-use crate::report::names::{self, fixed, title};
+use crate::report::format::{self, fixed, title};
 use crate::report::summary::SetSummary;
 
-/// How far below the middle score the picture goes; see [`readable`]. The beginning of a curve is low.
+/// How far below the median score the picture reaches; see [`readable`]. The beginning of a curve is low.
 pub(super) const REACH: f64 = 12.0;
 
 pub(super) struct Curves {
     heading: String,
     y_title: String,
-    /// In the order in which they are drawn, one over the other.
+    /// In drawing order.
     lines: Vec<Line>,
     levels: Vec<(String, f64)>,
     revisions: Vec<Revisions>,
@@ -30,37 +29,36 @@ pub(super) struct Curves {
 
 pub(super) struct Line {
     pub name: String,
-    /// A smaller line below the name, where there is more to say.
+    /// A smaller line below the name; may be empty.
     pub note: String,
     pub colour: RGBColor,
     pub mark: Mark,
-    /// Rows that the start was fitted to, where that is known.
+    /// Rows that the start was fitted to, if known.
     pub start_rows: Option<u64>,
     /// Rows seen, and score.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where the structure of a learner was revised.
+/// The revisions of one learner.
 pub(super) struct Revisions {
-    /// What follows the word in the legend.
+    /// The second line in the legend.
     pub note: String,
     pub colour: RGBColor,
     pub rows: Vec<f64>,
 }
 
 impl Curves {
-    /// One line for each learner: of the K chosen in fold 0 if there is such a curve, else of the last. Points before
-    /// the start was complete are left out, since they show rows that the start had already seen. Nothing where no curve
-    /// has two points.
+    /// One line for each learner: its curve with the K chosen in fold 0, or its last one. Points before the end of the
+    /// start are left out, because the start had already seen their rows. `None` if no curve has two points.
     pub fn new(set: &SetSummary, curves: &[&CurveRecord]) -> Option<Self> {
-        // Without a fold to take the Jacobian from, the data's own units must do.
+        // Without the Jacobian of a fold, only the data's own units are possible.
         let (units, shift) = match (set.units, set.curve_shift) {
             (Units::Zscore, Some(shift)) => (Units::Zscore, shift),
             _ => (Units::Raw, 0.0),
         };
         let (mut lines, mut revisions) = (Vec::new(), Vec::new());
         let mut levels: Vec<(String, f64)> = Vec::new();
-        // oBMM last, above oDMM, with which it may coincide.
+        // oBMM is drawn last, above oDMM, with which it may coincide.
         let (below, above): (Vec<_>, Vec<_>) =
             Contender::ALL.iter().partition(|contender| **contender != Contender::Obmm);
         for contender in below.into_iter().chain(above) {
@@ -69,7 +67,7 @@ impl Curves {
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
                 continue;
             };
-            let start_rows = start_rows(curve, set.data.columns.len());
+            let start_rows = curve.start_rows;
             let shown = usable(curve).filter(|(rows, _)| *rows >= start_rows.unwrap_or(0) as f64);
             let points: Vec<_> = shown.map(|(rows, score)| (rows, score + shift)).collect();
             if points.len() < 2 {
@@ -90,14 +88,14 @@ impl Curves {
                 }
             }
         }
-        let y_title = format!("test log-likelihood (nats, {} units)", names::units(units));
+        let y_title = format!("test log-likelihood (nats, {} units)", format::units(units));
         let mut curves = Curves::of_lines(title(&set.data), y_title, lines, levels, revisions)?;
-        // Over less than a decade a log axis would have hardly a tick.
+        // A log axis of less than a decade would have too few ticks.
         curves.log_axis = curves.rows.1 >= 10.0 * curves.rows.0;
         Some(curves)
     }
 
-    /// Lines over a linear axis of rows. Nothing where there is no point.
+    /// Lines over a linear axis of rows. `None` if there is no point.
     pub fn of_lines(
         heading: String,
         y_title: String,
@@ -114,7 +112,7 @@ impl Curves {
         Some(Curves { heading, y_title, lines, levels, revisions, range, rows, log_axis: false })
     }
 
-    /// Rows that the start was fitted to, and rows in all, where the start of all learners is the same.
+    /// Rows that the start was fitted to and all rows, if all learners have the same start.
     pub fn start_rows(&self) -> Option<(u64, u64)> {
         let start_rows = self.lines.first()?.start_rows;
         let is_common = self.lines.iter().all(|line| line.start_rows == start_rows);
@@ -131,7 +129,7 @@ impl Curves {
         !self.revisions.is_empty()
     }
 
-    /// The axis of rows, and where a number of rows is on it.
+    /// The axis of rows, and the function that maps rows to it.
     fn axis_of_rows(&self) -> (Axis, fn(f64) -> f64) {
         if self.has_log_axis() {
             return (Axis::log(self.rows.0, self.rows.1, rows, "rows seen (log axis)"), f64::log10);
@@ -141,13 +139,6 @@ impl Curves {
         axis.ticks.iter_mut().for_each(|(value, label)| *label = rows(*value));
         (axis, std::convert::identity)
     }
-}
-
-/// Rows that the start of a curve was fitted to: as the record says, or for a record of an early version the default.
-pub(super) fn start_rows(curve: &CurveRecord, columns: usize) -> Option<u64> {
-    let last = curve.points.last()?.0;
-    let default = || (columns > 0).then(|| (default_init_rows(curve.k, columns) as u64).min(last));
-    curve.start_rows.or_else(default)
 }
 
 /// The points that a log axis can show.
@@ -175,7 +166,7 @@ impl Figure for Curves {
             items.push(Item { text: name.clone(), note, colour: GREY, mark: None, sample });
         }
         for (place_in_order, revisions) in self.revisions.iter().enumerate() {
-            // Learners are often revised after the same rows.
+            // Learners are often revised after the same number of rows.
             let shift = canvas.px(2.0 * place_in_order as f64);
             for &rows in &revisions.rows {
                 let style = canvas.stroke(revisions.colour, UPRIGHT);
@@ -193,7 +184,7 @@ impl Figure for Curves {
     }
 }
 
-/// Draws a line with its marks, and returns its item of the legend.
+/// Draws a line with its marks, and returns its legend item.
 fn draw_line<B: DrawingBackend>(
     canvas: &Canvas<B>,
     frame: &Frame,
@@ -206,13 +197,16 @@ fn draw_line<B: DrawingBackend>(
         canvas.mark(line.mark, frame.at(point.0, point.1), line.colour)?;
     }
     let best = line.points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
-    let note =
-        if best < frame.floor() { format!("below: at best {}", fixed(best, 1)) } else { line.note.clone() };
+    let note = if best < frame.floor() {
+        format!("below the frame: at best {}", fixed(best, 1))
+    } else {
+        line.note.clone()
+    };
     let (text, mark) = (line.name.clone(), Some(line.mark));
     Ok(Item { text, note, colour: line.colour, mark, sample: Sample::Solid })
 }
 
-/// Points far enough apart for their marks not to merge.
+/// Points far enough apart that their marks do not overlap.
 fn spaced(points: &[(f64, f64)]) -> impl Iterator<Item = &(f64, f64)> {
     let across = points.last().map_or(0.0, |last| last.0) - points.first().map_or(0.0, |first| first.0);
     let mut next = f64::NEG_INFINITY;

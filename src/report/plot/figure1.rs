@@ -1,4 +1,4 @@
-//! Figure 1 of the paper: test log-likelihood against rows seen on the synthetic sets, with the true model's level.
+//! The paper's Figure 1: test log-likelihood against rows seen on the synthetic sets, with the true model's level.
 
 use std::path::Path;
 
@@ -17,11 +17,11 @@ const ACROSS: usize = 3;
 const WIDE: f64 = 312.0;
 const HIGH: f64 = 232.0;
 const FOOT: f64 = 40.0;
-/// How far below the middle score a panel goes: nearly always all of the climb is to be seen.
+/// How far below the median score a panel reaches: nearly always the whole curve is visible.
 const REACH: f64 = 50.0;
 
 /// Draws Figure 1 into a folder: `plots/figure1.svg`, `plots/figure1.png`, and as `plots/figure1-gap` the same with
-/// the gap to the level on a log axis. One panel for each data set, three in a row, in the order of the curves.
+/// the gap to the level on a log axis. Each data set has a panel, three in a row, in the order of the curves.
 pub fn figure1(curves: &[CurveRecord], folder: &Path) -> Result<(), ReportError> {
     let mut panels: Vec<Vec<&CurveRecord>> = Vec::new();
     for curve in curves.iter().filter(|curve| usable(curve).next().is_some()) {
@@ -68,7 +68,7 @@ impl Panels<'_> {
         let y = if self.gap {
             let gaps = || all().map(|(_, gap)| 10f64.powf(*gap));
             let (low, high) = gaps().fold((f64::INFINITY, 0.0f64), |(a, b), gap| (a.min(gap), b.max(gap)));
-            // Where no gap is left to show, any axis will do.
+            // Without a gap to show, any axis will do.
             let (low, high) = if low <= high { (low, high) } else { (0.01, 1.0) };
             Axis::log(low, high, plain, y_title)
         } else {
@@ -92,7 +92,7 @@ impl Panels<'_> {
         Ok(())
     }
 
-    /// Logarithm of the rows seen, and the score or the logarithm of its gap to the level, where there is a gap.
+    /// Logarithm of the rows seen, and the score or the logarithm of its gap to the level if there is one.
     fn points(&self, curve: &CurveRecord) -> Vec<(f64, f64)> {
         let level = curve.level.as_ref().map_or(f64::NAN, |(_, level)| *level);
         let shown = |(rows, score): (f64, f64)| {
@@ -124,7 +124,7 @@ impl Panels<'_> {
     }
 }
 
-/// Rows, as `10k`: a panel has no room for more.
+/// Rows, as `10k`: a panel has no room for longer labels.
 fn thousands_of(value: f64) -> String {
     if value >= 1000.0 { format!("{}k", rows(value / 1000.0)) } else { rows(value) }
 }

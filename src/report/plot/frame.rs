@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{Canvas, Drawn, Point};
 use super::style::{FAINT, GREY, INK};
-use crate::report::names::{fixed, thousands};
+use crate::report::format::{fixed, thousands};
 
 const LABEL: f64 = 13.0;
 const TITLE: f64 = 14.0;
@@ -18,12 +18,12 @@ pub(super) struct Axis {
     pub high: f64,
     pub ticks: Vec<(f64, String)>,
     pub title: String,
-    /// Whether ticks are names rather than numbers: then they have no grid.
+    /// Whether ticks are names instead of numbers: then they have no grid.
     pub named: bool,
 }
 
 impl Axis {
-    /// About `count` round ticks over a range that is widened a little.
+    /// About `count` round ticks over a slightly widened range.
     pub fn linear(low: f64, high: f64, count: usize, title: &str) -> Self {
         let (low, high) = if high > low { (low, high) } else { (low - 0.5, low + 0.5) };
         let margin = 0.04 * (high - low);
@@ -62,7 +62,7 @@ impl Axis {
         Axis { low: from, high: to, ticks, title: title.to_string(), named: false }
     }
 
-    /// Whole numbers, with half a step to either side.
+    /// Whole numbers, with half a step on either side.
     pub fn whole(values: &[usize], title: &str) -> Self {
         let (low, high) =
             (values.iter().min().copied().unwrap_or(1), values.iter().max().copied().unwrap_or(1));
@@ -85,9 +85,9 @@ pub(super) fn plain(value: f64) -> String {
     fixed(value, (-value.log10().floor()).max(0.0) as usize)
 }
 
-/// The range to show of some values: all of them, unless the lowest lie far below the middle one, as those of a
-/// learner that broke down do; then only to `reach` times the distance from the highest to the middle one, which
-/// keeps the rest readable.
+/// The range to show of some values: all of them, unless the lowest lie far below the median, as those of a learner
+/// that diverged do. Then the range ends `reach` times the distance from highest to median below the median, which keeps
+/// the rest readable.
 pub(super) fn readable(values: impl Iterator<Item = f64>, reach: f64) -> Option<(f64, f64)> {
     let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -97,17 +97,17 @@ pub(super) fn readable(values: impl Iterator<Item = f64>, reach: f64) -> Option<
     if upper_half <= 0.0 || lowest >= floor {
         return Some((lowest, highest));
     }
-    // Down to the lowest value that is still in reach, so that no room is wasted.
+    // Down to the lowest value within reach, to waste no space.
     let reached = sorted.iter().copied().find(|value| *value >= floor).unwrap_or(floor);
     Some((reached - 0.08 * (highest - reached), highest))
 }
 
-/// How wide a number is, in multiples of the font's size.
+/// Width of a number, in multiples of the font size.
 fn width_in_ems(number: &str) -> f64 {
     number.chars().map(|c| if matches!(c, ',' | '.') { 0.32 } else { 0.64 }).sum()
 }
 
-/// Where data are drawn, in pixels.
+/// The area of the data, in pixels.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     left: i32,
@@ -153,7 +153,7 @@ impl Frame {
         Ok(frame)
     }
 
-    /// One of several panels, inside a box of SVG pixels, its labels outside. Titles are left to the whole.
+    /// One of several panels, inside a box of SVG pixels with its labels outside. The caller draws titles.
     pub fn panel<B: DrawingBackend>(
         canvas: &Canvas<B>,
         [left, top, right, bottom]: [f64; 4],
@@ -212,7 +212,8 @@ impl Frame {
         self.y.low
     }
 
-    /// A vertical line over all of the height, so many pixels to the right of a value; nothing where the value is not shown.
+    /// A vertical line over the full height, `shift` pixels to the right of a value. Draws nothing if the value is
+    /// outside the frame.
     pub fn draw_upright<B: DrawingBackend>(
         &self,
         canvas: &Canvas<B>,
@@ -227,10 +228,10 @@ impl Frame {
         canvas.line(&[(x + shift, self.top), (x + shift, self.bottom)], style)
     }
 
-    /// A broken line through points, cut off where it leaves the frame.
+    /// A polyline through points, clipped at the frame.
     pub fn polyline(&self, points: &[(f64, f64)]) -> Vec<[Point; 2]> {
         let clip = |a: (f64, f64), b: (f64, f64)| {
-            // The part of the way from a to b that lies inside.
+            // The part of the segment from a to b that lies inside.
             let (mut enter, mut leave) = (0.0f64, 1.0f64);
             for (from, to, axis) in [(a.0, b.0, &self.x), (a.1, b.1, &self.y)] {
                 if from == to && !(axis.low..=axis.high).contains(&from) {
@@ -242,7 +243,7 @@ impl Frame {
                 }
             }
             let at = |share: f64| match share {
-                // To the pixel, so that segments meet.
+                // Whole pixels, so that segments meet.
                 0.0 => self.at(a.0, a.1),
                 1.0 => self.at(b.0, b.1),
                 _ => self.at(a.0 + share * (b.0 - a.0), a.1 + share * (b.1 - a.1)),
@@ -252,7 +253,7 @@ impl Frame {
         points.windows(2).filter_map(|pair| clip(pair[0], pair[1])).collect()
     }
 
-    /// Draws that line; joined segments in one piece, so that dashes and joints are clean.
+    /// Draws that line. Connected segments are drawn in one piece, so that dashes and joints are clean.
     pub fn draw_line<B: DrawingBackend>(
         &self,
         canvas: &Canvas<B>,

@@ -5,17 +5,17 @@ use super::canvas;
 use super::curves::{Curves, Line, Revisions};
 use super::style::{BLUE, Mark, ORANGE, VERMILION};
 use crate::report::ReportError;
-use crate::report::names::thousands;
+use crate::report::format::thousands;
 
-/// The learning curve of one fit, to be drawn: prequential scores and scores of test rows against rows seen, with a
-/// vertical line at each revision of the structure that changed the mixture.
+/// The learning curve of one fit: prequential scores and scores of test rows against rows seen, with a vertical line at
+/// each revision of the structure that changed the mixture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningCurve {
-    /// What stands above it.
+    /// The heading above it.
     pub heading: String,
-    /// Rows that most points of the prequential score are the mean of.
+    /// Rows per point of the prequential score; the last point may have fewer.
     pub rows_per_point: u64,
-    /// Rows seen, and the mean prequential score of the rows since the point before.
+    /// Rows seen, and the mean prequential score of the rows since the previous point.
     pub prequential: Vec<(u64, f64)>,
     /// Rows seen, and the mean score of the test rows.
     pub test: Vec<(u64, f64)>,
@@ -24,7 +24,7 @@ pub struct LearningCurve {
 }
 
 impl LearningCurve {
-    /// The bytes of a file of this format; nothing where there is no point to draw.
+    /// The bytes of a file of this format; `None` if there is no point to draw.
     pub fn draw(&self, format: PictureFormat) -> Result<Option<Vec<u8>>, ReportError> {
         let failed = |reason: String| ReportError::Drawing { name: self.heading.clone(), reason };
         self.figure().map(|figure| canvas::file(&figure, format).map_err(failed)).transpose()

@@ -1,4 +1,4 @@
-//! The legend, beside or below the data.
+//! The legend, to the right of or below the data.
 
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
@@ -10,14 +10,14 @@ use super::style::{GREY, INK, Mark};
 const TEXT: f64 = 13.5;
 const NOTE: f64 = 11.5;
 const SAMPLE: f64 = 26.0;
-/// The width of vertical lines, here and in the data.
+/// Width of vertical lines, in the legend and in the data.
 pub(super) const UPRIGHT: f64 = 1.25;
 
 /// One line of a legend.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub text: String,
-    /// A smaller line below, where there is more to say.
+    /// A smaller second line; may be empty.
     pub note: String,
     pub colour: RGBColor,
     pub mark: Option<Mark>,
@@ -33,7 +33,7 @@ pub(super) enum Sample {
     Upright,
 }
 
-/// Draws items below each other from a corner, in SVG pixels.
+/// Draws items in a column below a corner, in SVG pixels.
 pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
     let mut y = y;
     for item in items {
@@ -43,7 +43,7 @@ pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item],
     Ok(())
 }
 
-/// Draws items beside each other, each so wide as its text needs.
+/// Draws items in a row, each as wide as its text.
 pub(super) fn draw_row<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
     let mut x = x;
     for item in items {

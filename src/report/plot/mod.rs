@@ -1,4 +1,4 @@
-//! Pictures, each as SVG and as PNG at twice the resolution, with an embedded font.
+//! Pictures: each as SVG, and as PNG at twice the resolution with an embedded font.
 
 mod by_k;
 mod canvas;
@@ -8,6 +8,7 @@ mod frame;
 mod learning;
 mod legend;
 mod pairs;
+mod panels;
 mod shapes;
 mod style;
 mod times;
@@ -20,19 +21,19 @@ pub use pairs::{PairPlot, PlotGroup};
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::names::{range_of_k, thousands, title};
+use super::format::{range_of_k, thousands, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
-use crate::experiment::{CurveRecord, Record};
+use crate::experiment::{CurveRecord, RecordIndex};
 
 /// A picture in both formats.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Picture {
-    /// The file's name, without folder and ending.
+    /// The file's name without folder and extension.
     pub name: String,
     /// What it shows, in a sentence.
     pub caption: String,
-    /// What one sees in it, for those who cannot.
+    /// The text for readers who cannot see it.
     pub alt: String,
     pub svg: String,
     pub png: Vec<u8>,
@@ -52,30 +53,29 @@ impl Picture {
 }
 
 /// The pictures of each data set.
-pub(super) fn pictures(summary: &Summary, records: &[Record]) -> Result<Vec<Vec<Picture>>, ReportError> {
+pub(super) fn pictures(summary: &Summary, index: &RecordIndex) -> Result<Vec<Vec<Picture>>, ReportError> {
     let mut taken = BTreeSet::new();
     summary
         .sets
         .iter()
         .map(|set| {
             let slug = slug(&set.data.data, &mut taken);
-            let mut pictures = set_pictures(summary, set, &curves_of(records, set), &slug)?;
-            pictures.extend(pair_plot(summary, set, records, &slug)?);
+            let mut pictures = set_pictures(summary, set, curves_of(index, set), &slug)?;
+            pictures.extend(pair_plot(summary, set, index, &slug)?);
             Ok(pictures)
         })
         .collect()
 }
 
-/// Why sets have no learning curve, a sentence each.
-pub(super) fn notes(summary: &Summary, records: &[Record]) -> Vec<String> {
+/// Explains which sets have no learning curve.
+pub(super) fn notes(summary: &Summary, index: &RecordIndex) -> Vec<String> {
     let note = |set: &SetSummary| {
-        let curves = curves_of(records, set);
+        let curves = curves_of(index, set);
         let rows = curves.first()?.points.last()?.0;
-        let columns = set.data.columns.len();
-        let are_points = curves.iter().all(|curve| curves::start_rows(curve, columns) == Some(rows));
+        let are_points = curves.iter().all(|curve| curve.start_rows == Some(rows));
         are_points.then(|| {
             format!(
-                "{}: there is no learning curve, since the start is fitted to all {} training rows.",
+                "{}: no learning curve, because the start is fitted to all {} training rows.",
                 title(&set.data),
                 thousands(rows)
             )
@@ -84,12 +84,8 @@ pub(super) fn notes(summary: &Summary, records: &[Record]) -> Vec<String> {
     summary.sets.iter().filter_map(note).collect()
 }
 
-fn curves_of<'a>(records: &'a [Record], set: &SetSummary) -> Vec<&'a CurveRecord> {
-    let of_set = |record: &'a Record| match record {
-        Record::Curve(curve) if curve.data == set.data.data => Some(curve),
-        _ => None,
-    };
-    records.iter().filter_map(of_set).collect()
+fn curves_of<'i, 'a>(index: &'i RecordIndex<'a>, set: &SetSummary) -> &'i [&'a CurveRecord] {
+    index.set(&set.data.data).map_or(&[], |set| set.curves())
 }
 
 fn set_pictures(
@@ -102,11 +98,11 @@ fn set_pictures(
     let mut pictures = Vec::new();
     if let Some(figure) = by_k::ByK::new(set) {
         let (over, ringed) = match set.has_folds() {
-            true => ("folds", "the K that most folds chose is ringed"),
-            false => ("test rows", "the chosen K is ringed"),
+            true => ("folds", "a ring marks the K that most folds chose"),
+            false => ("test rows", "a ring marks the chosen K"),
         };
         let caption = format!(
-            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; {ringed}, and learners stand a little apart to be told from each other."
+            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; {ringed}. Learners are shifted a little sideways so that their error bars do not overlap."
         );
         let alt = format!("Line chart of test log-likelihood against K on {title}. {}", best_of(set));
         pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);
@@ -117,12 +113,12 @@ fn set_pictures(
             "{title}: test log-likelihood{fold} against rows seen{}.{}{}",
             if figure.has_log_axis() { ", on a log axis" } else { "" },
             figure.start_rows().map_or(String::new(), |(first, all)| format!(
-                " The curves begin where the start is complete: it is fitted to the first {} of the {} rows.",
+                " The curves begin after the start, which is fitted to the first {} of the {} rows.",
                 thousands(first),
                 thousands(all)
             )),
             if figure.has_revisions() {
-                " Vertical lines are revisions of the structure that changed the mixture."
+                " Vertical lines mark revisions of the structure that changed the mixture."
             } else {
                 ""
             }
@@ -132,42 +128,27 @@ fn set_pictures(
     }
     if let Some(figure) = times::Times::new(summary, set) {
         let over = if set.has_folds() { ", median over the folds" } else { "" };
-        let caption = format!("{title}: seconds of learning at K = {}{over}.", figure.k);
+        let caption = format!("{title}: learning time in seconds at K = {}{over}.", figure.k);
         let alt = format!("Bar chart of learning times on {title}.");
         pictures.push(Picture::draw(format!("time-{slug}"), caption, alt, &figure)?);
     }
     Ok(pictures)
 }
 
-/// The reference's mixture of fold 0 with the K chosen there, where the records have it.
+/// The reference's mixture on fold 0 with the K chosen there, if the records have it.
 fn pair_plot(
     summary: &Summary,
     set: &SetSummary,
-    records: &[Record],
+    index: &RecordIndex,
     slug: &str,
 ) -> Result<Option<Picture>, ReportError> {
-    let chosen = || {
-        let reference = summary.reference?;
-        Some((reference, *set.entry(reference)?.chosen.get(&0)?))
+    let found = || {
+        let (records, reference) = (index.set(&set.data.data)?, summary.reference?);
+        let k = *set.entry(reference)?.chosen.get(&0)?;
+        let components = records.cell(reference, k, 0)?.marginals.clone()?;
+        Some((reference, k, components, records.sample()?.to_vec()))
     };
-    let Some((reference, k)) = chosen() else { return Ok(None) };
-    let of_cell = |record: &Record| match record {
-        Record::Cell(cell)
-            if (cell.data.as_str(), cell.fold, cell.contender, cell.k)
-                == (&set.data.data, 0, reference, k) =>
-        {
-            cell.marginals.clone()
-        }
-        _ => None,
-    };
-    let of_set = |record: &Record| match record {
-        Record::Data(data) if data.data == set.data.data => data.sample.clone(),
-        _ => None,
-    };
-    let mut newest = records.iter().rev();
-    let (Some(components), Some(rows)) = (newest.clone().find_map(of_cell), newest.find_map(of_set)) else {
-        return Ok(None);
-    };
+    let Some((reference, k, components, rows)) = found() else { return Ok(None) };
     let (title, name) = (title(&set.data), reference.name());
     let plot = PairPlot {
         heading: format!("{title}: {name}, K = {k}"),
@@ -180,11 +161,11 @@ fn pair_plot(
     let Some(figure) = plot.figure() else { return Ok(None) };
     let over = if plot.axes.len() < set.data.columns.len() { "the first columns" } else { "all columns" };
     let caption = format!(
-        "{title}: the mixture that {name} learned{}, over some of the rows, along {over}; the legend has the \
+        "{title}: the mixture that {name} learned{}, with a sample of the rows, along {over}. The legend lists the \
          weights.",
         if set.has_folds() { " in fold 0" } else { "" }
     );
-    let alt = format!("Pair plot of {k} components on {title}, with ellipses over the rows.");
+    let alt = format!("Pair plot of {k} components on {title}: ellipses over a sample of the rows.");
     Picture::draw(format!("pairs-{slug}"), caption, alt, &figure).map(Some)
 }
 
@@ -201,7 +182,7 @@ fn best_of(set: &SetSummary) -> String {
     .unwrap_or_default()
 }
 
-/// A name that is fit for a file and that no other data set has.
+/// A unique name that is safe for a file.
 fn slug(name: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();

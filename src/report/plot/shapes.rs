@@ -1,12 +1,12 @@
-//! The lines of a pair plot, worked out: what its axes show, ellipses, histograms and densities.
+//! The geometry of a pair plot: ranges of axes, ellipses, histograms and densities.
 
 use super::frame::Axis;
-use super::pairs::{GAP, LABEL, TITLE};
+use super::panels::{GAP, LABEL, TITLE};
 use crate::dist::Marginal;
 
-/// Width of a letter, as a share of its size.
+/// Width of a letter, in multiples of the font size.
 pub(super) const LETTER: f64 = 0.62;
-/// What part of the rows, or of the mixture, may lie beyond either end of an axis.
+/// The fraction of the rows, or of the mixture, that may lie beyond either end of an axis.
 const TAIL: f64 = 0.005;
 /// Corners of an ellipse.
 const CORNERS: usize = 64;
@@ -15,12 +15,12 @@ const CURVE: usize = 120;
 
 /// `P(X ≤ x)` of one component on one axis.
 fn below(component: &Marginal, axis: usize, x: f64) -> f64 {
-    // A spread of nothing is a step.
+    // Without spread it is a step function.
     let deviation = component.deviation(axis).max(f64::MIN_POSITIVE);
     0.5 * libm::erfc((component.mean[axis] - x) / deviation * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// The value that a part `p` of the mixture lies below, by halving.
+/// The `p`-quantile of the mixture, by bisection.
 fn quantile(components: &[&Marginal], axis: usize, p: f64) -> f64 {
     let edge = |side: f64| components.iter().map(move |c| c.mean[axis] + side * 10.0 * c.deviation(axis));
     let (mut low, mut high) = (edge(-1.0).fold(f64::MAX, f64::min), edge(1.0).fold(f64::MIN, f64::max));
@@ -32,7 +32,7 @@ fn quantile(components: &[&Marginal], axis: usize, p: f64) -> f64 {
     low + 0.5 * (high - low)
 }
 
-/// What an axis shows: all rows but the outermost, and of the mixture as much as does not make the rows too small.
+/// The range of an axis: all rows except the outermost, and as much of the mixture as keeps the rows readable.
 pub(super) fn range(components: &[&Marginal], rows: &[&[f64]], axis: usize) -> (f64, f64) {
     const REACH: f64 = 0.2;
     let mixture = (quantile(components, axis, TAIL), quantile(components, axis, 1.0 - TAIL));
@@ -56,7 +56,7 @@ pub(super) fn range(components: &[&Marginal], rows: &[&[f64]], axis: usize) -> (
     (low - half, high + half)
 }
 
-/// Ticks that find room along `side` pixels; very large and very small numbers as multiples of a power of ten.
+/// An axis with ticks that fit along `side` pixels. Very large and very small numbers are multiples of a power of ten.
 pub(super) fn readable_axis((low, high): (f64, f64), name: &str, side: f64) -> Axis {
     let size = low.abs().max(high.abs());
     let power = if (1e-2..1e5).contains(&size) { 0 } else { 3 * (size.log10() / 3.0).floor() as i32 };
@@ -74,7 +74,7 @@ pub(super) fn readable_axis((low, high): (f64, f64), name: &str, side: f64) -> A
         }
     }
     let (from, to) = (axis.low, axis.high);
-    // Words must not reach into those of the next panel.
+    // Labels must not overlap those of the next panel.
     axis.ticks.retain(|(value, label)| {
         let at = (value - from) / (to - from) * side;
         let half = 0.5 * width(label);
@@ -92,7 +92,7 @@ fn superscript(power: i32) -> String {
     power.to_string().chars().map(digit).collect()
 }
 
-/// The line `times` standard deviations from a component's mean.
+/// The ellipse `times` standard deviations around a component's mean.
 pub(super) fn ellipse(component: &Marginal, x: usize, y: usize, times: f64) -> Vec<(f64, f64)> {
     let correlation = component.correlation(x, y);
     let rest = (1.0 - correlation * correlation).max(0.0).sqrt();
@@ -105,7 +105,7 @@ pub(super) fn ellipse(component: &Marginal, x: usize, y: usize, times: f64) -> V
     (0..=CORNERS).map(corner).collect()
 }
 
-/// The density of the rows in equal intervals of the axis; rows beyond its ends count, but are not shown.
+/// The density of the rows in equal intervals of the axis. Rows beyond its ends count, but are not shown.
 pub(super) fn histogram(axis: &Axis, values: impl Iterator<Item = f64>, rows: usize) -> Vec<f64> {
     if rows == 0 {
         return Vec::new();
@@ -122,20 +122,20 @@ pub(super) fn histogram(axis: &Axis, values: impl Iterator<Item = f64>, rows: us
     bars
 }
 
-/// A component's part of the density, as its mean over short intervals: no spike can hide between two points.
+/// A component's part of the density, averaged over short intervals, so that no spike can hide between two points.
 pub(super) fn density(axis: &Axis, component: &Marginal, index: usize) -> Vec<f64> {
     let step = (axis.high - axis.low) / CURVE as f64;
     let ends: Vec<f64> = (0..=CURVE).map(|i| below(component, index, axis.low + step * i as f64)).collect();
     ends.windows(2).map(|pair| component.weight * (pair[1] - pair[0]).max(0.0) / step).collect()
 }
 
-/// A curve through the middles of such intervals.
+/// A curve through the centres of such intervals.
 pub(super) fn curve(axis: &Axis, values: &[f64]) -> Vec<(f64, f64)> {
     let step = (axis.high - axis.low) / values.len() as f64;
     values.iter().enumerate().map(|(i, value)| (axis.low + step * (i as f64 + 0.5), *value)).collect()
 }
 
-/// At most so many letters.
+/// Text of at most `most` characters.
 pub(super) fn shortened(text: &str, most: f64) -> String {
     let most = (most as usize).max(4);
     if text.chars().count() <= most {
@@ -178,7 +178,7 @@ mod tests {
         ] {
             let component = normal(1.0, 0.5 * (low + high), ((high - low) / 5.0).powi(2));
             let range = range(&[&component], &[&[low], &[high]], 0);
-            let axis = readable_axis(range, "a name of many letters that goes on", 150.0);
+            let axis = readable_axis(range, "a name of many letters that is too long", 150.0);
             assert!(axis.low < axis.high && axis.low.is_finite() && axis.high.is_finite(), "{axis:?}");
             let letters: usize = axis.ticks.iter().map(|(_, label)| label.chars().count()).sum();
             assert!(letters as f64 * LETTER * LABEL <= 150.0 + GAP, "{axis:?}");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipse_is_so_many_deviations_away() {
+    fn an_ellipse_has_a_constant_mahalanobis_distance() {
         let component =
             Marginal { weight: 1.0, mean: vec![1.0, 2.0], covariance: vec![vec![4.0], vec![1.0, 1.0]] };
         // (x−m)ᵀΣ⁻¹(x−m) with Σ⁻¹ = [[1, −1], [−1, 4]] / 3.

@@ -1,5 +1,5 @@
-//! Colours and marks of the contenders: Okabe and Ito's palette, which the colour-blind can tell apart, with a dark shade
-//! of its colour for a learner that revises, and marks that differ between learners of similar colours.
+//! Colours and marks of the contenders: Okabe and Ito's palette, which is safe for colour-blind readers. A learner with
+//! revisions has a dark shade of its colour; learners of similar colours have different marks.
 
 use plotters::style::RGBColor;
 
@@ -35,7 +35,7 @@ const DARK_VERMILION: RGBColor = RGBColor(0x7a, 0x2e, 0x00);
 const DARK_BLUE: RGBColor = RGBColor(0x00, 0x32, 0x5a);
 const BLACK: RGBColor = RGBColor(0, 0, 0);
 
-/// In the order of the contenders; more of them than these begin again.
+/// In the order of the contenders; repeats if there are more contenders.
 const STYLES: [(RGBColor, Mark); 11] = [
     (GREY, Mark::Ring),
     (ORANGE, Mark::Down),

@@ -1,4 +1,4 @@
-//! Seconds of learning, a bar for each learner.
+//! Learning times, a bar for each learner.
 
 use plotters::backend::DrawingBackend;
 use plotters::style::WHITE;
@@ -8,11 +8,11 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, plain};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
-use crate::report::grid::{median_seconds, ratio};
-use crate::report::names::{self, significant, title};
+use crate::report::format::{self, significant, title};
 use crate::report::summary::{SetSummary, Summary};
+use crate::report::tables::{median_seconds, ratio};
 
-/// From this ratio of the longest to the shortest time on, the axis is logarithmic.
+/// Above this ratio of the longest to the shortest time, the axis is logarithmic.
 const LARGE: f64 = 30.0;
 const TEXT: f64 = 13.0;
 
@@ -29,14 +29,14 @@ struct Bar {
 }
 
 impl Times {
-    /// Nothing where there is no time to show.
+    /// `None` if there is no time to show.
     pub fn new(summary: &Summary, set: &SetSummary) -> Option<Self> {
         let k = set.time_k(summary.reference)?;
         let bar = |contender: &Contender| {
             let seconds = median_seconds(set, *contender, k).filter(|seconds| *seconds > 0.0)?;
             let ratio = ratio(set, summary, *contender, k);
             let label = match ratio {
-                Some(ratio) => format!("{} s  ({}×)", significant(seconds), names::ratio(ratio)),
+                Some(ratio) => format!("{} s  ({}×)", significant(seconds), format::ratio(ratio)),
                 None => format!("{} s", significant(seconds)),
             };
             Some(Bar { contender: *contender, seconds, label })
@@ -58,9 +58,9 @@ impl Figure for Times {
         let shortest = seconds().fold(f64::INFINITY, f64::min);
         let log = longest > LARGE * shortest;
         let mut x = if log {
-            Axis::log(shortest / 2.0, longest, plain, "seconds of learning, start included (log axis)")
+            Axis::log(shortest / 2.0, longest, plain, "learning time in seconds, start included (log axis)")
         } else {
-            Axis::linear(0.0, longest, 6, "seconds of learning, start included")
+            Axis::linear(0.0, longest, 6, "learning time in seconds, start included")
         };
         if !log {
             x.low = 0.0;
@@ -82,7 +82,7 @@ impl Figure for Times {
             canvas.bar([(start.0, start.1 - half), (end.0, end.1 + half)], colour(bar.contender))?;
             let font = canvas.font(TEXT, INK, false);
             let at = (end.0 + canvas.px(7.0), end.1);
-            // Over the grid, which would otherwise run through the words.
+            // Hides the grid behind the label.
             let width = canvas.px(0.55 * TEXT * bar.label.chars().count() as f64);
             canvas.bar([(at.0, at.1 - half), (at.0 + width, at.1 + half)], WHITE)?;
             canvas.text(&bar.label, at, font, HPos::Left, VPos::Center)?;

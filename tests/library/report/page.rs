@@ -9,7 +9,9 @@ use gmm_bmm::dist::Marginal;
 use gmm_bmm::experiment::{Contender, CurveRecord, Record};
 use gmm_bmm::report::{ReportError, figure1, write_report};
 
-use super::records::{OPTIONS, cell, data, files, full, full_set, noise, read, shared, small};
+use super::records::{
+    OPTIONS, cell, data, files, full, full_set, noise, read, shared, small, written_and_read,
+};
 
 #[test]
 fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
@@ -99,7 +101,7 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
             level: None,
         }));
         let folder = tempfile::tempdir().unwrap();
-        write_report(&records, &OPTIONS, folder.path()).unwrap();
+        write_report(&written_and_read(&records), &OPTIONS, folder.path()).unwrap();
         let picture = fs::read_to_string(folder.path().join("plots/curve-toy.svg")).ok();
         (picture, read(folder.path(), "report.html"))
     };

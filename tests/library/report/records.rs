@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use gmm_bmm::data::Units;
 use gmm_bmm::experiment::{
-    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Pairs, Record, RunRecord, SelectRule,
+    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Pairs, RECORDS_FILE, Record, RunRecord,
+    SelectRule, read_records,
 };
 use gmm_bmm::report::{ReportOptions, Summary, write_report};
 
@@ -60,6 +61,7 @@ pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord
         stand_in: false,
         missing: None,
         sample: None,
+        paper: None,
     }
 }
 
@@ -138,7 +140,15 @@ pub fn full() -> Vec<Record> {
         records.extend(full_set(&set.data, level));
         records.push(Record::Data(set));
     }
-    records
+    written_and_read(&records)
+}
+
+/// The same records after a file, where those of early versions are completed.
+pub fn written_and_read(records: &[Record]) -> Vec<Record> {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: Vec<_> = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    fs::write(folder.path().join(RECORDS_FILE), lines.join("\n") + "\n").unwrap();
+    read_records(folder.path()).unwrap()
 }
 
 /// Two folds of two rows: oEM and oBMM, K = 2 and 3.

@@ -1,12 +1,10 @@
 //! The figures, and the marks beside them.
 
-use std::fs;
-
 use gmm_bmm::data::Units;
-use gmm_bmm::experiment::{Contender, Pairs, RECORDS_FILE, Record, SelectRule, read_records};
+use gmm_bmm::experiment::{Contender, Pairs, Record, SelectRule};
 use gmm_bmm::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
 
-use super::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small};
+use super::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small, written_and_read};
 
 #[test]
 fn means_and_errors_are_those_worked_out_by_hand() {
@@ -191,7 +189,7 @@ fn a_single_set_fits_a_terminal() {
     records.push(Record::Data(data("magic04", "MAGIC Gamma Telescope", 10, Units::Raw)));
     let usual = [Start, Oem, OemRevised, Obmm, ObmmRevised, Odmm, Em];
     records.retain(|record| !matches!(record, Record::Cell(cell) if !usual.contains(&cell.contender)));
-    let text = Summary::new(&records, &OPTIONS).unwrap().terminal(false);
+    let text = Summary::new(&written_and_read(&records), &OPTIONS).unwrap().terminal(false);
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(text.contains("−35.40") && widest <= 120, "{widest} columns:\n{text}");
 }
@@ -373,10 +371,6 @@ fn no_records_are_an_error() {
 
 #[test]
 fn records_survive_being_written_and_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(RECORDS_FILE);
     let records = full();
-    let lines: Vec<_> = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
-    fs::write(&path, lines.join("\n") + "\n").unwrap();
-    assert_eq!(read_records(folder.path()).unwrap(), records);
+    assert_eq!(written_and_read(&records), records);
 }

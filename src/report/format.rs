@@ -1,4 +1,4 @@
-//! What data sets and units are called, and how numbers are written.
+//! Titles of data sets, names of units and rules, and the format of numbers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::data::Units;
 use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
 use crate::stats::{Beyond, Elbow};
 
-/// A data set's name with what a reader must know of it.
+/// A data set's name in tables, with remarks.
 pub(super) fn title(data: &DataRecord) -> String {
     let mut title = data.title.clone();
     if !data.dequantized.is_empty() && !title.contains("dequantized") {
@@ -16,7 +16,7 @@ pub(super) fn title(data: &DataRecord) -> String {
         title.push_str(" (stand-in)");
     }
     if data.missing.is_some() {
-        title.push_str(" (not at hand)");
+        title.push_str(" (missing)");
     }
     title
 }
@@ -32,25 +32,25 @@ pub(super) fn select_rule(rule: SelectRule, has_folds: bool) -> String {
     let within = if has_folds { " in each fold" } else { "" };
     match rule {
         SelectRule::Validation => {
-            format!("{within} by its mean log-likelihood on validation rows, which are training rows")
+            format!("{within} by the mean log-likelihood of validation rows, which are a part of the training rows")
         }
         SelectRule::Evidence => format!(
-            "{within} by its prequential log-likelihood on training rows (batch EM, which has none, on validation rows)"
+            "{within} by the prequential log-likelihood of training rows (batch EM, which has none: by validation rows)"
         ),
         SelectRule::Paper => {
-            " as in the paper, on the test rows themselves: the first K that the next one does not significantly improve on"
+            " as in the paper, by the test rows themselves: the first K that the next one does not significantly improve on"
                 .to_string()
         }
     }
 }
 
-/// The K that folds chose: `7`, or `5–7` where they chose several.
+/// The K that folds chose: `7`, or `5–7` if they chose several.
 pub(super) fn range_of_k(chosen: &BTreeMap<usize, usize>) -> Option<String> {
     let (least, most) = (chosen.values().min()?, chosen.values().max()?);
     Some(if least == most { least.to_string() } else { format!("{least}–{most}") })
 }
 
-/// Each K that folds chose, with the number of these folds where there are several K: `7`, or `5 (2×), 7 (8×)`.
+/// Each K that folds chose, with the number of folds if there are several K: `7`, or `5 (2×), 7 (8×)`.
 pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     let mut folds_of: BTreeMap<usize, usize> = BTreeMap::new();
     chosen.values().for_each(|k| *folds_of.entry(*k).or_default() += 1);
@@ -60,7 +60,7 @@ pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     }
 }
 
-/// The K of an elbow, marked where the score rises to the end of the range.
+/// The K of an elbow, marked if the score rises to the end of the range.
 pub(super) fn elbow(elbow: Option<Elbow>) -> String {
     match elbow {
         None => NONE.to_string(),
@@ -69,7 +69,7 @@ pub(super) fn elbow(elbow: Option<Elbow>) -> String {
     }
 }
 
-/// What the rows were that a run tested on.
+/// The test rows of a run.
 pub(super) fn tested_on(run: &RunRecord) -> String {
     if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) }
 }
@@ -82,15 +82,15 @@ pub(super) fn pairs(pairs: Pairs, has_folds: bool) -> &'static str {
     }
 }
 
-/// What stands where there is no number.
+/// Shown in place of a missing number.
 pub(super) const NONE: &str = "–";
 
-/// A number with so many decimals and a true minus sign.
+/// A number with a fixed number of decimals and a true minus sign.
 pub(super) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_string();
     }
-    // Beyond this the decimals are noise and the digits would push everything else off the table.
+    // Beyond this the decimals are noise and the digits would widen the table too much.
     if value.abs() >= 1e9 {
         return format!("{value:.2e}").replace('-', "−");
     }
@@ -118,7 +118,7 @@ pub(super) fn significant(value: f64) -> String {
     fixed(value, decimals as usize)
 }
 
-/// How often one time goes into another.
+/// A ratio of two times.
 pub(super) fn ratio(value: f64) -> String {
     match value {
         v if v >= 9.95 => fixed(v, 0),
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_k_of_several_folds_are_written_as_a_range_and_as_a_list() {
+    fn the_k_of_several_folds_are_formatted_as_a_range_and_as_a_list() {
         let of = |ks: &[usize]| {
             let chosen: BTreeMap<usize, usize> = ks.iter().copied().enumerate().collect();
             (range_of_k(&chosen), list_of_k(&chosen))
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_for_people() {
+    fn numbers_are_rounded_for_reading() {
         assert_eq!(fixed(-9.654, 2), "−9.65");
         assert_eq!(fixed(-0.001, 2), "0.00");
         assert_eq!(fixed(f64::NAN, 2), NONE);

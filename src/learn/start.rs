@@ -31,7 +31,7 @@ pub struct Start {
 }
 
 /// How many first rows the start is fitted to: `max(5000, 5·K·d)`.
-pub fn default_init_rows(k: usize, dim: usize) -> usize {
+pub fn default_start_rows(k: usize, dim: usize) -> usize {
     (5 * k * dim).max(5000)
 }
 
@@ -39,7 +39,7 @@ pub fn default_init_rows(k: usize, dim: usize) -> usize {
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1)?;
-    let found = find_structure(&rows, Size::Given(k), seed, Effort::Default.limits(), RIDGE, &never);
+    let found = find_structure(&rows.blocks, Size::Given(k), seed, Effort::Default.limits(), RIDGE, &never);
     let floor = rows.columns().iter().map(variance_floor).collect();
     Ok(Start { mixture: rows.unscale(&found.mixture), floor, rows: rows.rows() as u64 })
 }

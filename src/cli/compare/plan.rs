@@ -1,11 +1,11 @@
-//! What is to be run: the sets as they are read, with and without noise, and the settings of the learners.
+//! The plan of a comparison: the data sets, with and without noise, and the settings of the learners.
 
 use std::path::Path;
 
 use ndarray::Array2;
 
-use super::choices::Dequantize;
-use super::{Args, UnitsArg};
+use super::Args;
+use super::option_values::Dequantize;
 use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
 use crate::cli::usage;
@@ -16,15 +16,16 @@ use crate::learn::find_column_faults;
 impl Args {
     pub(super) fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
         if self.test.is_some() && self.data.len() > 1 {
-            return Err(usage("--test goes with one --data"));
+            return Err(usage("--test takes one --data"));
         }
-        let mut contenders: Vec<Contender> = self.algos.iter().flat_map(|algos| algos.0.clone()).collect();
+        let mut contenders: Vec<Contender> =
+            self.algos.iter().flat_map(|learners| learners.0.clone()).collect();
         contenders.sort();
         contenders.dedup();
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
-                console.note(&format!("{} is not at hand: {}", set.name, set.how_to_get()));
+                console.note(&format!("{} is missing: {}", set.name, set.how_to_get()));
                 missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
                 continue;
             }
@@ -68,13 +69,13 @@ impl Args {
         tell_of_numbering(values.view(), &columns.names, console);
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
-        // A file may be a set of the catalogue too, but only with the columns that the paper uses.
+        // A file with the name of a catalogue set is that set only if it has as many columns.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
         let record = self.record_of(name, known, values.nrows(), columns.names);
         Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
     }
 
-    /// What the records say of a set, which may be one of the catalogue; one without columns is not at hand.
+    /// The record of a set, which may be one of the catalogue. A set without columns is a missing one.
     fn record_of(
         &self,
         name: String,
@@ -85,11 +86,7 @@ impl Args {
         let data = known.map_or(name, |set| set.name.clone());
         DataRecord {
             title: known.map_or(data.clone(), |set| set.title.clone()),
-            units: match self.shown.units {
-                UnitsArg::Raw => Units::Raw,
-                UnitsArg::Zscore => Units::Zscore,
-                UnitsArg::Paper => known.map_or(Units::Raw, |set| set.units),
-            },
+            units: self.shown.units.0.or(known.map(|set| set.units)).unwrap_or(Units::Raw),
             missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
             data: if self.stand_in { data + STAND_IN } else { data },
             rows,
@@ -98,6 +95,7 @@ impl Args {
             discrete: Vec::new(),
             stand_in: self.stand_in,
             sample: None,
+            paper: None,
         }
     }
 
@@ -156,7 +154,7 @@ fn as_matrix(block: crate::data::Block) -> Array2<f64> {
     block.view().to_owned()
 }
 
-/// The file's name without folder and endings, or the name of the set in the catalogue.
+/// The file's name without folder and extensions, or the name of the set in the catalogue.
 fn set_name(path: &Path) -> String {
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = file.strip_suffix(".gz").unwrap_or(&file);
@@ -172,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_are_called_after_their_files() {
+    fn sets_are_named_after_their_files() {
         for (path, name) in
             [("a/abalone.csv", "abalone"), ("x.y.csv.gz", "x.y"), ("magic04", "magic04"), ("-", "data")]
         {

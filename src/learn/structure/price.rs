@@ -1,0 +1,54 @@
+//! What a component has to be worth where K is learned from few rows.
+
+use std::sync::atomic::AtomicBool;
+
+use super::em::Em;
+use super::revision::polishing_shape;
+use super::sweep::label;
+use super::{Effort, Size, find_structure};
+use crate::learn::RELATIVE_FLOOR;
+use crate::linalg::blocks::RowBlocks;
+use crate::stats::capped_mean_and_error;
+
+/// Lower prices than BIC's that are tried, as shares of it.
+const LOWER: [f64; 2] = [0.5, 0.25];
+/// One row of this many is held out.
+const HELD_OUT: usize = 5;
+/// With fewer rows than this, held-out rows say too little.
+const LEAST_ROWS: usize = 100;
+/// Iterations of EM before held-out rows are scored.
+const ITERATIONS: usize = 60;
+
+/// The size with the price per component that held-out rows agree with. BIC's price asks for too few components where
+/// clusters are not Gaussian and rows are few. A lower price is taken if held-out rows gain by more than one standard error.
+/// On rows of a Gaussian mixture further components gain nothing, and the price stays BIC's.
+pub(in crate::learn) fn with_judged_price(
+    rows: &RowBlocks,
+    size: Size,
+    seed: u64,
+    ridge: f64,
+    stop: &AtomicBool,
+) -> Size {
+    let Size::Learned { least, most, price } = size else { return size };
+    if rows.rows() < LEAST_ROWS {
+        return size;
+    }
+    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..rows.rows()).partition(|i| i % HELD_OUT == 0);
+    let (held_out, learned) = (rows.reordered(&held_out), rows.reordered(&learned));
+    let at = |share: f64| Size::Learned { least, most, price: share * price };
+    let scores = |share: f64| {
+        let found = find_structure(&learned, at(share), seed, Effort::Default.limits(), ridge, stop).mixture;
+        let shape = polishing_shape(learned.rows(), &found, true);
+        let em = Em { iterations: ITERATIONS, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise: None };
+        label(&held_out, &em.run(&learned, &found, f64::NEG_INFINITY, stop).mixture).1
+    };
+    let (mut best, mut chosen) = (scores(1.0), 1.0);
+    for share in LOWER {
+        let lower = scores(share);
+        let (gain, error) = capped_mean_and_error(lower.iter().zip(&best).map(|(new, old)| new - old));
+        if gain > error {
+            (best, chosen) = (lower, share);
+        }
+    }
+    at(chosen)
+}

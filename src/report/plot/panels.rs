@@ -1,0 +1,266 @@
+//! The layout and drawing of a pair plot: one panel for each pair of axes with ellipses, and on the diagonal each axis
+//! with its histogram and densities.
+
+use plotters::backend::DrawingBackend;
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor, WHITE};
+
+use super::canvas::{Canvas, Drawn, Figure};
+use super::frame::{Axis, Frame};
+use super::legend::{self, Item, Sample};
+use super::pairs::{PairPlot, PlotGroup};
+use super::shapes::{LETTER, curve, density, ellipse, histogram, shortened};
+use super::style::{BLUE, GREEN, GREY, INK, Mark, ORANGE, PURPLE, SKY, VERMILION};
+use crate::dist::Marginal;
+use crate::report::format::{fixed, thousands};
+
+/// Sides of a panel in SVG pixels, by the number of axes.
+pub(super) const SIDES: [f64; PairPlot::MOST_AXES] = [330.0, 290.0, 220.0, 178.0, 150.0];
+pub(super) const GAP: f64 = 12.0;
+const TOP: f64 = 44.0;
+const FOOT: f64 = 42.0;
+const LEGEND: f64 = 190.0;
+const HEADING: f64 = 16.0;
+pub(super) const TITLE: f64 = 13.0;
+pub(super) const LABEL: f64 = 11.0;
+/// More components would hide each other: the lightest are left out, and the picture says so.
+const MOST_DRAWN: usize = 30;
+const MOST_IN_LEGEND: usize = 10;
+/// As safe for colour-blind readers as ten colours can be.
+pub(super) const COLOURS: [RGBColor; 10] = [
+    BLUE,
+    VERMILION,
+    GREEN,
+    PURPLE,
+    ORANGE,
+    SKY,
+    RGBColor(0x88, 0x22, 0x55),
+    RGBColor(0x99, 0x99, 0x33),
+    RGBColor(0x33, 0x22, 0x88),
+    RGBColor(0x66, 0x33, 0x00),
+];
+const BARS: RGBColor = RGBColor(0xdc, 0xdc, 0xdc);
+const POINTS: RGBColor = RGBColor(0x60, 0x60, 0x60);
+
+/// A component and its group.
+#[derive(Clone, Copy)]
+pub(super) struct Grouped<'a> {
+    pub marginal: &'a Marginal,
+    pub group: usize,
+}
+
+/// A pair plot laid out.
+pub(super) struct Panels<'a> {
+    pub plot: &'a PairPlot,
+    /// From the heaviest.
+    pub components: Vec<Grouped<'a>>,
+    pub rows: Vec<&'a [f64]>,
+    pub axes: Vec<Axis>,
+    /// Side of a panel in SVG pixels.
+    pub side: f64,
+}
+
+impl Panels<'_> {
+    fn left(&self) -> f64 {
+        let labels = self.axes.iter().skip(1).flat_map(|axis| &axis.ticks);
+        let longest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+        38.0 + LETTER * LABEL * longest as f64
+    }
+
+    /// The box of the panel in some row and column.
+    fn panel(&self, row: usize, column: usize) -> [f64; 4] {
+        let place = |index: usize| index as f64 * (self.side + GAP);
+        let (left, top) = (self.left() + place(column), TOP + place(row));
+        [left, top, left + self.side, top + self.side]
+    }
+
+    fn drawn(&self) -> &[Grouped<'_>] {
+        &self.components[..self.components.len().min(MOST_DRAWN)]
+    }
+
+    /// The groups of which a component is drawn.
+    fn drawn_groups(&self) -> impl Iterator<Item = usize> {
+        let is_drawn = |&group: &usize| self.drawn().iter().any(|component| component.group == group);
+        (0..self.plot.groups.len()).filter(is_drawn)
+    }
+
+    fn colour(&self, group: usize) -> RGBColor {
+        if self.plot.groups[group].is_apart { GREY } else { COLOURS[group % COLOURS.len()] }
+    }
+
+    /// Heavy components are thick and opaque, light ones thin and pale.
+    fn stroke<B: DrawingBackend>(
+        &self,
+        canvas: &Canvas<B>,
+        index: usize,
+        pale: f64,
+    ) -> plotters::style::ShapeStyle {
+        let heaviest = self.components[0].marginal.weight.max(f64::MIN_POSITIVE);
+        let Grouped { marginal, group } = self.components[index];
+        let share = (marginal.weight / heaviest).sqrt();
+        let ink = self.colour(group).mix(pale * (0.5 + 0.5 * share));
+        canvas.stroke(ink, 0.9 + 1.1 * share)
+    }
+
+    fn draw_pair<B: DrawingBackend>(&self, canvas: &Canvas<B>, row: usize, column: usize) -> Drawn<B> {
+        let last = self.axes.len() - 1;
+        let x = labelled(&self.axes[column], row == last);
+        let y = labelled(&self.axes[row], column == 0);
+        let frame = Frame::panel(canvas, self.panel(row, column), x, y, LABEL)?;
+        for values in self.rows.iter().filter(|values| frame.shows(values[column], values[row])) {
+            canvas.dot(frame.at(values[column], values[row]), 1.25, POINTS.mix(0.45))?;
+        }
+        // The heaviest are drawn last, above the others.
+        for (index, component) in self.drawn().iter().enumerate().rev() {
+            for (times, pale) in [(2.0, 0.75), (1.0, 1.0)] {
+                let corners = ellipse(component.marginal, column, row, times);
+                frame.draw_line(canvas, &corners, self.stroke(canvas, index, pale), false)?;
+            }
+        }
+        for Grouped { marginal, group } in self.drawn().iter().rev() {
+            let (x, y) = (marginal.mean[column], marginal.mean[row]);
+            if frame.shows(x, y) {
+                canvas.dot(frame.at(x, y), 3.4, WHITE)?;
+                canvas.dot(frame.at(x, y), 2.5, self.colour(*group))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_alone<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
+        let axis = &self.axes[index];
+        let bars = histogram(axis, self.rows.iter().map(|row| row[index]), self.rows.len());
+        let curves: Vec<Vec<f64>> =
+            self.components.iter().map(|component| density(axis, component.marginal, index)).collect();
+        let mut whole = vec![0.0; curves[0].len()];
+        for curve in &curves {
+            whole.iter_mut().zip(curve).for_each(|(sum, value)| *sum += value);
+        }
+        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+        let (tallest, peak) = (most(&bars), most(&whole));
+        // A spike, as of a column that is mostly one value, would flatten everything else.
+        let high = if bars.is_empty() { peak } else { tallest.max(peak.min(1.6 * tallest)) };
+        let high = if high > 0.0 { 1.06 * high } else { 1.0 };
+        let y = Axis { low: 0.0, high, ticks: Vec::new(), title: String::new(), named: true };
+        let x = labelled(axis, index + 1 == self.axes.len());
+        let frame = Frame::panel(canvas, self.panel(index, index), x, y, LABEL)?;
+        let step = (axis.high - axis.low) / bars.len().max(1) as f64;
+        for (i, bar) in bars.iter().enumerate().filter(|(_, bar)| **bar > 0.0) {
+            let from = axis.low + step * i as f64;
+            let (left, bottom) = frame.at(from, 0.0);
+            let (right, top) = frame.at(from + step, bar.min(high));
+            // A thin gap between bars.
+            canvas.bar([(left, top), (right - canvas.px(0.75), bottom)], BARS)?;
+        }
+        frame.draw_line(canvas, &curve(axis, &whole), canvas.stroke(INK, 1.5), false)?;
+        for (component, values) in curves.iter().enumerate().take(MOST_DRAWN).rev() {
+            frame.draw_line(canvas, &curve(axis, values), self.stroke(canvas, component, 1.0), false)?;
+        }
+        Ok(())
+    }
+
+    fn draw_titles<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+        let font = || canvas.font(TITLE, INK, false);
+        let foot = canvas.px(f64::from(self.size().1) - 8.0);
+        for (index, axis) in self.axes.iter().enumerate() {
+            let [left, top, right, bottom] = self.panel(index, index);
+            let middle = (canvas.px((left + right) / 2.0), canvas.px((top + bottom) / 2.0));
+            canvas.text(&axis.title, (middle.0, foot), font(), HPos::Center, VPos::Bottom)?;
+            let (title, font) = match index {
+                0 => ("density", canvas.font(TITLE, GREY, false)),
+                _ => (axis.title.as_str(), font()),
+            };
+            let x = if index == 0 { self.left() - 20.0 } else { 8.0 };
+            canvas.upward_text(title, (canvas.px(x), middle.1), font)?;
+        }
+        Ok(())
+    }
+
+    /// Draws the legend in the free corner above the diagonal.
+    fn draw_legend<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+        let last = self.axes.len() - 1;
+        let [left, top, right, _] = self.panel(0, last);
+        let (x, mut y) = if last == 0 { (right + 24.0, top + 10.0) } else { (left + 16.0, top + 10.0) };
+        let item = |index: usize| {
+            let PlotGroup { name, components, .. } = &self.plot.groups[index];
+            let weight = components.iter().map(|&component| self.plot.components[component].weight).sum();
+            Item {
+                text: format!("{name}   {}", fixed(weight, 3)),
+                note: String::new(),
+                colour: self.colour(index),
+                mark: Some(Mark::Dot),
+                sample: Sample::Solid,
+            }
+        };
+        let items: Vec<Item> = self.drawn_groups().take(MOST_IN_LEGEND).map(item).collect();
+        legend::draw_column(canvas, &items, x, y)?;
+        y += 22.0 * items.len() as f64 + 4.0;
+        for note in self.notes() {
+            let font = canvas.font(LABEL + 0.5, GREY, false);
+            canvas.text(&note, (canvas.px(x), canvas.px(y)), font, HPos::Left, VPos::Center)?;
+            y += 16.0;
+        }
+        Ok(())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (all, drawn) = (self.components.len(), self.drawn().len());
+        let groups = self.drawn_groups().count();
+        if groups > MOST_IN_LEGEND {
+            notes.push(format!("and {} lighter", groups - MOST_IN_LEGEND));
+        }
+        if self.plot.groups.len() < all {
+            notes.push("one colour for each cluster".to_string());
+        }
+        if all > drawn {
+            notes.push(format!("{} more are not drawn", thousands((all - drawn) as u64)));
+        }
+        if all > 1 {
+            notes.push("black: the whole mixture".to_string());
+        }
+        if self.axes.len() > 1 {
+            notes.push("means, 1σ and 2σ ellipses".to_string());
+        }
+        let (shown, in_all) = (self.plot.rows.len() as u64, self.plot.rows_in_all);
+        match shown {
+            0 => {}
+            _ if shown < in_all => notes.push(format!("{} of {} rows", thousands(shown), thousands(in_all))),
+            _ => notes.push(format!("all {} rows", thousands(shown))),
+        }
+        notes
+    }
+}
+
+impl Figure for Panels<'_> {
+    fn size(&self) -> (u32, u32) {
+        let last = self.axes.len() - 1;
+        let [_, _, right, bottom] = self.panel(last, last);
+        let margin = if last == 0 { LEGEND } else { 16.0 };
+        ((right + margin).ceil() as u32, (bottom + FOOT).ceil() as u32)
+    }
+
+    fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
+        let heading = canvas.font(HEADING, INK, true);
+        let room = f64::from(self.size().0) - self.left();
+        let text = shortened(&self.plot.heading, room / (LETTER * HEADING));
+        canvas.text(&text, (canvas.px(self.left()), canvas.px(12.0)), heading, HPos::Left, VPos::Top)?;
+        for row in 0..self.axes.len() {
+            for column in 0..row {
+                self.draw_pair(canvas, row, column)?;
+            }
+            self.draw_alone(canvas, row)?;
+        }
+        self.draw_titles(canvas)?;
+        self.draw_legend(canvas)
+    }
+}
+
+/// The same axis, with or without labels.
+fn labelled(axis: &Axis, labels: bool) -> Axis {
+    let mut axis = axis.clone();
+    if !labels {
+        axis.ticks.iter_mut().for_each(|(_, label)| label.clear());
+    }
+    axis
+}

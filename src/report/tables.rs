@@ -1,0 +1,261 @@
+//! The tables, laid out once for all output formats.
+
+use super::format::{self, NONE, fixed, p_value, significant, title};
+use super::legend::ELBOW;
+use super::paired::Arrow;
+use super::summary::{Entry, SetSummary, Summary};
+use crate::experiment::{Contender, PaperColumns};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Table {
+    pub caption: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
+    /// How many columns at the left hold text; the rest hold numbers.
+    pub text_columns: usize,
+}
+
+impl Table {
+    /// Characters of the longest marks in a column. Every cell reserves room for them, to keep the digits aligned.
+    pub fn width_of_marks(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].marks().chars().count()).max().unwrap_or(0)
+    }
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Cell {
+    pub text: String,
+    /// A second figure: below the first, or in brackets if there is one line only.
+    pub aside: Option<String>,
+    pub best: bool,
+    pub arrow: &'static str,
+    /// Whether the arrow and the difference in means have opposite signs.
+    pub against_mean: bool,
+}
+
+impl Cell {
+    fn new(text: impl Into<String>) -> Self {
+        Cell { text: text.into(), ..Cell::default() }
+    }
+
+    fn of(value: Option<f64>, write: impl Fn(f64) -> String) -> Self {
+        Cell::new(value.map_or_else(|| NONE.to_string(), write))
+    }
+
+    /// The whole cell in one line.
+    pub fn line(&self) -> String {
+        let aside = self.aside.as_ref().map_or(String::new(), |aside| format!(" ({aside})"));
+        format!("{}{}{aside}", self.text, self.marks())
+    }
+
+    /// The arrow, and a mark if the difference in means has the opposite sign.
+    pub fn marks(&self) -> String {
+        format!("{}{}", self.arrow, if self.against_mean { AGAINST_MEAN } else { "" })
+    }
+}
+
+/// Marks an arrow whose sign is opposite to the difference in means.
+pub(super) const AGAINST_MEAN: &str = "†";
+
+/// Decimals of the scores in the main table: as in the paper's tables. A single set has more, since its learners may be
+/// close, as far as they fit the width of a terminal.
+fn score_decimals(summary: &Summary) -> usize {
+    let [set] = summary.sets.as_slice() else { return 2 };
+    let scores = set.entries.iter().filter_map(|entry| entry.score.as_ref());
+    match scores.map(|score| score.mean.abs()).fold(0.0, f64::max) {
+        most if most < 10.0 => 4,
+        most if most < 100.0 => 3,
+        _ => 2,
+    }
+}
+
+/// Mean test log-likelihoods, in the layout of the paper's Tables 1 and 2.
+pub(super) fn scores(summary: &Summary) -> Table {
+    let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
+    let decimals = score_decimals(summary);
+    let mut head = vec!["data set".to_string(), "units".to_string()];
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    head.extend(paper.head());
+    let row = |set: &SetSummary| {
+        let mut row = vec![Cell::new(title(&set.data)), Cell::new(format::units(set.units))];
+        for contender in &summary.contenders {
+            let entry = set.entry(*contender);
+            let mut cell =
+                Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
+            if let Some(entry) = entry {
+                cell.best = is_best(set, entry, decimals);
+                let several = entry.by_k.len() > 1 || entry.contender.learns_k();
+                let ks = format::range_of_k(&entry.chosen).filter(|_| several);
+                cell.aside = ks.map(|ks| format!("K={ks}"));
+                cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
+                cell.against_mean = is_against_mean(summary, set, entry);
+            }
+            row.push(cell);
+        }
+        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
+        row
+    };
+    Table {
+        caption: "Mean test log-likelihood per row, in nats".to_string(),
+        head,
+        rows: summary.sets.iter().map(row).collect(),
+        text_columns: 2,
+    }
+}
+
+/// The score with the chosen K.
+fn shown(entry: &Entry, decimals: usize) -> Option<String> {
+    entry.score.as_ref().map(|score| fixed(score.mean, decimals))
+}
+
+/// Whether a learner competes for the best and shows the same figure as the best.
+fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
+    let best = set.entries.iter().find(|entry| entry.best).and_then(|best| shown(best, decimals));
+    entry.can_be_best() && best.is_some() && shown(entry, decimals) == best
+}
+
+/// Whether the test and the means disagree on which learner is better.
+pub(super) fn is_against_mean(summary: &Summary, set: &SetSummary, entry: &Entry) -> bool {
+    let reference = summary.reference.and_then(|contender| set.entry(contender)?.score.as_ref());
+    match (entry.arrow, &entry.score, reference) {
+        (Some(Arrow::Up), Some(own), Some(reference)) => own.mean < reference.mean,
+        (Some(Arrow::Down), Some(own), Some(reference)) => own.mean > reference.mean,
+        _ => false,
+    }
+}
+
+/// Learning times at the K that most folds chose for the reference, and as a multiple of the reference's.
+pub(super) fn times(summary: &Summary) -> Table {
+    let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
+    let mut head = vec!["data set".to_string(), "K".to_string()];
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    head.extend(paper.head());
+    let row = |set: &SetSummary| {
+        let k = set.time_k(summary.reference);
+        let mut row = vec![Cell::new(title(&set.data)), Cell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
+        for contender in &summary.contenders {
+            let seconds = k.and_then(|k| median_seconds(set, *contender, k));
+            let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
+            let aside = ratio.map(|ratio| format!("{}×", format::ratio(ratio)));
+            row.push(Cell { aside, ..Cell::of(seconds, significant) });
+        }
+        row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
+        row
+    };
+    let has_folds = summary.has_folds();
+    let reference = summary.reference.map(Contender::name);
+    let which_k = reference.filter(|_| has_choice(summary)).map_or(String::new(), |name| {
+        format!(
+            " ({} for {name})",
+            if has_folds { "the one that most folds chose" } else { "the one chosen" }
+        )
+    });
+    Table {
+        caption: format!(
+            "Learning time in seconds, start included{}, at the same K for all{which_k}{}{}",
+            if has_folds { ", median over folds" } else { "" },
+            if summary.contenders.iter().any(|contender| contender.learns_k()) {
+                " except those that learn K"
+            } else {
+                ""
+            },
+            reference.map_or(String::new(), |name| format!(", and as a multiple of {name}'s"))
+        ),
+        head,
+        rows: summary.sets.iter().map(row).collect(),
+        text_columns: 1,
+    }
+}
+
+pub(super) fn median_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+    Some(set.entry(contender)?.at(k)?.learn_seconds.median)
+}
+
+/// The time as a multiple of the reference's at the same K.
+pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: Contender, k: usize) -> Option<f64> {
+    let ratio = median_seconds(set, contender, k)? / median_seconds(set, summary.reference?, k)?;
+    ratio.is_finite().then_some(ratio)
+}
+
+/// The main table in detail: a row for each of its cells.
+pub(super) fn details(summary: &Summary) -> Table {
+    let head = [
+        "data set",
+        "learner",
+        "K",
+        "elbow",
+        "mean",
+        "std. error",
+        "p",
+        "p (Holm)",
+        "effect",
+        "tuned",
+        "seconds",
+    ];
+    let mut rows = Vec::new();
+    for set in &summary.sets {
+        for entry in &set.entries {
+            let Some(score) = &entry.score else { continue };
+            rows.push(vec![
+                Cell::new(title(&set.data)),
+                Cell::new(entry.contender.name()),
+                Cell::new(format::list_of_k(&entry.chosen)),
+                Cell::new(format::elbow(entry.elbow)),
+                Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
+                Cell::of(score.standard_error, |error| fixed(error, 4)),
+                Cell::of(entry.p_value, p_value),
+                Cell::of(entry.p_holm, p_value),
+                Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
+                Cell::of(score.tuned, significant),
+                Cell::new(significant(score.learn_seconds.median)),
+            ]);
+        }
+    }
+    let (several, median) = match summary.has_folds() {
+        true => {
+            (" (if folds chose several, with the number of folds that chose each)", ", median over folds")
+        }
+        false => ("", ""),
+    };
+    Table {
+        caption: format!(
+            "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows; p (Holm) is \
+             corrected for the number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 \
+             to 1; tuned is the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{median}; seconds \
+             are those of learning with the chosen K, start included{median}"
+        ),
+        head: head.map(String::from).to_vec(),
+        rows,
+        text_columns: 2,
+    }
+}
+
+/// Whether a learner has several K to choose from.
+pub(super) fn has_choice(summary: &Summary) -> bool {
+    summary.sets.iter().flat_map(|set| &set.entries).any(|entry| entry.by_k.len() > 1)
+}
+
+/// Which of the paper's columns are shown.
+struct PaperHead([bool; 3]);
+
+impl PaperHead {
+    fn new<'a>(rows: impl Iterator<Item = &'a PaperColumns>) -> Self {
+        PaperHead(rows.map(values).fold([false; 3], |any, row| [0, 1, 2].map(|i| any[i] || row[i].is_some())))
+    }
+
+    fn head(&self) -> Vec<String> {
+        let names = ["paper oEM", "paper oBMM", "paper oDMM"];
+        names.iter().zip(self.0).filter(|(_, there)| *there).map(|(name, _)| name.to_string()).collect()
+    }
+
+    fn cells(&self, row: &PaperColumns, write: impl Fn(f64) -> String) -> Vec<Cell> {
+        let there = values(row).into_iter().zip(self.0).filter(|(_, there)| *there);
+        there.map(|(value, _)| Cell::of(value, &write)).collect()
+    }
+}
+
+fn values(row: &PaperColumns) -> [Option<f64>; 3] {
+    [row.oem, row.obmm, row.odmm]
+}
