@@ -1,4 +1,4 @@
-//! What a mixture loses when two of its components become one.
+//! Merges: the loss of log-likelihood when two components of a mixture become one.
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -9,12 +9,12 @@ use crate::dist::{BlockScorer, Density, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
-/// Two components that may become one.
+/// A possible merge of two components.
 #[derive(Debug, Clone)]
 pub(super) struct Merge {
     /// The two components, the smaller index first.
     pub components: [usize; 2],
-    /// What the log-likelihood of all rows loses.
+    /// The loss of the log-likelihood of all rows.
     pub loss: f64,
     /// The weight of both together.
     pub weight: f64,
@@ -22,8 +22,8 @@ pub(super) struct Merge {
     pub merged: Gaussian,
 }
 
-/// The pairs of components that lose least: the `count` cheapest by Runnalls' bound, which needs no rows, with their
-/// exact losses, the cheapest first.
+/// The `count` merges with the smallest loss, the smallest first. Runnalls' bound, which needs no rows, selects them; then
+/// their exact losses are computed.
 pub(super) fn cheapest_merges(
     rows: &RowBlocks,
     mixture: &GaussianMixture,
@@ -51,7 +51,7 @@ pub(super) fn cheapest_merges(
     merges
 }
 
-/// `½[(w_i+w_j) ln|S_ij| − w_i ln|S_i| − w_j ln|S_j|]`.
+/// Runnalls' bound of the loss per row: `½[(w_i+w_j) ln|S_ij| − w_i ln|S_i| − w_j ln|S_j|]`.
 fn runnalls_bound(mixture: &GaussianMixture, matrices: &[Array2<f64>], [i, j]: [usize; 2]) -> f64 {
     let log_det = |c: usize| mixture.components()[c].covariance().log_det();
     let (wi, wj) = (mixture.weights()[i], mixture.weights()[j]);
@@ -90,7 +90,7 @@ fn merge(mixture: &GaussianMixture, matrices: &[Array2<f64>], pair: [usize; 2]) 
     }
 }
 
-/// What the log-likelihood of the rows loses by each join alone.
+/// The loss of the log-likelihood of the rows by each merge alone.
 fn exact_losses(rows: &RowBlocks, assigned: &Assigned, merges: &[Merge]) -> Vec<f64> {
     let equal = vec![1.0 / merges.len() as f64; merges.len()];
     let merged = Mixture::new(equal, merges.iter().map(|merge| merge.merged.clone()).collect())

@@ -1,5 +1,5 @@
-//! Better structures: a component is split where that gains most, and two others are joined where that costs least.
-//! Where K is learned, components are also split and joined alone.
+//! The search for better structures: swaps, which split the component with the largest gain and merge the two others with the
+//! smallest loss. If K is learned, also splits and merges alone.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,40 +21,40 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
     pub rows: &'a RowBlocks,
-    /// What the prior on the shape of a covariance is worth, in rows.
+    /// The strength of the prior on the shape of a covariance, in rows.
     pub strength: f64,
     /// Added to each variance.
     pub ridge: f64,
     pub limits: Limits,
     pub size: Size,
-    /// Log-density of noise, where there is some: rows below it belong to no component.
+    /// The log-density of noise, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
     pub seed: u64,
     pub stop: &'a AtomicBool,
 }
 
-/// What a search found.
+/// The result of a search.
 pub(in crate::learn) struct Found {
     pub mixture: GaussianMixture,
     pub moves: Vec<Move>,
-    /// Which component each was before the search; none where a move made it.
+    /// For each component, its index before the search; `None` if a move created it.
     pub origins: Vec<Option<usize>>,
 }
 
-/// A swap is kept if the mean log-likelihood rises by more.
+/// A swap is kept if the mean log-likelihood rises by more than this.
 pub(super) const LEAST_RISE: f64 = 2e-4;
-/// Iterations on the moved components alone, before all components move.
+/// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
-/// How far a swap may lie below the present level after those iterations.
+/// The largest loss of the mean log-likelihood after those iterations.
 const PART_SLACK: f64 = 0.01;
-/// A split is tried if it gains more than this many times the free numbers it adds. A single Gaussian gains about once
-/// as much from noise alone.
+/// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
+/// Gaussian gains about that number by chance.
 const NOISE: f64 = 1.5;
-/// Times that K grows and shrinks at most.
+/// The largest number of times that K grows and shrinks.
 const CYCLES: usize = 4;
-/// A split alone is tried if it gains more than this share of its price; EM adds to the gain.
+/// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
 const PROMISING: f64 = 0.7;
-/// A join alone is tried if it loses less than this many times the price; EM makes up for some of the loss.
+/// A merge alone is tried if it loses less than this many times its price, because EM reduces the loss.
 const AFFORDABLE: f64 = 3.0;
 
 impl Search<'_> {
@@ -93,19 +93,19 @@ impl Search<'_> {
         Assigned::new(self.rows, mixture, self.noise)
     }
 
-    /// Free numbers of one component.
-    fn free_numbers(&self) -> f64 {
+    /// The number of free parameters of one component.
+    fn free_parameters(&self) -> f64 {
         let dim = self.rows.dim();
         (dim * (dim + 3) / 2 + 1) as f64
     }
 
-    /// The rise of the mean log-likelihood that one more component has to be worth.
+    /// The smallest rise of the mean log-likelihood that justifies one more component.
     fn price(&self) -> f64 {
         let rows = self.rows.rows() as f64;
-        self.size.price() * 0.5 * self.free_numbers() * rows.ln() / rows
+        self.size.price() * 0.5 * self.free_parameters() * rows.ln() / rows
     }
 
-    /// Splits components alone, several at a time, while each is worth its price.
+    /// Splits components, several at a time, while each split gains more than its price.
     fn grow(&self, state: &mut SearchState, most: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
@@ -132,7 +132,7 @@ impl Search<'_> {
         }
     }
 
-    /// The mixture after splits and EM, if it is worth their price. Leaves out the worse half of the splits until it is.
+    /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
     fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>, price: f64) -> Option<Improved> {
         loop {
             let target = now.mean_log_likelihood + price * chosen.len() as f64;
@@ -144,7 +144,7 @@ impl Search<'_> {
         }
     }
 
-    /// Joins components alone, while each costs less than its price.
+    /// Merges components while each merge loses less than its price.
     fn shrink(&self, state: &mut SearchState, least: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
@@ -173,7 +173,7 @@ impl Search<'_> {
         (after.mean_log_likelihood > target).then_some(after)
     }
 
-    /// Splits one component and joins two others, while that gains.
+    /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
     fn swap_all(&self, state: &mut SearchState) {
         for _ in 0..self.limits.rounds {
             if state.k() < 3 || self.is_stopped() {
@@ -200,7 +200,7 @@ impl Search<'_> {
         }
     }
 
-    /// Finds the best split of each component whose rows have changed since it was last looked at.
+    /// Finds the best split of each component whose number of rows has changed since its last search.
     fn refresh_splits(&self, state: &mut SearchState, assigned: &Assigned) {
         let rows = self.rows.total_weight();
         let mixture = &state.now.mixture;
@@ -214,7 +214,7 @@ impl Search<'_> {
             let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
             best_split(self.rows, mixture, assigned, j, self.strength, seed)
         };
-        // Each copies the rows of a component: as many at a time as there are threads bound the memory.
+        // Each search copies the rows of a component, so one per thread at a time bounds the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
             let found: Vec<Option<Split>> = wave.par_iter().map(find).collect();
             for (&j, split) in wave.iter().zip(found) {
@@ -224,10 +224,10 @@ impl Search<'_> {
         }
     }
 
-    /// The best splits with the cheapest joins, ordered by what both gain together. The order alone counts: a swap that
-    /// loses at first may gain when the other components have moved.
+    /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
+    /// EM on the other components may change its sign.
     fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
-        let noise = NOISE * self.free_numbers();
+        let noise = NOISE * self.free_parameters();
         let mut best: Vec<&Split> =
             state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -242,7 +242,7 @@ impl Search<'_> {
         swaps.into_iter().map(|(split, merge)| (split.clone(), merge)).collect()
     }
 
-    /// The mixture after a swap and EM, if it is better.
+    /// The mixture after a swap and EM, if the mean log-likelihood rises enough.
     fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, merge: &Merge) -> Option<Improved> {
         let [first, second] = merge.components;
         let j = split.component;
@@ -270,8 +270,8 @@ impl Search<'_> {
         self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + LEAST_RISE)
     }
 
-    /// EM on a part of a mixture whose other components stay as they are, on the rows that the `touched` components are
-    /// responsible for. Returns the part, and by how much the mean log-likelihood of all rows rises.
+    /// EM on a part of a mixture, with the other components fixed, on the rows that the `touched` components have a
+    /// responsibility for. Returns the part, and the rise of the mean log-likelihood of all rows.
     fn improve_part(
         &self,
         mut part: GaussianMixture,
@@ -296,27 +296,27 @@ impl Search<'_> {
     }
 }
 
-/// Rows that some components are responsible for.
+/// The rows that some components have a responsibility for.
 struct Touched {
     rows: RowBlocks,
-    /// Log-density of each row under all other components, one for each place of each block.
+    /// The log-density of each row under all other components, padded to whole blocks.
     others: Vec<f64>,
-    /// Of the rows under all components.
+    /// The log-likelihood of these rows under all components.
     log_likelihood: f64,
 }
 
 impl Touched {
-    /// Rows of which the components have more than this belong to them.
+    /// The smallest total responsibility.
     const LEAST: f64 = 0.01;
 
     fn new(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Self {
         let (mut chosen, mut others, mut log_likelihood) = (Vec::new(), Vec::new(), 0.0);
         for i in 0..rows.rows() {
             let (block, place) = (i / BLOCK, i % BLOCK);
-            let share: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
-            if share > Self::LEAST {
+            let responsibility: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
+            if responsibility > Self::LEAST {
                 chosen.push(i);
-                others.push(assigned.log_densities[i] + (1.0 - share).max(f64::MIN_POSITIVE).ln());
+                others.push(assigned.log_densities[i] + (1.0 - responsibility).max(f64::MIN_POSITIVE).ln());
                 log_likelihood += rows.weight(i) * assigned.log_densities[i];
             }
         }

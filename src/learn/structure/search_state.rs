@@ -1,4 +1,4 @@
-//! A search under way: its mixture, and what moves do to the order of the components.
+//! The state of a search, and the effect of moves on the order of the components.
 
 use super::em::Improved;
 use super::history::{Identifiers, Move};
@@ -7,17 +7,17 @@ use super::search::Failed;
 use super::split::Split;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 
-/// A search under way.
+/// The state of a search.
 pub(super) struct SearchState<'i> {
     pub now: Improved,
     pub moves: Vec<Move>,
-    /// Which component each was before the search; none where a move made it.
+    /// For each component, its index before the search; `None` if a move created it.
     pub origins: Vec<Option<usize>>,
-    /// The best split of each component, where it was looked for.
+    /// The best split of each component, if it was searched for.
     pub splits: Vec<Option<Split>>,
-    /// Rows that each component had when it was.
+    /// The number of rows of each component at that time.
     pub counts: Vec<f64>,
-    /// Moves that did not help. Forgotten whenever something changes.
+    /// Moves that did not improve the mixture. Cleared by every successful move.
     pub failed: Failed,
     identifiers: &'i mut Identifiers,
 }
@@ -44,13 +44,13 @@ impl<'i> SearchState<'i> {
         self.identifiers.all()[j]
     }
 
-    /// What a swap is remembered by if it fails.
+    /// The key of a swap in `failed`.
     pub fn swap_key(&self, split: &Split, merge: &Merge) -> Vec<u64> {
         let [first, second] = merge.components;
         [split.component, first, second].map(|j| self.identifier(j)).to_vec()
     }
 
-    /// Components were split, as [`split_all`] does, and EM led to `better`.
+    /// Records splits, in the order of [`split_all`], that EM improved to `better`.
     pub fn split(&mut self, splits: &[Split], better: Improved) {
         let gain = (better.mean_log_likelihood - self.now.mean_log_likelihood) / splits.len() as f64;
         for split in splits {
@@ -60,7 +60,7 @@ impl<'i> SearchState<'i> {
         self.settle(better);
     }
 
-    /// Two components were joined, as [`joined`] does.
+    /// Records a merge, in the order of [`merged`].
     pub fn merge(&mut self, merge: &Merge, after: Improved) {
         let merged = Some(self.unite(merge.components));
         let gain = after.mean_log_likelihood - self.now.mean_log_likelihood;
@@ -68,7 +68,7 @@ impl<'i> SearchState<'i> {
         self.settle(after);
     }
 
-    /// One component was split and two others were joined: the second part has the place of the second of these.
+    /// Records a split and a merge of two other components. The second part replaces the second merged component.
     pub fn swap(&mut self, split: &Split, merge: &Merge, better: Improved) {
         let split = Some(self.part(split.component));
         let merged = Some(self.unite(merge.components));
@@ -77,7 +77,7 @@ impl<'i> SearchState<'i> {
         self.settle(better);
     }
 
-    /// Two components were joined, and one was added in the place of the second.
+    /// Records a merge and a new component, which replaces the second merged component.
     pub fn replace(&mut self, merge: &Merge, better: Improved) {
         let added = Some(self.identifiers.add());
         self.add_place();
@@ -120,7 +120,7 @@ impl<'i> SearchState<'i> {
     }
 }
 
-/// The mixture in which components are split: the first part takes the place of the whole, the second is added.
+/// The mixture after splits. The first part replaces the component, the second is appended.
 pub(super) fn split_all(mixture: &GaussianMixture, splits: &[Split]) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
     for split in splits {
@@ -133,8 +133,7 @@ pub(super) fn split_all(mixture: &GaussianMixture, splits: &[Split]) -> Gaussian
     assemble(weights, components)
 }
 
-/// The mixture in which two components are one: it takes the place of the first, and the last component that of the
-/// second.
+/// The mixture after a merge. The result replaces the first component, and the last component replaces the second.
 pub(super) fn merged(mixture: &GaussianMixture, merge: &Merge) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
     let [i, j] = merge.components;
@@ -144,7 +143,7 @@ pub(super) fn merged(mixture: &GaussianMixture, merge: &Merge) -> GaussianMixtur
     assemble(weights, components)
 }
 
-/// The mixture in which two components are one, and `new` has the place of the second.
+/// The mixture after a merge, in which `new` replaces the second component.
 pub(super) fn replaced(
     mixture: &GaussianMixture,
     merge: &Merge,

@@ -1,4 +1,4 @@
-//! The moves against plain computations, and a search that has to leave a local optimum.
+//! Moves compared with plain computations, and a search that leaves a local optimum.
 
 use std::sync::atomic::AtomicBool;
 
@@ -26,7 +26,7 @@ fn drawn(rows: usize) -> Array2<f64> {
     truth().sample(rows, &mut ChaCha8Rng::seed_from_u64(3)).0
 }
 
-/// Two components share one cluster, and one covers the two others.
+/// A local optimum: two components share one cluster, and one component covers the two others.
 fn misplaced() -> GaussianMixture {
     let parts = vec![gaussian([0.0, 0.0], 4.0), gaussian([0.2, 7.0], 1.0), gaussian([-0.2, 7.0], 1.0)];
     Mixture::new(vec![0.6, 0.2, 0.2], parts).unwrap()
@@ -80,7 +80,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     parts.extend(split.parts.clone());
     let after = Mixture::new(weights, parts).unwrap();
     let gain = 2000.0 * (after.score(rows.view()) - mixture.score(rows.view()));
-    // With responsibilities as they were the prediction is a lower bound.
+    // With unchanged responsibilities the prediction is a lower bound.
     assert!((0.75 * gain..1.01 * gain).contains(&split.gain), "{} against {gain}", split.gain);
 }
 
