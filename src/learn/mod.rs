@@ -55,7 +55,7 @@ pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minu
 pub(crate) use state::mixture_of;
 pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
 pub use structure::{
-    Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
+    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
     default_kept_rows,
 };
 pub(crate) use structure::{PACKED_FIELDS, packed};

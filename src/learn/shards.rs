@@ -174,7 +174,7 @@ impl CommonPrior {
         }
         let candidates = (0..k_count).map(|nth| self.merge_candidate(nth, learned, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = learned.iter().map(|shard| shard.kept.as_ref()).collect();
-        let kept = kept.and_then(|kept| KeptRows::joined(&kept, self.floor.len()));
+        let kept = kept.and_then(|kept| KeptRows::merged(&kept, self.floor.len()));
         let state = FitState {
             rows,
             columns,

@@ -234,7 +234,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
 fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
     let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
     let kept: Vec<&KeptRows> = all.map(|model| model.kept.as_ref()).collect::<Option<_>>()?;
-    KeptRows::joined(&kept, prior.columns.len())
+    KeptRows::merged(&kept, prior.columns.len())
 }
 
 /// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
