@@ -11,7 +11,7 @@ use std::time::Instant;
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::learn::{
-    Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, default_init_rows,
+    Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, default_start_rows,
 };
 use gmm_bmm::linalg::fused_kernel;
 use ndarray::Axis;
@@ -37,7 +37,7 @@ fn run(share: f64) {
         "rows", "d", "K", "learner", "pass ns", "kernel ns", "ratio", "start s"
     );
     for (rows, dim, k) in SETS {
-        let rows = ((rows as f64 * share) as usize).max(2 * default_init_rows(k, dim));
+        let rows = ((rows as f64 * share) as usize).max(2 * default_start_rows(k, dim));
         let spec = SynthSpec { k, dim, rows: rows as u64, ..SynthSpec::default() };
         let synth = Synth::new(spec).expect("the spec is in range");
         let mut block = Block::new(dim);
@@ -51,7 +51,7 @@ fn run(share: f64) {
                 portions.iter_mut().zip(run_portions).for_each(|(best, time)| *best = time.min(*best));
                 kernel = (0..10).map(|_| kernel_time(dim, k)).fold(kernel, f64::min);
             }
-            let learned = rows - default_init_rows(k, dim);
+            let learned = rows - default_start_rows(k, dim);
             let pass = portions.iter().sum::<f64>() * 1e9 / (learned * k) as f64;
             println!(
                 "{rows:>7} {dim:>3} {k:>2}  {name:<14} {pass:>9.1} {kernel:>9.1} {:>9.2} {start:>9.3}",
@@ -63,8 +63,8 @@ fn run(share: f64) {
 
 /// Seconds of the start, and of each portion of the pass.
 fn time(rows: &Block, algorithm: Algorithm, k: usize) -> (f64, Vec<f64>) {
-    let first = default_init_rows(k, rows.columns());
-    let settings = FitSettings { seed: 1, init_rows: Some(first), ..FitSettings::new(algorithm, [k]) };
+    let first = default_start_rows(k, rows.columns());
+    let settings = FitSettings::new(algorithm, [k]).seed(1).start_rows(first);
     let mut fit = OnlineFit::new(rows.columns(), settings).expect("the settings are in range");
     let view = rows.view();
     let (buffered, rest) = view.split_at(Axis(0), first);

@@ -44,7 +44,7 @@ fn ceiling(rows: &Block) -> f64 {
 /// Seconds of a pass after the start, which is the same for all.
 fn time(rows: &Block, shards: usize, threads: usize) -> f64 {
     let algorithm = Algorithm::Odmm(OdmmSettings { shards, ..OdmmSettings::default() });
-    let settings = FitSettings { seed: 1, init_rows: Some(1000), ..FitSettings::new(algorithm, [5]) };
+    let settings = FitSettings::new(algorithm, [5]).seed(1).start_rows(1000);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     pool.install(|| {
         let mut fit = OnlineFit::new(rows.columns(), settings).expect("the settings are in range");

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
-use gmm_bmm::learn::{Algorithm, ObmmSettings, OemSettings};
 use gmm_bmm::{FitSettings, fit};
 use ndarray::Array2;
 
@@ -16,13 +15,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [file, k, more @ ..] = arguments.as_slice() else {
         return Err("in_memory FILE K [ALGO [RUNS]]".into());
     };
-    let algorithm = match more.first().map_or("obmm", String::as_str) {
-        "obmm" => Algorithm::Obmm(ObmmSettings::default()),
-        "oem" => Algorithm::Oem(OemSettings::default()),
+    let settings = match more.first().map_or("obmm", String::as_str) {
+        "obmm" => FitSettings::obmm(k.parse::<usize>()?),
+        "oem" => FitSettings::oem(k.parse::<usize>()?),
         other => return Err(format!("{other} is neither obmm nor oem").into()),
     };
     let runs: usize = more.get(1).map_or(Ok(1), |runs| runs.parse())?;
-    let settings = FitSettings { algorithm, ..FitSettings::obmm([k.parse()?]) };
 
     let (mut reading, mut learning) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..runs {

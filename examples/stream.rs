@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (test, _) = truth.sample(5_000, &mut rng);
 
     // Two to four components side by side. The start wants 5,000 rows by default; this stream starts sooner.
-    let settings = FitSettings { init_rows: Some(500), ..FitSettings::obmm(2..=4) };
+    let settings = FitSettings::obmm(2..=4).start_rows(500);
     let mut pass = OnlineFit::new(["x", "y"], settings)?;
     println!("{:>8}  {:>2}  {:>9}  (the truth: {:.4})", "rows", "K", "held out", truth.score(test.view()));
     for portion in 0..20 {

@@ -221,7 +221,7 @@ fn models() -> Vec<Model> {
         Algorithm::Odmm(OdmmSettings { shards: 2, ..OdmmSettings::default() }),
     ];
     let model = |algorithm: Algorithm, rows: usize| {
-        let settings = FitSettings { seed: 1, init_rows: Some(30), ..FitSettings::new(algorithm, [1, 2]) };
+        let settings = FitSettings::new(algorithm, [1, 2]).seed(1).start_rows(30);
         let mut fit = OnlineFit::new(["a b", "checksum"], settings).unwrap();
         fit.observe(clusters(rows, 2, 3).view()).unwrap();
         fit.to_model().unwrap()

@@ -16,7 +16,7 @@ use crate::text::count;
 
 /// Says beforehand what a pass over so many columns will cost, and refuses what no machine has room for.
 pub(super) fn tell_size(settings: &FitSettings, dim: usize, console: &Console) -> anyhow::Result<()> {
-    let (start_rows, components) = (settings.init_rows(dim), settings.components.expected_total());
+    let (start_rows, components) = (settings.rows_of_start(dim), settings.components.expected_total());
     let d = dim as f64;
     // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
     let gigabytes = 8e-9 * (2.0 * start_rows as f64 * d + 4.0 * components as f64 * d * d);

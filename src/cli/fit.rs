@@ -200,9 +200,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let rows = args.data.open(seed, expected, console)?;
     let fit = match from {
         Some(begun) => begun,
-        None => {
-            OnlineFit::new(rows.columns().clone(), args.settings()?)?
-        }
+        None => OnlineFit::new(rows.columns().clone(), args.settings()?)?,
     };
     advice::tell_size(fit.settings(), fit.dim(), console)?;
     let trace = args.trace.open(&args.data, &fit, curve, console)?;

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_curve_has_the_mean_score_of_the_rows_between_its_points() {
-        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
+        let settings = FitSettings::obmm([2]).start_rows(100);
         let mut fit = OnlineFit::new(1, settings).unwrap();
         let mut points = CurvePoints::new(&fit, Some(50));
         let curve = learned(&mut points, &mut fit, 0);
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_resumed_run_begins_its_curve_where_it_resumes() {
-        let settings = FitSettings { init_rows: Some(100), ..FitSettings::obmm([2]) };
+        let settings = FitSettings::obmm([2]).start_rows(100);
         let mut fit = OnlineFit::new(1, settings).unwrap();
         fit.observe(rows().slice(ndarray::s![..400, ..])).unwrap();
         let whole = fit.scores()[0].1;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::paper::paper_figures;
 use super::record::Record;
-use crate::learn::default_init_rows;
+use crate::learn::default_start_rows;
 
 /// Fills in the paper's figures and the rows of the start where records of earlier versions do not have them.
 pub(super) fn complete(records: &mut [Record]) {
@@ -24,7 +24,7 @@ pub(super) fn complete(records: &mut [Record]) {
             && let Some(&columns) = columns.get(&curve.data).filter(|columns| **columns > 0)
             && let Some((rows, _)) = curve.points.last()
         {
-            curve.start_rows = Some((default_init_rows(curve.k, columns) as u64).min(*rows));
+            curve.start_rows = Some((default_start_rows(curve.k, columns) as u64).min(*rows));
         }
     }
 }
@@ -47,7 +47,7 @@ mod tests {
         let mut records = [record(curve), record(data)];
         complete(&mut records);
         let [Record::Curve(curve), Record::Data(data)] = &records else { panic!("a curve and a set") };
-        assert_eq!(curve.start_rows, Some(default_init_rows(3, 4) as u64));
+        assert_eq!(curve.start_rows, Some(default_start_rows(3, 4) as u64));
         let scores = PaperColumns { oem: Some(-9.74), obmm: Some(-9.65), odmm: None };
         assert_eq!(data.paper.unwrap().scores, scores);
         let before = records.clone();

@@ -33,7 +33,7 @@ pub fn figure1_curve(set: usize, rows: u64, test_rows: u64, seed: u64) -> Result
     let synth = Synth::new(spec)?;
     let mut test = Block::new(dim);
     read_rows(&mut synth.test(test_rows), test_rows, &mut test);
-    let mut fit = OnlineFit::new(dim, FitSettings { seed, ..FitSettings::obmm([k]) })?;
+    let mut fit = OnlineFit::new(dim, FitSettings::obmm([k]).seed(seed))?;
     let mut training = synth.training();
     let mut block = Block::new(dim);
     let mut points = Vec::new();

@@ -5,11 +5,9 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
-use super::trial::observe;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, FitState, Health, LearnError, OnlineFit, Prequential,
-    default_init_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_start_rows,
 };
 
 /// Passes with one K, given or learned, that differ by algorithm and rows.
@@ -37,8 +35,7 @@ pub(super) struct Course {
 
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
-        let settings = FitSettings::new(algorithm, []).with_components(self.components.clone());
-        FitSettings { seed: self.seed, ..settings }
+        FitSettings::new(algorithm, self.components.clone()).seed(self.seed)
     }
 
     /// A pass that has seen the rows of its start.
@@ -49,7 +46,7 @@ impl Revising {
     }
 
     fn start_rows(&self, rows: ArrayView2<f64>) -> usize {
-        default_init_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
+        default_start_rows(self.components.largest_at_start(), rows.ncols()).min(rows.nrows())
     }
 
     /// Learns all rows.
@@ -77,38 +74,29 @@ impl Revising {
         if !started.has_started() {
             return Ok(vec![started.mixture()?]);
         }
-        let state = started.state()?;
         let learn = |&algorithm: &Algorithm| {
-            let columns = started.columns().clone();
-            let mut pass = OnlineFit::restore(self.settings(algorithm), columns, state.clone())?;
+            let mut pass = started.continued_with(algorithm)?;
             pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
             pass.mixture()
         };
         algorithms.iter().map(learn).collect()
     }
 
-    /// The densities of all rows from `from` on, each before it was learned. The start is made from rows before these.
-    ///
-    /// The pass does not learn the rows that it holds back to judge revisions. So that these are scored too, a copy of the
-    /// learner learns all rows until the next revision.
+    /// The score of all rows from `from` on, each before it is learned. The start is fitted to rows before these.
     pub fn prequential(
         &self,
         algorithm: Algorithm,
         rows: ArrayView2<f64>,
         from: usize,
     ) -> Result<Prequential, LearnError> {
-        let init_rows = Some(self.start_rows(rows).min(from));
-        let settings = FitSettings { init_rows, ..self.settings(algorithm) };
+        let settings = self.settings(algorithm).start_rows(self.start_rows(rows).min(from));
         let mut pass = OnlineFit::new(rows.ncols(), settings)?;
         pass.observe(rows.slice(s![..from, ..]))?;
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
-            let FitState { candidates, floor, .. } = pass.state()?;
-            let taken = pass.advance(rows.slice(s![seen.., ..]))?;
-            let learned = candidates.into_iter().next().expect("a pass has a K").learned;
-            let mut copy = algorithm.learner(learned, floor, Health::default())?;
-            score = score.joined(observe(copy.as_mut(), rows.slice(s![seen..seen + taken, ..])));
+            let (taken, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
+            score = score.joined(own);
             seen += taken;
             if pass.revision_due().is_some() {
                 pass.revise(&AtomicBool::new(false))?;
@@ -200,10 +188,10 @@ mod tests {
         assert_eq!(score.rows, 4000);
         // With one component nothing is held back or revised, so it is the score of the pass itself.
         let single = revising(1);
-        let settings = FitSettings { init_rows: Some(4000), ..single.settings(obmm) };
+        let settings = single.settings(obmm).start_rows(4000);
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
-        let own = pass.state().unwrap().candidates[0].prequential;
+        let own = pass.scores()[0].1;
         assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
     }
 }

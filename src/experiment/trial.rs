@@ -11,8 +11,8 @@ use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OnlineLearner, Prequential, Start,
-    default_init_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, default_start_rows, fit_em,
+    fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
 use crate::stats::median;
 
@@ -144,14 +144,14 @@ impl<'a> Trial<'a> {
         algorithm: &Algorithm,
         row_counts: &[usize],
     ) -> Result<Vec<(usize, GaussianMixture)>, LearnError> {
-        let mut learner = begin(algorithm, &self.starts().all)?;
+        let mut pass = OnlineFit::from_start(*algorithm, &self.starts().all)?;
         let mut before = 0;
         let mut estimate = |&rows: &usize| {
-            observe(learner.as_mut(), self.split.train.slice(s![before..rows, ..]));
+            pass.observe(self.split.train.slice(s![before..rows, ..]))?;
             before = rows;
-            (rows, learner.estimate())
+            Ok((rows, pass.mixture()?))
         };
-        Ok(row_counts.iter().map(&mut estimate).collect())
+        row_counts.iter().map(&mut estimate).collect()
     }
 
     /// Training rows.
@@ -161,7 +161,7 @@ impl<'a> Trial<'a> {
 
     /// Rows that the start is fitted to.
     pub fn start_rows(&self) -> usize {
-        default_init_rows(self.k, self.split.train.ncols()).min(self.train_rows())
+        default_start_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
     fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
@@ -212,15 +212,15 @@ impl<'a> Trial<'a> {
         let candidates = self.candidates(values, algorithm);
         let mut mixtures = Vec::with_capacity(candidates.len());
         for (_, algorithm) in &candidates {
-            let mut learner = begin(algorithm, &starts.fitting)?;
-            observe(learner.as_mut(), self.split.fitting());
-            mixtures.push(learner.estimate());
+            let mut pass = OnlineFit::from_start(*algorithm, &starts.fitting)?;
+            pass.observe(self.split.fitting())?;
+            mixtures.push(pass.mixture()?);
         }
         let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
         let learn = || {
-            let mut learner = begin(&algorithm, &starts.all)?;
-            observe(learner.as_mut(), self.split.train.view());
-            Ok((learner.estimate(), learner.health()))
+            let mut pass = OnlineFit::from_start(algorithm, &starts.all)?;
+            pass.observe(self.split.train.view())?;
+            Ok((pass.mixture()?, pass.running_health()))
         };
         let ((mixture, health), seconds) = timed(self.plan.repeat, learn)?;
         Ok(Learned {
@@ -309,9 +309,11 @@ impl<'a> Trial<'a> {
     /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
     /// and learners, however many rows the start takes.
     fn prequential(&self, algorithm: &Algorithm) -> Result<Option<f64>, LearnError> {
-        let mut learner = begin(algorithm, &self.starts().half)?;
-        observe(learner.as_mut(), self.split.train.slice(s![..self.half(), ..]));
-        Ok(observe(learner.as_mut(), self.second_half()).mean().map(bounded))
+        let mut pass = OnlineFit::from_start(*algorithm, &self.starts().half)?;
+        pass.observe(self.split.train.slice(s![..self.half(), ..]))?;
+        pass.restart_scores();
+        pass.observe(self.second_half())?;
+        Ok(pass.scores()[0].1.mean().map(bounded))
     }
 
     fn make_starts(&mut self) -> Result<(), LearnError> {
@@ -319,7 +321,7 @@ impl<'a> Trial<'a> {
             return Ok(());
         }
         let train = self.split.train.view();
-        let wanted = default_init_rows(self.k, train.ncols());
+        let wanted = default_start_rows(self.k, train.ncols());
         let fit = |most: usize| fit_start(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
         // Where the start takes fewer rows than there are, it is the same for all.
@@ -340,18 +342,6 @@ impl<'a> Trial<'a> {
     fn second_half(&self) -> ArrayView2<'_, f64> {
         self.split.train.slice(s![self.half().., ..])
     }
-}
-
-fn begin(algorithm: &Algorithm, start: &Start) -> Result<Box<dyn OnlineLearner>, LearnError> {
-    algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())
-}
-
-/// Learns `rows`, and gives the score that they got beforehand.
-pub(super) fn observe(learner: &mut dyn OnlineLearner, rows: ArrayView2<f64>) -> Prequential {
-    let mut score = Prequential::default();
-    let values = rows.as_slice().expect("rows are a stretch of a matrix in standard layout");
-    learner.observe_block(values, &mut score);
-    score
 }
 
 fn scores(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> impl Iterator<Item = f64> {

@@ -101,6 +101,12 @@ impl Learning {
         Learning { floor, candidates, scores, kept, staged: Vec::new() }
     }
 
+    /// Lets the scores count from the next row on.
+    pub fn restart_scores(&mut self) {
+        self.candidates.iter_mut().for_each(|candidate| candidate.prequential = Prequential::default());
+        self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);
+    }
+
     /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
     /// one another.
     pub fn rows_until_watched(&self, rows: u64) -> u64 {

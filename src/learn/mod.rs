@@ -6,7 +6,6 @@ mod choice;
 mod columns;
 mod em;
 mod fingerprint;
-mod init;
 mod learning;
 mod lineage;
 mod merge;
@@ -21,7 +20,8 @@ mod prior;
 pub mod projection;
 mod recognise;
 mod settings;
-mod shares;
+mod shards;
+mod start;
 mod state;
 mod structure;
 
@@ -30,8 +30,6 @@ pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
-pub(crate) use init::variance_floor;
-pub use init::{RELATIVE_FLOOR, Start, default_init_rows, fit_start, start_minutes};
 pub use lineage::{Lineage, Numbered, Shard};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
@@ -43,8 +41,10 @@ pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
 pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
 pub use settings::{Components, FitSettings};
-pub(crate) use shares::close_merged;
-pub use shares::{CommonGround, ShardFindings, WarmUp};
+pub(crate) use shards::close_merged;
+pub use shards::{CommonGround, ShardFindings, WarmUp};
+pub(crate) use start::variance_floor;
+pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
 pub(crate) use state::mixture_of;
 pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
 pub use structure::{
@@ -118,7 +118,7 @@ pub enum LearnError {
 }
 
 /// A learner that sees each row once.
-pub trait OnlineLearner: Send {
+pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`; not of those so
     /// far out that nothing could be learned from them.
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);

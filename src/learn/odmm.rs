@@ -1,8 +1,7 @@
 //! oDMM: shards learned apart from a shared warm-up posterior, and merged by the product of posteriors over it.
 
-use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +158,7 @@ impl Method for OdmmSettings {
             warmup,
             rows,
             shards,
-            merged: OnceCell::new(),
+            merged: OnceLock::new(),
         }))
     }
 
@@ -176,6 +175,7 @@ const DEAL: u64 = 64;
 /// the shards are few.
 const PIECE: usize = 64;
 
+#[derive(Debug)]
 struct Odmm {
     settings: OdmmSettings,
     dim: usize,
@@ -186,7 +186,7 @@ struct Odmm {
     rows: u64,
     shards: Vec<Box<dyn OnlineLearner>>,
     /// The shards merged, from when somebody asks for it until more rows come.
-    merged: OnceCell<(Posterior, MergeReport)>,
+    merged: OnceLock<(Posterior, MergeReport)>,
 }
 
 /// One shard's part of a block, while workers take turns at it.

@@ -57,7 +57,7 @@ impl Cells {
 
 /// What differs between learners: the evidence of a row, and what a responsibility does to a component. All of it is
 /// asked for four components at a time, the `i`-th four of the cells.
-pub(super) trait Rule: Send {
+pub(super) trait Rule: std::fmt::Debug + Send + Sync {
     /// Looks at a row, given its quadratic forms.
     fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector);
 

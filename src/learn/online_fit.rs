@@ -14,10 +14,10 @@ use super::learning::{Learning, begin};
 use super::order::{ColumnShift, find_shifts};
 use super::recognise::Recognition;
 use super::state::best_score;
-use super::structure::{KeptRows, rows_of};
+use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
     Algorithm, CandidateState, Choice, Components, Finished, FitSettings, FitState, Health, LearnError,
-    Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample,
+    Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -118,6 +118,26 @@ impl OnlineFit {
             stage: Stage::Buffering(Vec::new()),
             end: None,
         })
+    }
+
+    /// Begins a pass over the rows that follow a given start. It keeps no rows and does not revise.
+    pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
+        let k = start.mixture.k();
+        let settings = FitSettings::new(algorithm, [k]).keep_rows(0);
+        let mut pass = OnlineFit::new(start.floor.len(), settings)?;
+        let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
+        let kept = KeptRows::new(pass.settings.seed, 0, false);
+        let structure = Structure::new(k, Schedule::never());
+        let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
+        let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
+        pass.stage = Stage::Learning(Box::new(learning));
+        Ok(pass)
+    }
+
+    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
+    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
+        let settings = FitSettings { algorithm, ..self.settings.clone() };
+        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
     }
 
     /// Resumes from a saved state.
@@ -325,6 +345,30 @@ impl OnlineFit {
             taken += most;
         }
         Ok(taken)
+    }
+
+    /// Learns rows as [`OnlineFit::advance`] does, and returns how many, with the score that all of them have for the first
+    /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
+    pub(crate) fn advance_and_score(
+        &mut self,
+        rows: ArrayView2<f64>,
+    ) -> Result<(usize, Prequential), LearnError> {
+        let mut score = Prequential::default();
+        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
+        let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
+        let mut copy = self.settings.algorithm.learner(state, floor, Health::default())?;
+        let taken = self.advance(rows)?;
+        let rows = rows.slice_move(ndarray::s![..taken, ..]);
+        let rows = rows.as_standard_layout();
+        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
+        Ok((taken, score))
+    }
+
+    /// Lets the scores count from the next row on.
+    pub(crate) fn restart_scores(&mut self) {
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.restart_scores();
+        }
     }
 
     /// Takes rows of which none but the last makes a revision due.

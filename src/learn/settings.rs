@@ -1,32 +1,65 @@
-//! Settings of one pass.
-
-use serde::{Deserialize, Serialize};
+//! Settings of a pass.
 
 use std::ops::RangeInclusive;
 
-use super::structure::{Limits, Size, default_kept_rows};
-use super::{Algorithm, Effort, LearnError, ObmmSettings, default_init_rows};
+use serde::{Deserialize, Serialize};
 
-/// Numbers of components to learn.
+use super::structure::{Limits, Size, default_kept_rows};
+use super::{Algorithm, Effort, LearnError, ObmmSettings, OdmmSettings, OemSettings, default_start_rows};
+
+/// The numbers of components to learn.
+///
+/// A number, a list or a range converts into it:
+///
+/// ```
+/// use gmm_bmm::Components;
+/// assert_eq!(Components::from(2..=4), Components::Given(vec![2, 3, 4]));
+/// assert_eq!(Components::learned(1..=50), Components::Learned { least: 1, most: 50 });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Components {
-    /// These, in parallel.
+    /// Each of these, in parallel.
     Given(Vec<usize>),
-    /// As many as the rows ask for, within bounds: K grows and shrinks with the rows.
+    /// One mixture whose K grows and shrinks with the rows, within bounds.
     Learned {
-        /// At least.
+        /// The smallest K.
         least: usize,
-        /// At most.
+        /// The largest K.
         most: usize,
     },
 }
 
+impl From<usize> for Components {
+    fn from(k: usize) -> Self {
+        Components::Given(vec![k])
+    }
+}
+
+impl From<Vec<usize>> for Components {
+    fn from(ks: Vec<usize>) -> Self {
+        Components::Given(ks)
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Components {
+    fn from(ks: [usize; N]) -> Self {
+        Components::Given(ks.to_vec())
+    }
+}
+
+impl From<RangeInclusive<usize>> for Components {
+    fn from(ks: RangeInclusive<usize>) -> Self {
+        Components::Given(ks.collect())
+    }
+}
+
 impl Components {
-    /// Within these bounds K is learned, unless others are given.
+    /// The bounds of a learned K, unless others are given.
     pub const DEFAULT_BOUNDS: RangeInclusive<usize> = 1..=50;
 
-    /// As many as the rows ask for, within bounds.
+    /// A learned K within bounds.
     pub fn learned(bounds: RangeInclusive<usize>) -> Self {
         Components::Learned { least: *bounds.start(), most: *bounds.end() }
     }
@@ -39,7 +72,7 @@ impl Components {
         }
     }
 
-    /// The largest number that is given, or that a start needs rows for where K is learned.
+    /// The largest K that the start needs rows for.
     pub fn largest_at_start(&self) -> usize {
         match self {
             Components::Given(ks) => ks.iter().copied().max().unwrap_or(1),
@@ -47,7 +80,7 @@ impl Components {
         }
     }
 
-    /// About how many components there are in all, to estimate what a pass costs.
+    /// About how many components there are in all mixtures, to estimate the cost of a pass.
     pub fn expected_total(&self) -> usize {
         match self {
             Components::Given(ks) => ks.iter().sum(),
@@ -78,67 +111,112 @@ impl Components {
     }
 }
 
-/// Settings of one pass.
+/// Settings of a pass.
+///
+/// ```
+/// use gmm_bmm::{Effort, FitSettings};
+/// // Two to four components in parallel; the best is kept.
+/// let settings = FitSettings::obmm(2..=4).seed(7).effort(Effort::Thorough);
+/// assert_eq!((settings.seed, settings.start_rows), (7, None));
+/// // A K that is learned.
+/// let settings = FitSettings::learned_k(1..=50).keep_rows(20_000);
+/// # assert_eq!(settings.keep_rows, Some(20_000));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FitSettings {
-    /// Which algorithm.
+    /// The algorithm and its own settings.
     pub algorithm: Algorithm,
     /// The numbers of components to learn.
     pub components: Components,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Rows to buffer for the start; by default [`default_init_rows`] of the largest K.
-    pub init_rows: Option<usize>,
+    /// Rows to buffer for the start; by default [`default_start_rows`] of the largest K.
+    pub start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     pub effort: Effort,
-    /// Rows to keep for revisions; by default [`default_kept_rows`]. 0 turns revisions off.
+    /// Rows to keep for revisions; by default 80,000, and no more than 16 MB. 0 turns revisions off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
 }
 
 impl FitSettings {
-    /// An algorithm, for one number of components or several in parallel, with default settings otherwise.
-    pub fn new(algorithm: Algorithm, ks: impl IntoIterator<Item = usize>) -> Self {
+    /// Default settings for an algorithm and the numbers of components to learn.
+    pub fn new(algorithm: Algorithm, components: impl Into<Components>) -> Self {
         FitSettings {
             algorithm,
-            components: Components::Given(ks.into_iter().collect()),
+            components: components.into(),
             seed: 1,
-            init_rows: None,
+            start_rows: None,
             effort: Effort::default(),
             keep_rows: None,
         }
     }
 
-    /// oBMM with exact Bayes, for one number of components or several in parallel: `FitSettings::obmm([4])`,
-    /// `FitSettings::obmm(2..=10)`. The other fields can be changed afterwards.
-    pub fn obmm(ks: impl IntoIterator<Item = usize>) -> Self {
-        FitSettings::new(Algorithm::Obmm(ObmmSettings::default()), ks)
+    /// oBMM for one K or for several in parallel: `FitSettings::obmm(4)`, `FitSettings::obmm(2..=10)`.
+    pub fn obmm(components: impl Into<Components>) -> Self {
+        FitSettings::new(Algorithm::Obmm(ObmmSettings::default()), components)
     }
 
-    /// The same with another choice of the number of components, such as `Components::learned(1..=50)`.
-    pub fn with_components(self, components: Components) -> Self {
-        FitSettings { components, ..self }
+    /// Online EM for one K or for several in parallel.
+    pub fn oem(components: impl Into<Components>) -> Self {
+        FitSettings::new(Algorithm::Oem(OemSettings::default()), components)
+    }
+
+    /// oBMM on this number of shards, which learn in parallel and are merged.
+    pub fn odmm(components: impl Into<Components>, shards: usize) -> Self {
+        let settings = OdmmSettings { shards, ..OdmmSettings::default() };
+        FitSettings::new(Algorithm::Odmm(settings), components)
+    }
+
+    /// oBMM with a K that is learned within bounds.
+    pub fn learned_k(bounds: RangeInclusive<usize>) -> Self {
+        FitSettings::obmm(Components::learned(bounds))
+    }
+
+    /// Sets the seed of all random choices.
+    pub fn seed(self, seed: u64) -> Self {
+        FitSettings { seed, ..self }
+    }
+
+    /// Sets how many rows the start is fitted to.
+    pub fn start_rows(self, rows: usize) -> Self {
+        FitSettings { start_rows: Some(rows), ..self }
+    }
+
+    /// Sets how much work goes into the start and into revisions.
+    pub fn effort(self, effort: Effort) -> Self {
+        FitSettings { effort, ..self }
+    }
+
+    /// Sets how many rows are kept for revisions. 0 turns revisions off.
+    pub fn keep_rows(self, rows: usize) -> Self {
+        FitSettings { keep_rows: Some(rows), ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), LearnError> {
         self.algorithm.check()?;
         self.components.check()?;
-        if self.init_rows == Some(0) {
-            return Err(LearnError::Setting { name: "init-rows", must: "at least 1", value: 0.0 });
+        if self.start_rows == Some(0) {
+            return Err(LearnError::Setting {
+                name: "the number of rows of the start",
+                must: "at least 1",
+                value: 0.0,
+            });
         }
         Ok(())
     }
 
-    /// Rows that the start is made from.
-    pub fn init_rows(&self, dim: usize) -> usize {
-        self.init_rows.unwrap_or_else(|| default_init_rows(self.components.largest_at_start(), dim))
+    /// Rows that the start is fitted to.
+    pub fn rows_of_start(&self, dim: usize) -> usize {
+        self.start_rows.unwrap_or_else(|| default_start_rows(self.components.largest_at_start(), dim))
     }
 
-    /// Rows that are buffered: those of the start, and half as many again where there are several K to choose from, so
-    /// that a stream that ends soon after the start has enough to choose by.
+    /// Rows that are buffered: those of the start, and half as many again where there are several K, so that a stream that
+    /// ends soon after the start has rows to compare the K by.
     pub(super) fn buffered_rows(&self, dim: usize) -> usize {
-        let start = self.init_rows(dim);
+        let start = self.rows_of_start(dim);
         start.saturating_add(if self.components.sizes().len() > 1 { start / 2 } else { 0 })
     }
 
@@ -155,8 +233,8 @@ impl FitSettings {
         self.effort.closing_limits(rows, self.components.expected_largest(), dim)
     }
 
-    /// Buffered rows: those of the start, and those after them.
+    /// Splits buffered rows into those of the start and those after them.
     pub(super) fn split<'a>(&self, buffer: &'a [f64], dim: usize) -> (&'a [f64], &'a [f64]) {
-        buffer.split_at(buffer.len().min(self.init_rows(dim).saturating_mul(dim)))
+        buffer.split_at(buffer.len().min(self.rows_of_start(dim).saturating_mul(dim)))
     }
 }

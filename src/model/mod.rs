@@ -98,8 +98,8 @@ pub struct Model {
     /// Seed of the start.
     seed: u64,
     /// Rows to buffer for the start, where that was set by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    init_rows: Option<usize>,
+    #[serde(rename = "init_rows", default, skip_serializing_if = "Option::is_none")]
+    start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     effort: Effort,
@@ -293,7 +293,7 @@ impl Model {
             tool: env!("CARGO_PKG_VERSION").into(),
             algorithm: recipe,
             seed,
-            init_rows: None,
+            start_rows: None,
             effort: Effort::default(),
             learns_k: None,
             keep_rows: None,

@@ -32,7 +32,7 @@ impl OnlineFit {
     fn model_of(&self, state: FitState) -> Model {
         let settings = self.settings();
         Model {
-            init_rows: settings.init_rows,
+            start_rows: settings.start_rows,
             effort: settings.effort,
             learns_k: match settings.components {
                 Components::Given(_) => None,
@@ -94,7 +94,7 @@ impl Model {
             algorithm,
             components: Components::Given(vec![prior.k()]),
             seed: self.seed,
-            init_rows: self.init_rows,
+            start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
         };
@@ -134,7 +134,7 @@ impl Model {
                 None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
             },
             seed: self.seed,
-            init_rows: self.init_rows,
+            start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
         };

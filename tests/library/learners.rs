@@ -21,7 +21,7 @@ use crate::sound::assert_sound;
 const OBMM: Algorithm = Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 });
 
 fn settings(algorithm: Algorithm, ks: Vec<usize>) -> FitSettings {
-    FitSettings { seed: 7, ..FitSettings::new(algorithm, ks) }
+    FitSettings::new(algorithm, ks).seed(7)
 }
 
 fn fit(rows: &Array2<f64>, algorithm: Algorithm, k: usize) -> FitState {
@@ -294,7 +294,7 @@ fn stopping_and_going_on_gives_the_same_bits_wherever_it_stops() {
         Algorithm::Oem(OemSettings { alpha: 0.6, count_start: false }),
         Algorithm::Oem(OemSettings::default()),
     ] {
-        let settings = FitSettings { init_rows: Some(1000), ..settings(algorithm, vec![2, 4]) };
+        let settings = settings(algorithm, vec![2, 4]).start_rows(1000);
         let mut straight = OnlineFit::new(3, settings.clone()).unwrap();
         straight.observe(rows.view()).unwrap();
         // In the buffer, at its end, within oEM's gathering, later; and twice.
@@ -354,7 +354,7 @@ fn a_short_stream_may_be_cut_at_every_row() {
     // Out of range: not learned, and not counted as learned.
     [16, 150].iter().for_each(|&i| rows.row_mut(i).fill(1e200));
     for (algorithm, ks) in all_learners().into_iter().flat_map(|a| [(a, vec![2]), (a, vec![1, 3])]) {
-        let settings = FitSettings { init_rows: Some(10), ..settings(algorithm, ks) };
+        let settings = settings(algorithm, ks).start_rows(10);
         let [straight, resumed] = models_of_a_cut_pass(&settings, &rows, 210);
         assert!(straight == resumed, "{settings:?} resumed with nothing more to learn");
         for cut in 3..210 {
@@ -379,7 +379,7 @@ fn columns_are_inspected_in_the_rows_of_the_start_alone() {
     // With several K, half as many rows are buffered beyond those of the start.
     for (ks, seen) in [(vec![1, 2], 10), (vec![1, 2], 14), (vec![1, 2], 15), (vec![1, 2], 20), (vec![2], 20)]
     {
-        let settings = FitSettings { init_rows: Some(10), ..settings(OBMM, ks) };
+        let settings = settings(OBMM, ks).start_rows(10);
         let mut pass = OnlineFit::new(3, settings).unwrap();
         assert_eq!(pass.column_faults(), []);
         pass.observe(rows.slice(s![..seen, ..])).unwrap();
@@ -407,8 +407,7 @@ fn several_k_learned_in_parallel_are_what_each_is_alone() {
     // A further cluster appears after half of the rows.
     let mut rows = clusters(9000, 2, 31);
     rows.slice_mut(s![4500..;3, 0]).map_inplace(|value| *value += 60.0);
-    let mut together =
-        OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![1, 2, 3, 4]) }).unwrap();
+    let mut together = OnlineFit::new(2, settings(OBMM, vec![1, 2, 3, 4]).start_rows(800)).unwrap();
     together.observe(rows.view()).unwrap();
     let together = finished(together);
     let changed = |candidate: &CandidateState| {
@@ -417,8 +416,7 @@ fn several_k_learned_in_parallel_are_what_each_is_alone() {
     assert!(together.candidates.iter().map(changed).sum::<usize>() > 2, "too few revisions to tell");
     // One component alone holds no rows back, for there is nothing to revise.
     for (i, k) in [(1, 2), (2, 3), (3, 4)] {
-        let mut alone =
-            OnlineFit::new(2, FitSettings { init_rows: Some(800), ..settings(OBMM, vec![k]) }).unwrap();
+        let mut alone = OnlineFit::new(2, settings(OBMM, vec![k]).start_rows(800)).unwrap();
         alone.observe(rows.view()).unwrap();
         let alone = finished(alone);
         assert!(together.candidates[i] == alone.candidates[0], "K = {k}");

@@ -37,7 +37,7 @@ fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
 
 /// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.
 fn one_pass(split: &Split, seed: u64) -> f64 {
-    let settings = FitSettings { seed, ..FitSettings::obmm([split.k]) };
+    let settings = FitSettings::obmm([split.k]).seed(seed);
     let mut fit = OnlineFit::new(split.train.ncols(), settings).unwrap();
     fit.observe(shuffled(&split.train, seed).view()).unwrap();
     score(&fit.mixture().unwrap(), &split.test)

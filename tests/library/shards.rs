@@ -24,8 +24,7 @@ fn odmm(shards: usize, warmup: Option<u64>) -> Algorithm {
 fn with_one_component_any_sharding_is_the_one_machine_posterior() {
     let rows = clusters(5000, 4, 12) + 10.0;
     // A start of fewer rows than there are, or with a warm-up of its rows nothing would be left for the shards.
-    let settings =
-        |algorithm| FitSettings { seed: 3, init_rows: Some(1000), ..FitSettings::new(algorithm, [1]) };
+    let settings = |algorithm| FitSettings::new(algorithm, [1]).seed(3).start_rows(1000);
     let whole = fit(&rows, settings(Algorithm::Obmm(ObmmSettings::default())), 5000);
     let whole = whole.candidates[0].learned.posterior().unwrap();
     for shards in [1, 2, 5, 50] {
@@ -63,7 +62,7 @@ fn sharding_loses_next_to_nothing_on_the_nine_synthetic_sets() {
         let k = spec.k;
         let (train, test) = draw(spec, 10_000);
         let level = |algorithm| {
-            let settings = FitSettings { seed: 3, init_rows: None, ..FitSettings::new(algorithm, [k]) };
+            let settings = FitSettings::new(algorithm, [k]).seed(3);
             score(&fit(&train, settings, 8192).mixture(), &test)
         };
         let whole = level(Algorithm::Obmm(ObmmSettings::default()));
@@ -92,12 +91,7 @@ fn the_weights_of_shards_are_those_of_one_pass() {
     for k in [3, 10] {
         let weights = |algorithm| {
             // Without kept rows both make the same start.
-            let settings = FitSettings {
-                seed: 3,
-                init_rows: Some(3000),
-                keep_rows: Some(0),
-                ..FitSettings::new(algorithm, [k])
-            };
+            let settings = FitSettings::new(algorithm, [k]).seed(3).start_rows(3000).keep_rows(0);
             fit(&rows, settings, 5000).mixture().weights().to_vec()
         };
         let whole = weights(Algorithm::Obmm(ObmmSettings::default()));

@@ -43,7 +43,7 @@ fn pass(
     blocks: impl ExactSizeIterator<Item = Array2<f64>>,
     what: &str,
 ) -> FitState {
-    let settings = FitSettings { seed: 7, init_rows: Some(INIT_ROWS), ..FitSettings::new(algorithm, [k]) };
+    let settings = FitSettings::new(algorithm, [k]).seed(7).start_rows(INIT_ROWS);
     let quarter = blocks.len().div_ceil(4);
     let mut fit = None;
     for (i, block) in blocks.enumerate() {

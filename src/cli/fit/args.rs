@@ -359,13 +359,11 @@ impl Args {
             *settings = OdmmSettings { obmm, shards, warmup: self.odmm.warmup };
         }
         algorithm.check().map_err(|error| usage(error.to_string()))?;
-        let init_rows = self.init_rows.map(|rows| rows as usize);
         Ok(FitSettings {
-            seed: self.seed,
-            init_rows,
+            start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
-            ..FitSettings::new(algorithm, []).with_components(self.components())
+            ..FitSettings::new(algorithm, self.components()).seed(self.seed)
         })
     }
 }

@@ -155,8 +155,8 @@ impl OnlineFit {
         }
         // The start is fitted to all rows, and none is held back.
         let dim = self.dim();
-        let init_rows = Some(buffer.len() / dim);
-        let settings = FitSettings { keep_rows: Some(0), init_rows, ..self.settings.clone() };
+        let start_rows = Some(buffer.len() / dim);
+        let settings = FitSettings { keep_rows: Some(0), start_rows, ..self.settings.clone() };
         let learning = begin(&settings, buffer, dim, limits, true, stop)?.ok_or(LearnError::Stopped)?;
         let candidates = learning.states();
         Ok(Provisional { floor: learning.floor, candidates, scores: learning.scores })
@@ -189,7 +189,7 @@ impl OnlineFit {
             chosen.iter().flat_map(|i| &buffer[i * dim..(i + 1) * dim]).copied().collect()
         };
         let settings =
-            FitSettings { init_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
+            FitSettings { start_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
         let Some(mut learning) =
             begin(&settings, &rows(first), dim, settings.effort.limits(), false, &never)?

@@ -31,7 +31,7 @@ pub struct Start {
 }
 
 /// How many first rows the start is fitted to: `max(5000, 5·K·d)`.
-pub fn default_init_rows(k: usize, dim: usize) -> usize {
+pub fn default_start_rows(k: usize, dim: usize) -> usize {
     (5 * k * dim).max(5000)
 }
 

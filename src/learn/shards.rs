@@ -262,7 +262,7 @@ mod tests {
 
     fn settings(warmup: Option<u64>) -> FitSettings {
         let odmm = OdmmSettings { obmm: ObmmSettings::default(), shards: 3, warmup };
-        FitSettings { init_rows: Some(100), ..FitSettings::new(Algorithm::Odmm(odmm), [1, 2]) }
+        FitSettings::new(Algorithm::Odmm(odmm), [1, 2]).start_rows(100)
     }
 
     fn learn(warmup: Option<u64>, by_message: bool) -> FitState {
