@@ -36,8 +36,9 @@
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
-//! The command, its tables and its pictures are behind the feature `cli`, which is on by default: a program that learns and
-//! scores alone does without by `default-features = false`, and compiles half of the packages.
+//! The feature `cli`, which is on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli`
+//! implies, adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and
+//! compiles half of the packages.
 //!
 //! The arrays are those of `ndarray` 0.17, which is here as `gmm_bmm::ndarray`, and random numbers come from any generator
 //! of `rand` 0.10 (above, `rand_chacha` 0.10): depend on these versions beside this crate.
@@ -93,6 +94,7 @@ mod fnv;
 pub mod learn;
 pub mod linalg;
 pub mod model;
+mod remedy;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod special;
@@ -106,6 +108,7 @@ struct Readme;
 
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
-pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
+pub use learn::{Algorithm, Components, Finding, FitSettings, LearnError, OnlineFit, fit};
 pub use model::Model;
 pub use ndarray;
+pub use remedy::Remedy;

@@ -86,7 +86,7 @@ impl Trace {
     }
 
     /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
-    /// run is that of the mixture at the end of the stream; a stream that goes on has the mixture so far there.
+    /// run is that of the mixture at the end of the stream; a resumed stream has the mixture so far there.
     pub fn resume(mut self, points: Vec<CurvePoint>, fit: &OnlineFit) -> anyhow::Result<Self> {
         self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
         self.points = points;
@@ -113,7 +113,7 @@ impl Trace {
         self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
     }
 
-    /// Rows until a point is due, after so many rows in all.
+    /// Rows until a point is due, after `rows` rows in all.
     pub fn rows_until_due(&self, rows: u64) -> u64 {
         let picture = self.picture.as_ref().map(|picture| picture.every);
         let until = |every: u64| every - rows % every;

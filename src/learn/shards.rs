@@ -93,7 +93,7 @@ impl WarmUp {
     /// The warm-up is over: what all shards begin from, and the pass of the first, which goes on in the same share.
     pub fn part(self) -> Result<(CommonGround, OnlineFit), LearnError> {
         if !self.fit.has_started() {
-            return Err(LearnError::ShortFirstShare { rows: self.fit.rows(), wanted: self.rows });
+            return Err(LearnError::ShortFirstShard { rows: self.fit.rows(), wanted: self.rows });
         }
         let mut state = self.fit.state()?;
         let mut ground = CommonGround {
@@ -325,6 +325,6 @@ mod tests {
     fn a_first_share_too_short_for_the_start_is_refused() {
         let mut warm = WarmUp::new(2, settings(None)).unwrap();
         warm.pass().observe(rows(0, 50).view()).unwrap();
-        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 150 }));
+        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShard { rows: 50, wanted: 150 }));
     }
 }

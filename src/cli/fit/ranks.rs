@@ -155,7 +155,7 @@ fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
     }
 }
 
-/// How far rank 0 is, which stands for all: parts are of about one size.
+/// The progress of rank 0, which is about that of all ranks, because parts have about the same size.
 struct Progress<'a> {
     console: &'a Console,
     total: u64,
@@ -176,7 +176,7 @@ impl<'a> Progress<'a> {
     }
 
     fn add(&self, rows: u64, bytes: u64) {
-        let mut far = self.state.lock().expect("nobody panics while telling");
+        let mut far = self.state.lock().expect("no thread panics while it holds the lock");
         far.rows += rows;
         far.bytes += bytes;
         if far.told.elapsed() >= TELL_EVERY {

@@ -49,6 +49,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much work goes into finding and revising the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// The start alone, as cheap as possible; no revisions.

@@ -147,7 +147,7 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     );
     let again = place.run(&line.replace("--data -", "--data rows.csv")).success();
     let said = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
-    assert!(said.contains("going on from checkpoint"), "{said}");
+    assert!(said.contains("resuming from checkpoint"), "{said}");
     assert_eq!(place.read("straight.json"), place.read("model.json"));
     assert!(!place.path("run.checkpoint").exists());
 }
