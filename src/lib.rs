@@ -130,7 +130,7 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health, JoinMove,
+    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health, MergeMove,
     LearnError, Lineage, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings, OemSettings,
     OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
 };
