@@ -240,7 +240,7 @@ impl Fit {
     /// What is worth knowing about the data, as JSON.
     fn findings_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |pass| {
-            serde_json::to_string(&Vec::<String>::new())
+            serde_json::to_string(&pass.fit.findings())
                 .map_err(|error| PyRuntimeError::new_err(error.to_string()))
         })
     }
