@@ -1,5 +1,6 @@
 # make demo    build, then learn and compare mixtures of bundled data sets
 # make test    every check: format, lints, all tests, with and without OpenBLAS and MPI, and every command on small data
+# make wheel   the Python package as a wheel, into target/wheels
 # make tables  the paper's Tables 1 to 3, into results/ (an hour)
 # make figure1 the paper's Figure 1, into results/ (seconds)
 # make soak    an endless stream for ten minutes
@@ -12,7 +13,7 @@ PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GMM_BMM = $(TARGET)/release/gmm-bmm
 
-.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python advisories smoke tables figure1 datasets soak crash fuzz clean
+.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -28,13 +29,14 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-test: lint test-plain test-portable test-openblas test-mpi test-python advisories smoke
+test: lint test-plain test-portable test-openblas test-mpi test-python advisories smoke test-python-package
 
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 	$(CARGO) clippy --no-default-features --lib -- -D warnings
 	$(CARGO) clippy --no-default-features --features csv --lib -- -D warnings
+	$(CARGO) clippy -p gmm-bmm-python -- -D warnings
 
 test-plain:
 	$(CARGO) test
@@ -58,6 +60,15 @@ test-mpi:
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
 	else echo "skipped: the tests of scripts/ need Python 3"; fi
+
+# After smoke, which builds the command that the package's tests exchange model files with.
+test-python-package:
+	PYTHON=$(PYTHON) scripts/test_python_package.sh
+
+wheel:
+	$(PYTHON) -m venv target/wheel-venv
+	target/wheel-venv/bin/pip install --quiet 'maturin>=1.16,<2'
+	cd python && ../target/wheel-venv/bin/maturin build --release
 
 advisories:
 	@scripts/advisories.sh

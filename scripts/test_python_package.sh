@@ -1,0 +1,18 @@
+#!/bin/sh
+# Builds the Python package, installs it into a virtual environment under target/, and runs its tests.
+# Skipped with a message where there is no Python 3.11 with venv.
+#     scripts/test_python_package.sh [PYTEST OPTIONS]
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+venv=target/python-venv
+if ! "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    echo "skipped: the Python package needs Python 3.11 or later with venv (Debian: python3-venv)"
+    exit 0
+fi
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' './python[test]'
+GMM_BMM=${GMM_BMM:-$(ls -t target/*/gmm-bmm 2>/dev/null | head -n 1)}
+[ -z "$GMM_BMM" ] || GMM_BMM=$(cd "$(dirname "$GMM_BMM")" && pwd)/gmm-bmm
+export GMM_BMM
+exec "$venv/bin/python" -m pytest -q python/tests "$@"
