@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 
 use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, ReadOptions};
-use gmm_bmm::model::Model;
+use gmm_bmm::internals::model::Model;
 
 /// What messages call the text that is read.
 const NAME: &str = "fuzzed.csv";
@@ -162,17 +162,17 @@ fn can_be_used(model: &Model) {
 /// Any text, read as the records of a comparison, and a report made of what was accepted.
 pub fn records(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let path = folder.path().join(gmm_bmm::experiment::RECORDS_FILE);
+    let path = folder.path().join(gmm_bmm::internals::experiment::RECORDS_FILE);
     std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("there is room for a file");
-    match gmm_bmm::experiment::read_records(folder.path()) {
+    match gmm_bmm::internals::experiment::read_records(folder.path()) {
         Ok(records) => {
-            let options = gmm_bmm::report::ReportOptions {
-                select: gmm_bmm::experiment::SelectRule::Validation,
-                pairs: gmm_bmm::experiment::Pairs::Rows,
+            let options = gmm_bmm::internals::report::ReportOptions {
+                select: gmm_bmm::internals::experiment::SelectRule::Validation,
+                pairs: gmm_bmm::internals::experiment::Pairs::Rows,
                 units: None,
                 reference: None,
             };
-            if let Ok(summary) = gmm_bmm::report::Summary::new(&records, &options) {
+            if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&records, &options) {
                 assert!(!summary.terminal(false).is_empty());
             }
         }

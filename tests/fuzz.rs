@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
 use gmm_bmm::data::{Input, ReadOptions};
-use gmm_bmm::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
-use gmm_bmm::model::{Model, ModelError, Seal};
+use gmm_bmm::internals::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::internals::model::{Model, ModelError, Seal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -155,7 +155,7 @@ fn the_corpus_has_models_of_every_version_and_kind() {
     let has = |words: &[String]| {
         models.iter().any(|(_, bytes)| words.iter().all(|word| String::from_utf8_lossy(bytes).contains(word)))
     };
-    for version in 1..=gmm_bmm::model::VERSION {
+    for version in 1..=gmm_bmm::internals::model::VERSION {
         assert!(has(&[format!("\"version\": {version},")]), "version {version}");
     }
     for kind in ["\"bayes\"", "\"point\"", "\"sharded\""] {

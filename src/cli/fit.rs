@@ -92,7 +92,7 @@ struct Fitted {
     result: FitResult,
     /// A sample of its rows, if there is to be a picture.
     sample: Option<Reservoir>,
-    /// The points of its learning curve, if there is to be a picture of that.
+    /// The points of its learning curve, for a picture.
     curve: Option<CurvePoints>,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     write_and_tell(args, out, fitted, console)
 }
 
-/// Several processes, each of which would learn all the data and write the same file.
+/// Refuses several processes that would each learn all the data and write the same file.
 fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     if cfg!(feature = "mpi") && !args.is_odmm() {
         return usage(format!(
@@ -148,7 +148,7 @@ fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let (data, test) = (args.data.files()?, args.data.reading.files(args.trace.test.as_slice())?);
     let outputs = [&args.out].into_iter().chain(others.iter().copied());
     refuse_overwriting(outputs, data.iter().chain(&test).chain(&args.prior))?;
-    // A model that is resumed may be replaced by what it becomes, and by nothing else.
+    // Only the resumed model itself may replace its file.
     refuse_overwriting(others.into_iter(), args.resume.iter())?;
     args.checkpoint.check()?;
     let plot = args.plot.open()?;
@@ -163,7 +163,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
-        // The run is over and its model is safe.
+        // The model is written, so the checkpoint is no longer needed.
         let _ = std::fs::remove_file(checkpoint);
     }
     if let Some(plot) = out.plot {
@@ -224,13 +224,12 @@ fn describe(result: &FitResult) -> String {
         text += &describe_choice(&result.choice, result.k, scores);
     }
     text += &format!(
-        "{}: {} learned from {} of {}; {:.2} s learning, {:.2} s reading {reading}\n",
+        "{}: {} learned from {} of {}; {:.2} s learning{reading}\n",
         result.algorithm,
         count(result.k as u64, "component"),
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),
         result.learn_seconds,
-        result.read_seconds,
     );
     if let Some(score) = result.prequential_log_likelihood {
         text += &format!(

@@ -1,4 +1,4 @@
-//! `gmm-bmm merge`: combine shard posteriors learned anywhere from a common prior.
+//! `gmm-bmm merge`: merge shards that were learned from a common prior.
 
 use std::path::PathBuf;
 
@@ -61,9 +61,9 @@ struct MergeResult {
     missing: Vec<u32>,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Of some rows of the prior, how many shards have learned again.
+    /// How many of the sampled rows of the prior the shards have learned again.
     prior_rows_repeated: usize,
-    /// How many rows of the prior were looked for.
+    /// How many rows of the prior were sampled.
     prior_rows_sampled: usize,
     out: PathBuf,
 }
@@ -132,7 +132,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names the shards that are missing, and returns their numbers if the merge may do without them.
+/// Returns the numbers of the missing shards. An error unless they may be missing.
 fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Result<Vec<u32>> {
     let Some(numbered) = model.lineage().and_then(|lineage| lineage.numbered.as_ref()) else {
         return Ok(Vec::new());
@@ -152,7 +152,7 @@ fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Re
     Ok(missing)
 }
 
-/// Shards beyond these are not named one by one.
+/// At most this many shards are listed.
 const MOST_NAMED: usize = 20;
 
 fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &Console) {
@@ -160,7 +160,7 @@ fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &C
         let order: Vec<String> = order.iter().map(|j| (j + 1).to_string()).collect();
         let order = order.join(", ");
         if realigned {
-            console.note(&format!("the components of '{name}' were put in the prior's order: {order}"));
+            console.note(&format!("the components of '{name}' were reordered like the prior's: {order}"));
         } else {
             console.warn(&format!(
                 "the components of '{name}' seem to be in another order than the prior's ({order}): if they were permuted, \

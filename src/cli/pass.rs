@@ -22,10 +22,10 @@ use crate::text::count;
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
-    /// Where to save the state, and after how many rows each time.
+    /// The file of the checkpoint, and the rows between two checkpoints.
     pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
-    /// Rows of the data that an earlier run has learned, and what they were.
+    /// How many rows of the data an earlier run has learned, and their fingerprint.
     pub learned_before: Option<(u64, Fingerprint)>,
     /// A sample of the rows for a picture.
     pub sample: Option<Reservoir>,
@@ -48,7 +48,7 @@ pub(super) struct PassEnd {
 }
 
 impl Pass<'_> {
-    /// Learns all rows but those that an earlier run has learned.
+    /// Learns all rows except those that an earlier run has learned.
     pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
@@ -59,7 +59,7 @@ impl Pass<'_> {
         let begun = Instant::now();
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
-        // Only a checkpoint needs to know which rows it has seen.
+        // Only a checkpoint needs the fingerprint of the rows.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
         let ahead = Prefetch::start(rows, self.longest());
         loop {
@@ -226,7 +226,7 @@ impl Pass<'_> {
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
-    /// Saves what an interrupted pass has learned of these rows, and says what was saved.
+    /// Saves an interrupted pass, and describes what was saved.
     ///
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
     /// more rows than `seen` does, so together they would make a checkpoint that no run can resume from.
@@ -278,7 +278,7 @@ pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
-        // Without a handler Ctrl-C simply ends the process: files still appear whole or not at all.
+        // Without a handler, Ctrl-C ends the process. Files are still written atomically.
         let _ = ctrlc::set_handler(|| {
             static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {

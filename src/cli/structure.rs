@@ -152,13 +152,13 @@ fn describe_move(made: &Move) -> String {
         let [one, other] = split.into;
         format!("split {} into {one} and {other}", split.component)
     });
-    let joined = made.joined.map(|joined| {
-        let [one, other] = joined.components;
-        format!("joined {one} and {other} into {}", joined.into)
+    let merged = made.merged.map(|merged| {
+        let [one, other] = merged.components;
+        format!("joined {one} and {other} into {}", merged.into)
     });
     let added = made.added.map(|added| format!("added {added} for rows of a new kind"));
     let gain = format!("gain {} per row", decimal(made.gain, 4));
-    let parts: Vec<String> = split.into_iter().chain(added).chain(joined).chain([gain]).collect();
+    let parts: Vec<String> = split.into_iter().chain(added).chain(merged).chain([gain]).collect();
     parts.join("; ")
 }
 
@@ -170,7 +170,7 @@ fn signed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::{JoinMove, SplitMove};
+    use crate::learn::{MergeMove, SplitMove};
 
     fn result(revisions: Vec<RevisionRecord>) -> StructureResult {
         StructureResult {
@@ -191,7 +191,7 @@ mod tests {
     fn swap(from: u64) -> Move {
         Move {
             split: Some(SplitMove { component: 3, into: [from, from + 1] }),
-            joined: Some(JoinMove { components: [1, 4], into: from + 2 }),
+            merged: Some(MergeMove { components: [1, 4], into: from + 2 }),
             added: None,
             gain: 0.012,
         }

@@ -1,4 +1,4 @@
-//! Learning a mixture: online (oBMM, oEM) or in batches (EM), and the start that all of them share.
+//! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod assignment;
 mod candidate;
@@ -47,7 +47,7 @@ pub use prior::{prior_around, prior_strength};
 pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
 pub use settings::{Components, FitSettings};
 pub(crate) use shards::close_merged;
-pub use shards::{CommonGround, ShardFindings, WarmUp};
+pub use shards::{CommonPrior, LearnedShard, WarmUp};
 pub(crate) use size::MOST_MODEL_BYTES;
 pub use size::check_shards;
 pub(crate) use start::variance_floor;
@@ -55,7 +55,7 @@ pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minu
 pub(crate) use state::mixture_of;
 pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
 pub use structure::{
-    Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
+    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
     default_kept_rows,
 };
 pub(crate) use structure::{PACKED_FIELDS, packed};
@@ -180,11 +180,11 @@ impl LearnError {
 
 /// A learner that sees each row once.
 pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
-    /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`; not of those so
-    /// far out that nothing could be learned from them.
+    /// Learns rows, which follow one another in `rows`. Adds each row's log-density under the model *before* the row is
+    /// learned to `score`. Rows whose distance overflows are skipped and counted in [`Health`].
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
 
-    /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the sum of all scores
+    /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the cumulative score
     /// after each part.
     fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
         let learn = |rows: &&[f64]| {
@@ -194,38 +194,37 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
         parts.iter().map(learn).collect()
     }
 
-    /// Learns one row. Returns the log-density that the learner gave it beforehand, or `None` if nothing could be learned
-    /// from it.
+    /// Learns one row. Returns its log-density before it is learned, or `None` if it is skipped.
     fn observe(&mut self, row: &[f64]) -> Option<f64> {
         let mut score = Prequential::default();
         self.observe_block(row, &mut score);
         score.mean()
     }
 
-    /// Rows that each shard has learned, for a learner that has shards.
+    /// Rows that each shard has learned; empty for a learner without shards.
     fn shard_rows(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Counts rows with a log-density below this from now on.
+    /// From now on, counts rows with a lower log-density than this.
     fn count_below(&mut self, _log_density: f64) {}
 
-    /// Such rows since the learner was made.
+    /// The rows counted since the learner was made.
     fn low_rows(&self) -> u64 {
         0
     }
 
-    /// The mixture as estimated now.
+    /// The mixture as learned so far.
     fn estimate(&self) -> GaussianMixture;
 
-    /// All there is to know to go on later.
+    /// The complete state, to resume from.
     fn state(&self) -> LearnerState;
 
-    /// The state that a revision starts from: without what only resuming needs, where that is much.
+    /// The state that a revision starts from. It leaves out what only resuming needs, where that is large.
     fn state_to_revise(&self) -> LearnerState {
         self.state()
     }
 
-    /// What had to be guarded so far.
+    /// Safeguards that triggered so far.
     fn health(&self) -> Health;
 }

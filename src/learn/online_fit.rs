@@ -3,6 +3,7 @@
 mod end;
 mod findings;
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
@@ -42,7 +43,7 @@ pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixtu
     pass.mixture()
 }
 
-/// Refuses more components than rows.
+/// An error if there are more components than rows.
 pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
     if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
 }
@@ -93,6 +94,17 @@ pub struct OnlineFit {
 enum Stage {
     Buffering(Vec<f64>),
     Learning(Box<Learning>),
+}
+
+impl fmt::Debug for OnlineFit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("OnlineFit")
+            .field("settings", &self.settings)
+            .field("columns", &self.columns.names)
+            .field("rows", &self.rows)
+            .field("scores", &self.scores())
+            .finish_non_exhaustive()
+    }
 }
 
 impl OnlineFit {
@@ -341,7 +353,7 @@ impl OnlineFit {
         let dim = self.dim();
         let rows = rows.as_standard_layout();
         let values = rows.as_slice().expect("standard layout is contiguous");
-        // Without an early end the compiler looks at several at a time.
+        // Without an early exit the compiler vectorises the loop.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
             let at = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
             return Err(LearnError::NotFinite { row: self.rows + (at / dim) as u64 + 1, column: at % dim });
@@ -373,7 +385,7 @@ impl OnlineFit {
         Ok((taken, score))
     }
 
-    /// Lets the scores count from the next row on.
+    /// Resets the scores: they count from the next row on.
     pub(crate) fn restart_scores(&mut self) {
         if let Stage::Learning(learning) = &mut self.stage {
             learning.restart_scores();

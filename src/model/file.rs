@@ -16,14 +16,14 @@ use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Versions 1 to 3 differ in the working copies of the components' matrices: 1 has none, and those of 2 are not used.
-/// Version 4 adds the structure and the kept rows, reports the damping of weights apart, and holds the scores of several K
-/// in another form; those of earlier versions are not used.
+/// Versions 1 to 3 differ in the matrix states: 1 has none, and those of 2 are ignored. Version 4 adds the structure and the
+/// kept rows, reports the damping of weights separately, and has the scores of several K in another form; those of earlier
+/// versions are ignored.
 pub const VERSION: u32 = 4;
-/// What the file says that it is.
+/// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 
-/// More rows than these cannot be counted exactly in a floating-point number. Sums of a few such counts do not overflow.
+/// The most rows that a floating-point number counts exactly. Sums of a few such counts do not overflow.
 pub(super) const MOST_ROWS: u64 = 1 << 53;
 
 /// Why a file is not a usable model.
@@ -127,7 +127,7 @@ impl Model {
         Model::read_sealed(from).map(|(model, _)| model)
     }
 
-    /// Reads a model and checks all of it; says too whether there was a checksum to check it by.
+    /// Reads a model and checks all of it. Also returns whether the file has a checksum.
     pub fn read_sealed(mut from: impl Read) -> Result<(Self, Seal), ModelError> {
         let mut beginning = Vec::new();
         from.by_ref().take(4096).read_to_end(&mut beginning)?;
@@ -142,7 +142,7 @@ impl Model {
         }
         let mut model = parsed?;
         model.version = VERSION;
-        // The checks with the more telling words come first.
+        // These checks come first because their messages are more specific.
         model.check()?;
         match model.checksum.take() {
             None => Ok((model, Seal::Missing)),
@@ -169,7 +169,7 @@ impl Model {
         Ok(())
     }
 
-    /// What the parts' own checks cannot see: that they fit together.
+    /// Checks that the parts fit together. Each part has checked itself.
     fn check(&self) -> Result<(), ModelError> {
         let inconsistent = |what: String| Err(ModelError::Inconsistent(what));
         let dim = self.columns.len();
@@ -277,7 +277,7 @@ impl Model {
     }
 }
 
-/// Whether a file begins as the present version writes it, but for blanks.
+/// Whether a file begins as this version writes it, except for white space.
 fn is_present_form(beginning: &[u8]) -> bool {
     let written = format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION},");
     let without_blanks = |bytes: &[u8]| -> Vec<u8> {
@@ -287,13 +287,13 @@ fn is_present_form(beginning: &[u8]) -> bool {
     without_blanks(beginning).starts_with(&without_blanks(written.as_bytes()))
 }
 
-/// Parses a text while it is read, so that it is never in memory as a whole.
+/// Parses a text while it is read, so that the whole text is never in memory.
 fn parse<T: DeserializeOwned>(text: impl Read) -> Result<T, ModelError> {
     let mut text = BufReader::with_capacity(1 << 16, text);
     let mut parser = serde_json::Deserializer::from_reader(&mut text);
     let parsed = T::deserialize(&mut parser).and_then(|found| parser.end().map(|()| found));
     parsed.map_err(|error| match ModelError::from(error) {
-        // For the parser a number that is cut off is not an end of the text.
+        // The parser does not report a number that is cut off as an early end.
         ModelError::Damaged(_) if text.fill_buf().is_ok_and(<[u8]>::is_empty) => ModelError::CutShort,
         other => other,
     })
@@ -308,7 +308,7 @@ fn parse_present_form(text: impl Read) -> Result<Model, ModelError> {
     Ok(model)
 }
 
-/// Parses what may be a file of an earlier version, one with members in another order, or no model at all.
+/// Parses a file of an earlier version, one with members in another order, or some other file.
 fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
     #[derive(Deserialize)]
     struct Heading {
@@ -331,7 +331,7 @@ fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
     upgrade(&mut value, heading.version);
     Ok(serde_json::from_value(value)?)
 }
-/// Brings a file of an earlier version to the present form.
+/// Converts a file of an earlier version to the present form.
 fn upgrade(value: &mut serde_json::Value, version: u32) {
     if version < 3 {
         remove_working_copies(value);
@@ -340,13 +340,13 @@ fn upgrade(value: &mut serde_json::Value, version: u32) {
     if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {
         settings.retain(|name, _| name != "finalists" && name != "kmeans_rounds");
     }
-    // Sums over batches that cannot be united any more. A run that resumes has no standard errors.
+    // Sums over batches that cannot be merged any more. A run that resumes has no standard errors.
     if let Some(members) = value.as_object_mut() {
         members.remove("scores");
     }
 }
 
-/// Takes out the working copies. The matrices that they are copies of are enough to resume.
+/// Removes the matrix states. The matrices themselves are enough to resume.
 fn remove_working_copies(value: &mut serde_json::Value) {
     if let Some(members) = value.as_object_mut() {
         members.retain(|name, _| name != "working" && name != "common_working");

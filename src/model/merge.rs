@@ -1,4 +1,4 @@
-//! Merging model files that were learned apart from one common prior.
+//! Merging models that were learned apart from a common prior.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -120,14 +120,14 @@ fn numbering(of: Option<u32>) -> String {
 pub struct Merged {
     /// The merged model.
     pub model: Model,
-    /// How well the shards fitted together.
+    /// How well the shards agree.
     pub report: MergeReport,
-    /// Shards whose components stand in another order than the prior's, with that order.
+    /// Shards whose components are in another order than those of the prior, with that order.
     pub permuted: Vec<(String, Vec<usize>)>,
 }
 
 impl Model {
-    /// Which prior this model is for those who grow from it.
+    /// The fingerprint that identifies this model as a common prior.
     pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
         let (posterior, _) = self.common_prior()?;
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
@@ -143,20 +143,42 @@ impl Model {
         }
     }
 
-    /// What a shard has learned, without the closing revision of a merged one: its components are those of the prior.
+    /// The posterior of a shard before any closing revision, so that its components are those of the prior.
     fn shard_posterior(&self) -> Result<&Posterior, MergeError> {
         self.learned.posterior().ok_or(MergeError::NotAPrior(self.algorithm.name()))
     }
 }
 
-/// The product of the shards' posteriors over their common prior. With `realign`, shards whose components stand in
-/// another order are put in the prior's order first; otherwise they are only named.
+/// Merges shards: the product of their posteriors over the common prior. The names of the shards are for errors. With
+/// `realign`, shards whose components are in another order than those of the prior are reordered first; otherwise they are
+/// only listed.
+///
+/// ```
+/// use gmm_bmm::{FitSettings, OnlineFit, merge_models};
+/// use ndarray::{Array2, Axis};
+///
+/// let rows = Array2::from_shape_fn((9000, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64 + i as f64 / 1e5);
+/// let (first, rest) = rows.view().split_at(Axis(0), 5000);
+/// let mut pass = OnlineFit::new(1, FitSettings::obmm(3))?;
+/// pass.observe(first)?;
+/// let prior = pass.to_model()?;
+///
+/// let mut shards = Vec::new();
+/// for (i, part) in rest.axis_chunks_iter(Axis(0), 2000).enumerate() {
+///     let mut shard = prior.begin_shard()?;
+///     shard.observe(part)?;
+///     shards.push((format!("shard {i}"), shard.to_model()?));
+/// }
+/// let merged = merge_models(&prior, &shards, false)?.model;
+/// assert_eq!((merged.k(), merged.rows()), (3, 4000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
     let expected = prior.prior_fingerprint()?;
     check_belonging(prior, shards, expected)?;
     let numbered = check_numbers(shards)?;
     let rows = count_rows(shards)?;
-    // In an order of their own, so that the same shards give the same bits however they are listed.
+    // In a fixed order, so that the result does not depend on the order of the arguments.
     let mut shards: Vec<&(String, Model)> = shards.iter().collect();
     shards.sort_by(|(_, a), (_, b)| {
         a.lineage.as_ref().map(|l| &l.shards).cmp(&b.lineage.as_ref().map(|l| &l.shards))
@@ -208,15 +230,15 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     Ok(Merged { model, report, permuted })
 }
 
-/// Rows kept by the prior and the shards, in proportion to what each has learned; none where one of them kept none.
+/// Rows kept by the prior and the shards, in proportion to the rows each has learned. `None` if one of them keeps none.
 fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
     let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
     let kept: Vec<&KeptRows> = all.map(|model| model.kept.as_ref()).collect::<Option<_>>()?;
-    KeptRows::joined(&kept, prior.columns.len())
+    KeptRows::merged(&kept, prior.columns.len())
 }
 
-/// Revises the merged mixture on the kept rows of all shards. What was merged stays as it is, to be resumed from or to be
-/// merged with more shards.
+/// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
+/// resumed, or merged with more shards.
 fn close(model: &mut Model) {
     let columns = model.column_names();
     let Some((settings, state)) = model.clone().into_state() else { return };
@@ -261,7 +283,7 @@ fn check_belonging(
     Ok(())
 }
 
-/// That shards are numbered alike and each is there once; their numbers together.
+/// Checks that either all shards are numbered or none, and that no number occurs twice. Returns all numbers.
 fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeError> {
     let of = |model: &Model| model.lineage.as_ref().and_then(|lineage| lineage.numbered.clone());
     let Some((first, model)) = shards.first() else { return Ok(None) };
@@ -284,7 +306,7 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
     Ok(expected.map(|of| Numbered { of, shards: owners.into_keys().collect() }))
 }
 
-/// The rows of all shards together.
+/// The number of rows of all shards.
 fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
     let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.rows)).sum();
     u64::try_from(rows).ok().filter(|rows| *rows <= MOST_ROWS).ok_or(MergeError::TooManyRows { rows })

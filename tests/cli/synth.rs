@@ -8,7 +8,7 @@ use assert_cmd::Command;
 use flate2::read::MultiGzDecoder;
 use gmm_bmm::data::synth::{Synth, SynthSpec, Tails, TrueLevel};
 use gmm_bmm::data::{Block, ReadOptions, RowSource};
-use gmm_bmm::model::Model;
+use gmm_bmm::internals::model::Model;
 use ndarray::{Array1, Array2};
 use predicates::prelude::*;
 use serde_json::Value;

@@ -106,7 +106,7 @@ pub(in crate::cli) struct Args {
     pub(super) plot: PlotArgs,
 }
 
-/// How the structure is found and revised.
+/// Options for finding and revising the structure.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Structure")]
 pub(super) struct RevisionArgs {
@@ -326,7 +326,7 @@ impl Args {
         let Algo::Online(mut algorithm) = self.algo else {
             anyhow::bail!("batch EM is not an online learner")
         };
-        // Learners without options of their own take their default settings.
+        // A learner without options keeps its default settings.
         if let Algorithm::Obmm(settings) = &mut algorithm {
             *settings = obmm;
         } else if let Algorithm::Oem(settings) = &mut algorithm {
@@ -346,12 +346,12 @@ impl Args {
 }
 
 impl TraceArgs {
-    /// Whether a learning curve was asked for.
+    /// Whether there is a learning curve.
     pub(super) fn is_asked_for(&self) -> bool {
         self.trace.is_some() || self.plot_curve.is_some()
     }
 
-    /// The learning curve of a run that begins or resumes with `fit`.
+    /// Opens the learning curve of a run that begins or resumes with `fit`.
     pub(super) fn open(
         &self,
         data: &DataArgs,

@@ -15,7 +15,7 @@ use crate::learn::{
 use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// Batch EM holds all rows; the best of several K is the one with the best BIC.
+/// Fits by batch EM. The best of several K is the one with the best BIC.
 pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     if args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(

@@ -1,4 +1,4 @@
-//! Where an online fit begins.
+//! The beginning of an online fit: a new pass, a resumed model, a shard, or a checkpoint.
 
 use std::path::Path;
 
@@ -18,19 +18,19 @@ use crate::text::count;
 pub(super) struct Beginning {
     /// `None` for a new pass.
     pub(super) from: Option<OnlineFit>,
-    /// Rows of the present data that are learned already, and what they were.
+    /// How many rows of the data a checkpoint has learned already, and their fingerprint.
     pub(super) learned_before: Option<(u64, Fingerprint)>,
     /// The learning curve of the rows learned before.
     pub(super) curve: EarlierCurve,
 }
 
-/// Where the learning curve of the rows learned before is to be found.
+/// Where the learning curve of earlier runs is.
 pub(super) enum EarlierCurve {
-    /// No rows were learned before.
+    /// There are no earlier runs.
     None,
     /// In the checkpoint that the run resumes from.
     Saved(Vec<CurvePoint>),
-    /// In the file that a model to resume was traced to, if that is the file of this run.
+    /// In the trace file, if it has the curve of the resumed model.
     OfModel(CurveEnd),
 }
 
@@ -102,7 +102,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), curve })
 }
 
-/// What two runs do not have in common.
+/// The first setting in which two runs differ.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
     let differ = [
         (saved.components != asked.components, "another --k"),

@@ -1,5 +1,5 @@
-//! `fit --algo odmm --deal parts`: each shard reads and learns its own part of the data. Here the shards share a process;
-//! in an MPI job each is a rank, and does the same.
+//! `fit --algo odmm --deal parts`: each shard reads and learns its own part of the data. The shards are threads here and
+//! ranks in an MPI job.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,20 +17,20 @@ use crate::cli::pass::watch_for_interrupt;
 use crate::cli::{usage, usage_error, wording};
 use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
 use crate::learn::{
-    Algorithm, CommonGround, Finding, FitSettings, OnlineFit, ShardFindings, WarmUp, name_column_faults,
+    Algorithm, CommonPrior, Finding, FitSettings, OnlineFit, LearnedShard, WarmUp, name_column_faults,
 };
 
-/// All that a shard needs to know to begin.
+/// What a shard needs to begin.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Beginnings {
+pub(super) struct ShardInput {
     pub dealt: FileShards,
-    pub ground: CommonGround,
+    pub prior: CommonPrior,
 }
 
 /// What a shard has learned from its part, and how long it took.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PartEnd {
-    findings: ShardFindings,
+    learned: LearnedShard,
     rows_skipped: u64,
     first_skipped: Option<String>,
     read_seconds: f64,
@@ -76,7 +76,7 @@ pub(super) fn is_asked_for(args: &Args) -> bool {
     args.odmm.deal == Some(DealBy::Parts)
 }
 
-/// All shards in this process, as many at a time as there are threads.
+/// Learns all shards in this process, in parallel.
 pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Algorithm::Odmm(odmm) = args.settings()?.algorithm else {
         return Err(usage("--deal parts is for shards: use it with --algo odmm"));
@@ -92,7 +92,7 @@ pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted
         bar.set_message(format!("{rows} rows, {:.0} rows/s", rows as f64 / begun.elapsed().as_secs_f64()));
     };
     let watch = Watch { progress: &progress, interrupted: watch_for_interrupt() };
-    let (beginnings, first) = begin(args, settings, dealt, watch, console)?;
+    let (input, first) = begin(args, settings, dealt, watch, console)?;
     let first = Mutex::new(Some(first));
     let ends = (0..odmm.shards).into_par_iter().map(|share| {
         let taken = if share == 0 {
@@ -102,14 +102,14 @@ pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted
         };
         let part = match taken {
             Some(first) => first,
-            None => Part::open(args, &beginnings, share, watch)?,
+            None => Part::open(args, &input, share, watch)?,
         };
-        part.learn(&beginnings.ground)
+        part.learn(&input.prior)
     });
     let ends = ends.collect::<anyhow::Result<Vec<PartEnd>>>()?;
     bar.finish_and_clear();
     let wall = begun.elapsed();
-    finish(&beginnings, &ends, wall, console)
+    finish(&input, &ends, wall, console)
 }
 
 /// Learns the warm-up from the first part, and returns the rest of that part.
@@ -119,7 +119,7 @@ pub(super) fn begin<'a>(
     dealt: FileShards,
     watch: Watch<'a>,
     console: &Console,
-) -> anyhow::Result<(Beginnings, Part<'a>)> {
+) -> anyhow::Result<(ShardInput, Part<'a>)> {
     let rows = args.data.open_shard(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
     console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
@@ -142,7 +142,7 @@ pub(super) fn begin<'a>(
     }
     let pass = warm.pass();
     console.tell(name_column_faults(&pass.column_faults(), &pass.columns().names));
-    let (ground, mut pass) = warm.part()?;
+    let (prior, mut pass) = warm.finish()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
         pass.observe(block.view().slice(s![from.., ..]))?;
@@ -150,11 +150,11 @@ pub(super) fn begin<'a>(
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
     }
-    let beginnings = Beginnings { dealt, ground };
-    Ok((beginnings, Part { pass, reader, learning }))
+    let input = ShardInput { dealt, prior };
+    Ok((input, Part { pass, reader, learning }))
 }
 
-/// One part being learned.
+/// One part while it is learned.
 pub(super) struct Part<'a> {
     pass: OnlineFit,
     reader: Reader<'a>,
@@ -165,19 +165,19 @@ impl<'a> Part<'a> {
     /// Any part but the first.
     pub fn open(
         args: &Args,
-        beginnings: &Beginnings,
+        input: &ShardInput,
         share: usize,
         watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
         // The notices about the columns were printed when the first part was opened.
-        let rows = args.data.open_shard(&beginnings.dealt, share, args.seed, &Console::new(false, true))?;
-        let pass = beginnings.ground.shard()?;
+        let rows = args.data.open_shard(&input.dealt, share, args.seed, &Console::new(false, true))?;
+        let pass = input.prior.begin_shard()?;
         let reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
         Ok(Part { pass, reader, learning: Duration::ZERO })
     }
 
-    /// Learns all rows that are left.
-    pub fn learn(mut self, ground: &CommonGround) -> anyhow::Result<PartEnd> {
+    /// Learns all remaining rows.
+    pub fn learn(mut self, prior: &CommonPrior) -> anyhow::Result<PartEnd> {
         while let Some(block) = self.reader.next()? {
             let started = Instant::now();
             self.pass.observe(block.view())?;
@@ -187,7 +187,7 @@ impl<'a> Part<'a> {
         }
         let (rows, reading) = self.reader.ahead.finish();
         Ok(PartEnd {
-            findings: ground.findings(&self.pass)?,
+            learned: prior.learned_shard(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
             first_skipped: rows.first_skipped().map(BadRow::to_string),
             read_seconds: reading.as_secs_f64(),
@@ -221,30 +221,30 @@ impl Reader<'_> {
 
 /// Merges the parts in their order.
 pub(super) fn finish(
-    beginnings: &Beginnings,
+    input: &ShardInput,
     ends: &[PartEnd],
     wall: Duration,
     console: &Console,
 ) -> anyhow::Result<Fitted> {
-    let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
-    let pass = beginnings.ground.gather(&findings)?;
+    let shards: Vec<LearnedShard> = ends.iter().map(|end| end.learned.clone()).collect();
+    let pass = input.prior.merge(&shards)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
     if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
         console.warn(&wording::skipped_rows(skipped, first));
     }
-    let empty = findings.iter().filter(|found| found.rows == 0).count();
+    let empty = shards.iter().filter(|shard| shard.rows == 0).count();
     if empty > 0 {
-        console.tell([Finding::EmptyShards { empty, shards: findings.len() }]);
+        console.tell([Finding::EmptyShards { empty, shards: shards.len() }]);
     }
     console.tell(pass.findings());
     let (choice, model) = (pass.choice(), pass.to_model()?);
-    // Shards read and learn at the same time, so the slowest counts.
+    // Shards read and learn in parallel, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =
         FitResult::new(&model, skipped, choice, most(|end| end.read_seconds), most(|end| end.learn_seconds));
     result.parts = Some(PartsResult {
         wall_seconds: wall.as_secs_f64(),
-        rows: findings.iter().map(|found| found.rows).collect(),
+        rows: shards.iter().map(|shard| shard.rows).collect(),
         learn_seconds: ends.iter().map(|end| end.learn_seconds).collect(),
     });
     Ok(Fitted { model, result, sample: None, curve: None })
@@ -253,7 +253,7 @@ pub(super) fn finish(
 /// Times and sizes of the parts.
 #[derive(Debug, Serialize)]
 pub(super) struct PartsResult {
-    /// From the first row to the last shard's end.
+    /// From the first row to the end of the last shard.
     wall_seconds: f64,
     /// Rows of each part.
     rows: Vec<u64>,

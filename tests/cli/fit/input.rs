@@ -36,9 +36,9 @@ fn a_column_that_numbers_the_rows_is_noted() {
 fn options_that_a_learner_has_no_use_for_are_refused() {
     let place = with_clusters(100);
     for (options, words) in [
-        ("--shards 4", ["--shards means nothing to --algo obmm", "--algo odmm"]),
-        ("--algo em --discount 0.5", ["--discount means nothing to --algo em", "obmm or odmm"]),
-        ("--algo odmm --alpha 0.6", ["--alpha means nothing to --algo odmm", "--algo oem"]),
+        ("--shards 4", ["--shards has no effect on --algo obmm", "--algo odmm"]),
+        ("--algo em --discount 0.5", ["--discount has no effect on --algo em", "obmm or odmm"]),
+        ("--algo odmm --alpha 0.6", ["--alpha has no effect on --algo odmm", "--algo oem"]),
         ("--algo oem --moments paper", ["--moments means nothing", "obmm"]),
     ] {
         place.refuses(&format!("fit --data rows.csv --k 2 --out m.json {options}"), 2, &words);
