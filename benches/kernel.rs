@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gmm_bmm::linalg::{Factor, fused_kernel};
+use gmm_bmm::internals::linalg::{Factor, fused_kernel};
 
 fn main() {
     let scale: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
-use gmm_bmm::learn::{
+use gmm_bmm::internals::learn::{
     Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, default_start_rows,
 };
-use gmm_bmm::linalg::fused_kernel;
+use gmm_bmm::internals::linalg::fused_kernel;
 use ndarray::Axis;
 
 /// Rows, columns, components.

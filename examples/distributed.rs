@@ -6,8 +6,7 @@
 use std::error::Error;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
-use gmm_bmm::model::merge_models;
-use gmm_bmm::{FitSettings, GaussianMixture, Model, OnlineFit, fit};
+use gmm_bmm::{FitSettings, GaussianMixture, Model, OnlineFit, fit, merge_models};
 use ndarray::{ArrayView2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -6,8 +6,8 @@
 
 use std::io::{self, Read, Write};
 
-use gmm_bmm::data::{BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, Input};
-use gmm_bmm::model::Model;
+use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, ReadOptions};
+use gmm_bmm::internals::model::Model;
 
 /// What messages call the text that is read.
 const NAME: &str = "fuzzed.csv";
@@ -40,27 +40,24 @@ pub fn csv(bytes: &[u8]) {
 
 type Outcome = (Vec<String>, Vec<Vec<f64>>, Option<String>);
 
-fn csv_options(bytes: &[u8]) -> (CsvOptions, &[u8]) {
+fn csv_options(bytes: &[u8]) -> (ReadOptions, &[u8]) {
     let (&[first, second], text) = bytes.split_first_chunk().unwrap_or((&[0, 0], bytes));
     let bit = |place: u8| first >> place & 1 == 1;
-    let words = |chosen: &[&str]| chosen.iter().map(|word| word.to_string()).collect();
-    let options = CsvOptions {
-        delimiter: bit(0).then_some(second),
-        has_header: bit(1).then_some(bit(2)),
-        columns: if bit(3) { words(&["2", "1"]) } else { Vec::new() },
-        drop: if bit(4) { words(&["1"]) } else { Vec::new() },
-        bad_rows: if bit(5) { BadRows::Skip } else { BadRows::Refuse },
-        limit: Some(if bit(6) { 3 } else { MOST_ROWS }),
-        expected: None,
-    };
+    let options = ReadOptions::default()
+        .delimiter(bit(0).then_some(second))
+        .has_header(bit(1).then_some(bit(2)))
+        .columns(if bit(3) { &["2", "1"][..] } else { &[] }.iter().copied())
+        .drop(bit(4).then_some("1"))
+        .bad_rows(if bit(5) { BadRows::Skip } else { BadRows::Refuse })
+        .limit(if bit(6) { 3 } else { MOST_ROWS });
     (options, text)
 }
 
 /// The columns, the rows, and the error that reading ended with.
-fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &CsvOptions) -> Outcome {
+fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &ReadOptions) -> Outcome {
     let reader = Box::new(Pieces { bytes: text.to_vec(), at: 0, piece });
     let input = Input::Reader { name: NAME.into(), reader };
-    let mut stream = match CsvStream::open(vec![input], options.clone()) {
+    let mut stream = match options.open_inputs(vec![input]) {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),
     };
@@ -99,7 +96,7 @@ fn rows_survive_being_written(columns: &[String], rows: &[Vec<f64>]) {
         let cells: Vec<String> = row.iter().map(f64::to_string).collect();
         text += &(cells.join(",") + "\n");
     }
-    let options = CsvOptions { delimiter: Some(b','), has_header: Some(true), ..CsvOptions::default() };
+    let options = ReadOptions::default().delimiter(b',').has_header(true);
     let (_, again, ending) = read_csv(text.as_bytes(), usize::MAX, 1000, &options);
     assert_eq!((again.as_slice(), ending), (rows, None), "rows survive being written");
 }
@@ -165,17 +162,17 @@ fn can_be_used(model: &Model) {
 /// Any text, read as the records of a comparison, and a report made of what was accepted.
 pub fn records(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let path = folder.path().join(gmm_bmm::experiment::RECORDS_FILE);
+    let path = folder.path().join(gmm_bmm::internals::experiment::RECORDS_FILE);
     std::fs::File::create(path).and_then(|mut file| file.write_all(bytes)).expect("there is room for a file");
-    match gmm_bmm::experiment::read_records(folder.path()) {
+    match gmm_bmm::internals::experiment::read_records(folder.path()) {
         Ok(records) => {
-            let options = gmm_bmm::report::ReportOptions {
-                select: gmm_bmm::experiment::SelectRule::Validation,
-                pairs: gmm_bmm::experiment::Pairs::Rows,
+            let options = gmm_bmm::internals::report::ReportOptions {
+                select: gmm_bmm::internals::experiment::SelectRule::Validation,
+                pairs: gmm_bmm::internals::experiment::Pairs::Rows,
                 units: None,
                 reference: None,
             };
-            if let Ok(summary) = gmm_bmm::report::Summary::new(&records, &options) {
+            if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&records, &options) {
                 assert!(!summary.terminal(false).is_empty());
             }
         }
@@ -188,7 +185,7 @@ pub fn catalogue(bytes: &[u8]) {
     if let Ok(catalogue) = serde_json::from_slice::<Catalogue>(bytes) {
         for set in catalogue.sets() {
             assert!(catalogue.find(&set.name).is_some());
-            let _ = (set.file_rows(), set.width(), set.how_to_get(), set.path_in("datasets".as_ref()));
+            let _ = (set.file_rows(), set.width(), set.availability(), set.path_in("datasets".as_ref()));
         }
     }
 }

@@ -1,15 +1,13 @@
-//! Full-covariance Gaussian mixtures learned **online** (one pass, bounded memory) and **distributed** (shards
-//! merged exactly), by Bayesian Moment Matching.
+//! Full-covariance Gaussian mixtures, learned **online** (one pass, bounded memory) and **distributed** (shards that are
+//! merged), by Bayesian Moment Matching.
 //!
-//! After each row the exact posterior of a mixture is a mixture of posteriors with K times as many terms. Bayesian
-//! Moment Matching projects it back on one `Dirichlet · ∏ Normal-Wishart` with the same moments, so that a pass over
-//! any number of rows needs the memory of one model. The method is that of Jaini & Poupart, *Online and Distributed
-//! learning of Gaussian Mixture Models by Bayesian Moment Matching* (2016); what differs from the paper's equations,
-//! and why, is written where it is done: [`learn::projection`].
+//! After each row, the exact posterior of a mixture is a mixture of posteriors with K times as many terms. Bayesian Moment
+//! Matching projects it onto one `Dirichlet · ∏ Normal-Wishart` with the same moments, so a pass over any number of rows
+//! needs the memory of one model. The method is that of Jaini & Poupart, *Online and Distributed Learning of Gaussian
+//! Mixture Models by Bayesian Moment Matching* (2016).
 //!
-//! # A first mixture
-//! A user of ndarray has rows in an [`ArrayView2`](ndarray::ArrayView2). [`fit`] learns from all of them; what comes back
-//! is a [`GaussianMixture`], which scores, assigns and draws rows:
+//! # Rows in memory
+//! [`fit`] learns a [`GaussianMixture`] from the rows of an ndarray. The mixture scores, assigns and draws rows:
 //!
 //! ```
 //! use gmm_bmm::{FitSettings, fit};
@@ -18,7 +16,7 @@
 //! // Two groups of rows on a line.
 //! let rows = Array2::from_shape_fn((3000, 1), |(i, _)| (i % 2 * 10) as f64 + ((i * 37) % 101) as f64 / 50.0);
 //!
-//! // One component and two, learned side by side; the better one is kept.
+//! // One and two components, learned in parallel. The better one is kept.
 //! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?;
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
@@ -36,68 +34,93 @@
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
-//! The command, its tables and its pictures are behind the feature `cli`, which is on by default: a program that learns and
-//! scores alone does without by `default-features = false`, and compiles half of the packages.
+//! The feature `cli`, which is on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli`
+//! implies, adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and
+//! compiles half of the packages.
 //!
-//! The arrays are those of `ndarray` 0.17, which is here as `gmm_bmm::ndarray`, and random numbers come from any generator
-//! of `rand` 0.10 (above, `rand_chacha` 0.10): depend on these versions beside this crate.
+//! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
+//! generator of `rand` 0.10, such as those of `rand_chacha` 0.10.
 //!
 //! # A stream
-//! Rows that do not fit in memory, or have not happened yet, go into an [`OnlineFit`] in portions, as into the
-//! `partial_fit` of other libraries. The first 5000 or so are buffered for the start; a bounded sample of the rows is kept to revise it.
-//! How a portion is cut makes no difference to any bit of the result.
+//! An [`OnlineFit`] learns rows that arrive in batches, as `partial_fit` of other libraries does. It buffers the first 5000
+//! rows for the start and keeps a bounded sample of the rows for revisions. How the rows are divided into batches changes no
+//! bit of the result.
 //!
 //! ```
 //! # use gmm_bmm::{FitSettings, OnlineFit};
 //! # use ndarray::{Array2, Axis};
 //! # let rows = Array2::from_shape_fn((3000, 1), |(i, _)| (i % 2 * 10) as f64 + ((i * 37) % 101) as f64 / 50.0);
-//! let mut pass = OnlineFit::new(1, FitSettings::obmm([2]))?;
-//! for portion in rows.axis_chunks_iter(Axis(0), 100) {
-//!     pass.observe(portion)?;
+//! let mut pass = OnlineFit::new(1, FitSettings::obmm(2))?;
+//! for batch in rows.axis_chunks_iter(Axis(0), 100) {
+//!     pass.observe(batch)?;
 //! }
 //! assert_eq!(pass.rows(), 3000);
-//! let mixture = pass.mixture()?; // now, and again whenever it is wanted
+//! let mixture = pass.mixture()?; // at any time
 //! # assert_eq!(mixture.k(), 2);
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
-//! A [`Model`] is what a pass knows, with the names of the columns, for a file: written, read and gone on with, it gives
-//! the bits of a pass that never stopped. `examples/stream.rs` does that.
+//! A [`Model`] is a pass that can be written to a file ([`OnlineFit::to_model`]). A pass that resumes from it
+//! ([`Model::resume`]) gives the same bits as one that never stopped. See `examples/stream.rs`.
 //!
 //! # Several machines
-//! A [`Model`] also serves as the common prior of shards that are learned apart and merged:
-//! [`Model::begin_shard`], [`model::merge_models`], and `examples/distributed.rs`. With one component the merged posterior
-//! is exactly that of all rows; with more it is very nearly.
+//! A [`Model`] can be the common prior of shards that are learned apart ([`Model::begin_shard`]) and merged
+//! ([`merge_models`]). With one component, the merged posterior is exactly that of all rows; with more components it is an
+//! approximation. See `examples/distributed.rs`.
 //!
-//! # What may change
-//! Versions follow semantic versioning for what this page names at the crate's root ([`fit`], [`FitSettings`], [`OnlineFit`],
-//! [`Algorithm`], [`GaussianMixture`], [`LearnError`], [`Model`]), for their methods, and for model files: a newer version
-//! reads the files of every older one. The other items of the modules are public so that experiments can be built on
-//! them; they may change with any 0.x version.
+//! # Features
+//! The feature `cli`, on by default, builds the command. A library user needs `default-features = false`.
 //!
-//! # The house
-//! A row enters in [`data`], meets a learner in [`learn`], and ends as numbers in a [`model`]; an [`experiment`] repeats
-//! that over folds, K and learners and writes records, and a [`report`] turns records into tables and pictures. Below
-//! them are the distributions ([`dist`]), the matrices ([`linalg`]), [`stats`] and [`special`] functions; on top the
-//! command line ([`cli`]).
+//! # Versions
+//! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x
+//! version. A newer version reads the model files of every older one.
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
 pub mod data;
 pub mod dist;
-pub mod experiment;
+mod experiment;
 mod fnv;
-pub mod learn;
-pub mod linalg;
-pub mod model;
+mod learn;
+mod linalg;
+mod model;
+mod remedy;
 #[cfg(feature = "cli")]
-pub mod report;
-pub mod special;
-pub mod stats;
+mod report;
+mod special;
+mod stats;
 mod text;
+
+/// The other modules, for the tests and benchmarks of this package. They are not part of the API.
+#[doc(hidden)]
+pub mod internals {
+    pub mod experiment {
+        pub use crate::experiment::*;
+    }
+    pub mod learn {
+        pub use crate::learn::*;
+    }
+    pub mod linalg {
+        pub use crate::linalg::*;
+    }
+    pub mod model {
+        pub use crate::model::*;
+    }
+    #[cfg(feature = "cli")]
+    pub mod report {
+        pub use crate::report::*;
+    }
+    pub mod special {
+        pub use crate::special::*;
+    }
+    pub mod stats {
+        pub use crate::stats::*;
+    }
+}
 
 /// The example of the README.
 #[cfg(doctest)]
@@ -105,7 +128,32 @@ mod text;
 struct Readme;
 
 pub use data::ColumnNames;
-pub use dist::GaussianMixture;
-pub use learn::{Algorithm, Components, FitSettings, LearnError, OnlineFit, fit};
-pub use model::Model;
+pub use dist::{Clusters, GaussianMixture};
+pub use learn::{
+    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health, MergeMove,
+    LearnError, Lineage, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings, OemSettings,
+    OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
+};
+pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
+pub use remedy::Remedy;
+pub use stats::{ColumnSummary, Elbow};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other threads may learn and score.
+    #[test]
+    fn public_types_are_send_sync_and_debug() {
+        fn check<T: Send + Sync + std::fmt::Debug>() {}
+        check::<OnlineFit>();
+        check::<FitSettings>();
+        check::<GaussianMixture>();
+        check::<Clusters>();
+        check::<Model>();
+        check::<LearnError>();
+        check::<ModelError>();
+        check::<MergeError>();
+    }
+}

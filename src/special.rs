@@ -15,7 +15,7 @@ pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 /// subtracts the two Stirling series term by term. Small arguments are first increased by `Γ(x+1) = x Γ(x)`.
 ///
 /// ```
-/// use gmm_bmm::special::log_gamma_ratio;
+/// use gmm_bmm::internals::special::log_gamma_ratio;
 ///
 /// assert!((log_gamma_ratio(1e8, 2) - 1e8f64.ln()).abs() < 1e-13); // Γ(x + 1) = x Γ(x)
 /// ```
@@ -88,7 +88,7 @@ fn stirling_tail(z: f64) -> f64 {
 /// `ln Σ exp(v)` without overflow.
 ///
 /// ```
-/// use gmm_bmm::special::log_sum_exp;
+/// use gmm_bmm::internals::special::log_sum_exp;
 ///
 /// assert_eq!(log_sum_exp(&[1e4, 1e4]), 1e4 + 2f64.ln());
 /// ```

@@ -11,27 +11,26 @@ use indicatif::ProgressBar;
 use ndarray::s;
 
 use super::Interrupted;
-use super::advice::{tell_of_discrete, tell_of_numbering};
-use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
-use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, OnlineFit, Reason, check_enough_rows};
+use crate::data::{Block, Next, Prefetch, Reservoir, Rows};
+use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
 
 pub(super) struct Pass<'a> {
     pub fit: OnlineFit,
-    /// Where to save the state, and after how many rows each time.
+    /// The file of the checkpoint, and the rows between two checkpoints.
     pub checkpoint: Option<(PathBuf, u64)>,
     pub trace: Option<Trace>,
-    /// Rows of the data that an earlier run has learned, and what they were.
+    /// How many rows of the data an earlier run has learned, and their fingerprint.
     pub learned_before: Option<(u64, Fingerprint)>,
-    /// Some of the rows, for a picture.
+    /// A sample of the rows for a picture.
     pub sample: Option<Reservoir>,
+    /// The findings that were printed so far.
+    pub told: Vec<Finding>,
     pub console: &'a Console,
 }
 
@@ -40,16 +39,16 @@ pub(super) struct PassEnd {
     /// The points of the learning curve, for a picture.
     pub curve: Option<CurvePoints>,
     pub sample: Option<Reservoir>,
-    /// Columns that number the rows.
-    pub numbering: Vec<usize>,
-    /// What was read from, for what there is to tell about it.
+    /// The findings that were printed already.
+    pub told: Vec<Finding>,
+    /// The reader, for its notices.
     pub rows: Rows,
     pub read_seconds: f64,
     pub learn_seconds: f64,
 }
 
 impl Pass<'_> {
-    /// Learns all rows but those that an earlier run has learned.
+    /// Learns all rows except those that an earlier run has learned.
     pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
@@ -60,10 +59,9 @@ impl Pass<'_> {
         let begun = Instant::now();
         let mut learning = Duration::ZERO;
         let mut position = 0u64;
-        // Only a checkpoint needs to know which rows it has seen.
+        // Only a checkpoint needs the fingerprint of the rows.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
-        let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.longest());
+        let ahead = Prefetch::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
@@ -73,13 +71,6 @@ impl Pass<'_> {
                     return Err(self.save_interrupted(position, seen));
                 }
             };
-            if position == 0 && self.fit.rows() == 0 {
-                let names = &self.fit.columns().names;
-                bar.suspend(|| {
-                    tell_of_discrete(block.view(), names, self.console);
-                    numbering = tell_of_numbering(block.view(), names, self.console);
-                });
-            }
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
@@ -96,8 +87,8 @@ impl Pass<'_> {
         shards.iter().for_each(|counter| counter.finish_and_clear());
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
             return Err(usage(
-                "the rows end before the one that the checkpoint was saved at: give the same rows again from the first, or \
-                 name another checkpoint",
+                "there are fewer rows than the checkpoint has learned: give the same rows again from the first, or name another \
+                 checkpoint",
             ));
         }
         anyhow::ensure!(
@@ -105,7 +96,7 @@ impl Pass<'_> {
             "there are no rows to learn from: check the file, and --skip and --limit if they are given"
         );
         if self.fit.lineage().is_none() {
-            // Before the start is made of what there is, which in many dimensions takes long.
+            // Before the start is fitted, which takes long in many dimensions.
             check_enough_rows(self.fit.settings().components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
@@ -125,14 +116,15 @@ impl Pass<'_> {
             fit: self.fit,
             curve,
             sample: self.sample,
-            numbering,
+            told: self.told,
             rows,
             read_seconds: reading.as_secs_f64(),
             learn_seconds: learning.as_secs_f64(),
         })
     }
 
-    /// Learns a block in batches that end where something else is due. Returns the time of learning alone.
+    /// Learns a block in batches that end where a checkpoint, a point of the curve or a revision is due. Returns the time of
+    /// learning alone.
     fn learn_block(
         &mut self,
         block: &Block,
@@ -169,7 +161,7 @@ impl Pass<'_> {
         Ok(learning)
     }
 
-    /// Makes the start or a revision where one is due, with a checkpoint before and after it. Returns the time it took.
+    /// Fits the start or makes a revision if one is due, with a checkpoint before and after it. Returns the time it took.
     fn revise_if_due(
         &mut self,
         position: u64,
@@ -177,6 +169,11 @@ impl Pass<'_> {
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
+        if reason == Reason::Start {
+            // The start may take long.
+            self.told = self.fit.first_findings();
+            bar.suspend(|| self.console.tell(self.told.clone()));
+        }
         let interrupted = watch_for_interrupt();
         let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
@@ -198,7 +195,7 @@ impl Pass<'_> {
         Ok(took)
     }
 
-    /// Rows until a checkpoint or a point of the learning curve is due, after so many rows of the data.
+    /// Rows until a checkpoint or a point of the learning curve is due, after `position` rows of the data.
     fn rows_until_stop(&self, position: u64) -> u64 {
         let checkpoint = self.checkpoint.as_ref().map_or(u64::MAX, |(_, every)| every - position % every);
         // The learning curve counts all rows.
@@ -229,10 +226,10 @@ impl Pass<'_> {
         model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
     }
 
-    /// Saves what an interrupted pass has learned of these rows, and says what was saved.
+    /// Saves an interrupted pass, and describes what was saved.
     ///
     /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
-    /// more rows than `seen` does, so together they would make a checkpoint that no run can go on from.
+    /// more rows than `seen` does, so together they would make a checkpoint that no run can resume from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
@@ -244,7 +241,7 @@ impl Pass<'_> {
         match self.learned_before {
             Some((skip, _)) if position <= skip => Interrupted(format!(
                 " while reading again the {} that the checkpoint has learned: '{}' is unchanged, and the same command \
-                 continues from it",
+                 resumes from it",
                 count(skip, "row"),
                 path.display()
             ))
@@ -254,7 +251,7 @@ impl Pass<'_> {
             }
             _ => match self.save(path, seen) {
                 Ok(()) => Interrupted(format!(
-                    " after {}: saved to '{}'; the same command goes on from there",
+                    " after {}: saved to '{}'; the same command resumes from it",
                     count(position, "row"),
                     path.display()
                 ))
@@ -267,21 +264,21 @@ impl Pass<'_> {
 
 fn other_data() -> anyhow::Error {
     usage(
-        "the rows are not those that the checkpoint was saved in the midst of: give the same rows again from the first, or name \
-         another checkpoint",
+        "the rows are not those that the checkpoint has learned: give the same rows again from the first, or name another \
+         checkpoint",
     )
 }
 
-/// Signals closer together than this are one.
+/// Signals within this time count as one.
 const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
-/// A flag that the first Ctrl-C sets; the second ends the process at once, unless it comes so soon after the first that
-/// both are one: some launchers signal a process and its group.
+/// A flag that the first Ctrl-C sets. The second ends the process at once, unless it comes within [`ONE_SIGNAL`]: some
+/// launchers signal a process and its group.
 pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
-        // Without a handler Ctrl-C simply ends the process: files still appear whole or not at all.
+        // Without a handler, Ctrl-C ends the process. Files are still written atomically.
         let _ = ctrlc::set_handler(|| {
             static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {

@@ -13,7 +13,7 @@ use crate::report::LearningCurve;
 const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelihood";
 
 pub(super) struct Trace {
-    /// The CSV file, where one was asked for.
+    /// The CSV file, if there is one.
     file: Option<OutputFile>,
     test: Option<Block>,
     /// Rows between points of the file and scores of the test rows.
@@ -22,11 +22,11 @@ pub(super) struct Trace {
     /// Seconds of the runs before this one.
     seconds_before: f64,
     points: Vec<CurvePoint>,
-    /// For the picture, where one was asked for.
+    /// The points of the picture, if there is one.
     picture: Option<CurvePoints>,
 }
 
-/// The last point of the curve of a model, by which a file is known to be its curve.
+/// The last point of a model's curve, which identifies the file with the curve.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CurveEnd {
     rows: u64,
@@ -43,7 +43,7 @@ impl CurveEnd {
         }
     }
 
-    /// The points of the curve in a file, up to this one; `None` if the file does not have this one.
+    /// The points of the curve in a file up to this point; `None` if the file does not have this point.
     pub fn read(&self, path: &Path) -> Option<Vec<CurvePoint>> {
         let text = std::fs::read_to_string(path).ok()?;
         let lines = text.strip_prefix(HEADER)?.lines().skip(1);
@@ -86,7 +86,7 @@ impl Trace {
     }
 
     /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
-    /// run is that of the mixture at the end of the stream; a stream that goes on has the mixture so far there.
+    /// run is that of the mixture at the end of the stream; a resumed stream has the mixture so far there.
     pub fn resume(mut self, points: Vec<CurvePoint>, fit: &OnlineFit) -> anyhow::Result<Self> {
         self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
         self.points = points;
@@ -102,7 +102,7 @@ impl Trace {
         &self.points
     }
 
-    /// Rows between points of the file and scores of the test rows; none where there are neither.
+    /// Rows between points of the file and scores of the test rows; `None` if there are neither.
     fn every(&self) -> Option<u64> {
         (self.file.is_some() || self.test.is_some()).then_some(self.every)
     }
@@ -113,7 +113,7 @@ impl Trace {
         self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
     }
 
-    /// Rows until a point is due, after so many rows in all.
+    /// Rows until a point is due, after `rows` rows in all.
     pub fn rows_until_due(&self, rows: u64) -> u64 {
         let picture = self.picture.as_ref().map(|picture| picture.every);
         let until = |every: u64| every - rows % every;
@@ -175,18 +175,18 @@ impl Trace {
     }
 }
 
-/// Rows between points of a picture at first, unless another number is given.
+/// Rows between the first points of a picture, unless another number is given.
 const FIRST_EVERY: u64 = 500;
-/// Points beyond which every second one is dropped.
+/// With more points than this, every second one is dropped.
 const MOST_POINTS: usize = 200;
 
-/// The points of a picture, which do not grow in number with the rows.
+/// The points of a picture. Their number is bounded.
 pub(super) struct CurvePoints {
     every: u64,
     ks: Vec<usize>,
-    /// Where the run began: rows seen before, and the scores of each K by then.
+    /// Rows seen before the run, and the scores of each K then.
     first: (u64, Vec<Prequential>),
-    /// Rows seen, and the scores of each K by then.
+    /// Rows seen, and the scores of each K then.
     points: Vec<(u64, Vec<Prequential>)>,
     /// Rows seen, K, and the mean score of the test rows.
     test: Vec<(u64, usize, f64)>,
@@ -213,7 +213,7 @@ impl CurvePoints {
         self.push(fit.rows(), scores);
     }
 
-    /// Adds a point, unless hardly any row was scored since the one before.
+    /// Adds a point, unless few rows were scored since the last point.
     fn push(&mut self, rows: u64, scores: Vec<Prequential>) {
         if self.scored(&scores) < self.every.div_ceil(2) {
             return;
@@ -232,8 +232,7 @@ impl CurvePoints {
         rows(scores).saturating_sub(rows(before))
     }
 
-    /// Adds the end of the stream, where the start was made. If hardly any row was scored since the last point, it takes
-    /// the place of that.
+    /// Adds the end of the stream, if the start was made. It replaces the last point if few rows were scored since then.
     fn finish(&mut self, fit: &OnlineFit) {
         if !fit.has_started() {
             return;
@@ -246,7 +245,7 @@ impl CurvePoints {
         self.points.push((fit.rows(), scores));
     }
 
-    /// The curve of the K that a model keeps: the mean score of the rows between two points.
+    /// The curve of the model's best K: the mean score of the rows between two points.
     pub fn curve(&self, model: &Model) -> LearningCurve {
         let place = self.ks.iter().position(|k| *k == model.k()).unwrap_or(0);
         let mut before = self.first.1.get(place).copied().unwrap_or_default();
@@ -299,14 +298,14 @@ mod tests {
         let mut fit = OnlineFit::new(1, settings).unwrap();
         let mut points = CurvePoints::new(&fit, Some(50));
         let curve = learned(&mut points, &mut fit, 0);
-        // The first point is where the start is complete; no row has been scored by then.
+        // The start is complete at the first multiple of 50, before any row is scored.
         let expected: Vec<u64> = (3..=12).map(|i| 50 * i).collect();
         assert_eq!(curve.prequential.iter().map(|(rows, _)| *rows).collect::<Vec<_>>(), expected);
         let score = |rows: u64| curve.prequential.iter().find(|point| point.0 == rows).unwrap().1;
         assert!(score(350) < score(300) - 5.0 && score(600) > score(350) + 5.0, "{curve:?}");
         let total = fit.scores()[0].1;
         let mean = curve.prequential.iter().map(|(_, score)| score).sum::<f64>() / 10.0;
-        // Each batch holds back a few validation rows, so that the batches are not quite of one size.
+        // Each batch holds back a few validation rows, so the numbers of scored rows differ a little.
         assert!((mean - total.mean().unwrap()).abs() < 0.5, "{mean} {total:?}");
         assert!(curve.revisions.iter().all(|rows| (100..=600).contains(rows)), "{curve:?}");
     }

@@ -14,7 +14,7 @@ use super::{GaussianMixture, fill_standard_normal};
 ///
 /// ```
 /// use gmm_bmm::dist::{Axes, Gaussian, Mixture};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 ///
 /// let names = ["length", "width", "height"].map(String::from);
 /// let axes = Axes::columns(&names, &[2, 0]);

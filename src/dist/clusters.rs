@@ -24,7 +24,7 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// ```
 /// use gmm_bmm::GaussianMixture;
 /// use gmm_bmm::dist::{Clusters, Gaussian};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 /// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));
 /// let mixture = GaussianMixture::new(vec![0.3, 0.5, 0.2], vec![normal(0.0)?, normal(9.0)?, normal(1.0)?])?;
 /// let clusters = mixture.clusters(Clusters::OVERLAP);

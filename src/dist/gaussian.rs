@@ -9,7 +9,7 @@ use crate::special::LN_2PI;
 ///
 /// ```
 /// use gmm_bmm::dist::{Density, Gaussian};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 ///
 /// let gaussian = Gaussian::new(vec![1.0, 2.0], Factor::from_standard_deviations(&[1.0, 3.0])?)?;
 /// let peak = -(2.0 * std::f64::consts::PI * 3.0).ln();

@@ -9,7 +9,7 @@ use crate::special::log_sum_exp;
 ///
 /// ```
 /// use gmm_bmm::dist::{Gaussian, Mixture};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 /// use ndarray::array;
 ///
 /// let normal = |mean: f64| Gaussian::new(vec![mean], Factor::identity(1));

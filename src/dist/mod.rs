@@ -24,7 +24,7 @@ pub use student::StudentT;
 
 use rand::Rng;
 
-use crate::linalg::Factor;
+pub use crate::linalg::{Factor, FactorError};
 
 /// Why parameters do not define a distribution.
 ///

@@ -14,7 +14,7 @@ use crate::special::LN_2PI;
 ///
 /// ```
 /// use gmm_bmm::dist::NormalWishart;
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 ///
 /// let known = NormalWishart::new(vec![1.0], 10.0, 12.0, Factor::identity(1))?;
 /// assert_eq!(known.point_estimate().mean(), [1.0]);

@@ -6,7 +6,7 @@ use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, Stude
 ///
 /// ```
 /// use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 ///
 /// let component = |m: f64| NormalWishart::new(vec![m], 10.0, 12.0, Factor::identity(1));
 /// let posterior = Posterior::new(Dirichlet::new(vec![3.0, 1.0])?, vec![component(0.0)?, component(5.0)?])?;

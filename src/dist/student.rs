@@ -9,7 +9,7 @@ use crate::special::{LN_PI, log_gamma_ratio};
 ///
 /// ```
 /// use gmm_bmm::dist::{Density, StudentT};
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::dist::Factor;
 ///
 /// // One degree of freedom is the Cauchy distribution.
 /// let cauchy = StudentT::new(vec![0.0], Factor::identity(1), 1.0)?;

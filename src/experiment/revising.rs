@@ -1,4 +1,4 @@
-//! One pass with revisions over rows in memory: what [`fit`](crate::learn::fit) does, in the steps that a cell needs.
+//! Passes with revisions over rows in memory: [`fit`](crate::learn::fit) in the steps that a cell needs.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -10,24 +10,24 @@ use crate::learn::{
     Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_start_rows,
 };
 
-/// Passes with one K, given or learned, that differ by algorithm and rows.
+/// The settings of passes that differ in algorithm and rows.
 #[derive(Debug, Clone)]
 pub(super) struct Revising {
     pub components: Components,
     pub seed: u64,
 }
 
-/// What a pass came to at the end of its rows.
+/// The result of a pass.
 pub(super) struct Passed {
     pub mixture: GaussianMixture,
     pub health: Health,
-    /// Seconds until the start was made.
+    /// Seconds until the start was fitted.
     pub start_seconds: f64,
 }
 
 /// The course of a pass.
 pub(super) struct Course {
-    /// Rows seen, and the running estimate then. The last is the finished mixture.
+    /// Rows seen, and the mixture then. The last one is the mixture at the end of the stream.
     pub estimates: Vec<(usize, GaussianMixture)>,
     /// Rows seen at each revision that changed the mixture.
     pub revisions: Vec<u64>,
@@ -38,7 +38,7 @@ impl Revising {
         FitSettings::new(algorithm, self.components.clone()).seed(self.seed)
     }
 
-    /// A pass that has seen the rows of its start.
+    /// Begins a pass, and observes the rows of its start.
     fn begin(&self, algorithm: Algorithm, rows: ArrayView2<f64>) -> Result<OnlineFit, LearnError> {
         let mut pass = OnlineFit::new(rows.ncols(), self.settings(algorithm))?;
         pass.observe(rows.slice(s![..self.start_rows(rows), ..]))?;
@@ -62,8 +62,8 @@ impl Revising {
         Ok(Passed { mixture, health: pass.running_health(), start_seconds })
     }
 
-    /// The mixture that each algorithm learns from all rows. They differ by a parameter that plays no part in the start.
-    /// Where the start takes all rows, there is one mixture, that of the first.
+    /// The mixture that each algorithm learns from all rows. The algorithms differ in a parameter that does not affect the
+    /// start. If the start takes all rows, there is only the mixture of the first algorithm.
     pub fn learn_with_each(
         &self,
         algorithms: &[Algorithm],
@@ -105,7 +105,7 @@ impl Revising {
         Ok(score)
     }
 
-    /// What the pass has learned after each of some numbers of rows, of which the last is that of all rows.
+    /// The mixture after each of `row_counts` rows, of which the last is the number of all rows.
     pub fn course(
         &self,
         algorithm: Algorithm,

@@ -16,11 +16,10 @@ use crate::learn::{
 };
 use crate::stats::median;
 
-/// Starts of the batch EM that is scored on the validation rows, where the final one does not do with fewer: it
-/// serves to choose K only.
+/// The most starts of the batch EM that is scored on the validation rows. It only serves to choose K.
 pub const VALIDATION_RESTARTS: usize = 3;
 
-/// One K on one fold of one data set, with what its learners share.
+/// One K on one fold of one data set, with the parts that its learners have in common.
 pub(super) struct Trial<'a> {
     plan: &'a Plan,
     set: &'a PlannedSet,
@@ -32,19 +31,19 @@ pub(super) struct Trial<'a> {
     starts: Option<Starts>,
 }
 
-/// The starts that all online learners share.
+/// The starts of all online learners without revisions.
 struct Starts {
     /// From the training rows without the validation rows.
     fitting: Start,
     /// From all training rows.
     all: Start,
-    /// From rows of the first half only, so that every row of the second can be scored before it is learned.
+    /// From rows of the first half, so that every row of the second half can be scored before it is learned.
     half: Start,
     /// Seconds that `all` took.
     seconds: f64,
 }
 
-/// What a learner came to on all training rows.
+/// The result of a learner on all training rows.
 struct Learned {
     mixture: GaussianMixture,
     tuned: Option<f64>,
@@ -75,7 +74,7 @@ impl<'a> Trial<'a> {
         Trial { plan, set, fold, k, seed, split, log_jacobian, starts: None }
     }
 
-    /// Learns, scores, and writes down.
+    /// Runs a learner and returns the record of its cell.
     pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
         let learned = match contender.profile().way {
             Way::Batch { structure } => self.learn_em(structure)?,
@@ -103,7 +102,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// What a picture shows of the learner that others are compared to, whichever that will be: one fold will do.
+    /// The marginals for a picture of the mixture, in the first fold only.
     fn marginals(&self, mixture: &GaussianMixture) -> Option<Vec<Marginal>> {
         if self.fold != 0 {
             return None;
@@ -114,8 +113,8 @@ impl<'a> Trial<'a> {
         marginals.iter().all(|marginal| marginal.is_sound(axes.names().len())).then_some(marginals)
     }
 
-    /// The mean test score of `contender` after each of some numbers of rows, the last of which is that of all training
-    /// rows. Also the numbers of rows at which a revision changed the mixture.
+    /// The learning curve of `contender`: its mean test score after each of `row_counts` rows, of which the last is the
+    /// number of training rows.
     pub fn curve(
         &mut self,
         contender: Contender,
@@ -138,7 +137,7 @@ impl<'a> Trial<'a> {
         Ok(Curve { points: estimates.iter().map(score).collect(), revisions })
     }
 
-    /// What a learner without revisions knows after each of some numbers of rows.
+    /// The mixture of a learner without revisions after each of `row_counts` rows.
     fn estimates(
         &self,
         algorithm: &Algorithm,
@@ -205,7 +204,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// With each of the values to choose from, or with none where there is nothing to choose.
+    /// A learner without revisions. Its parameter, if it has one, is chosen from `values`.
     fn learn_online(&mut self, values: &[f64], algorithm: Tunable) -> Result<Learned, LearnError> {
         self.make_starts()?;
         let starts = self.starts();
@@ -234,7 +233,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// The same with revisions. Each pass makes its own start.
+    /// A learner with revisions. Each pass fits its own start.
     fn learn_revised(
         &self,
         values: &[f64],
@@ -265,7 +264,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// A learner for each value of its parameter, or one where it has none.
+    /// A learner for each value of its parameter, or one if it has no parameter.
     fn candidates(&self, values: &[f64], algorithm: Tunable) -> Vec<(Option<f64>, Algorithm)> {
         let with = |tuned: Option<f64>| (tuned, algorithm(tuned.unwrap_or_default(), &self.plan.settings));
         match values {
@@ -298,7 +297,7 @@ impl<'a> Trial<'a> {
         Revising { components, seed: self.seed_of(structure) }
     }
 
-    /// What is learned with a learned K does not depend on the K that others are given.
+    /// The seed of a learned K does not depend on the K of the other learners.
     fn seed_of(&self, structure: Structure) -> u64 {
         match structure {
             Structure::LearnedK => self.plan.seed_of(self.set, &format!("start {} auto", self.fold)),
@@ -306,8 +305,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The mean density that rows of the second half got before they were learned. They are the same rows for all K
-    /// and learners, however many rows the start takes.
+    /// The prequential score of the second half. These rows are the same for all K and learners, whatever the start takes.
     fn prequential(&self, algorithm: &Algorithm) -> Result<Option<f64>, LearnError> {
         let mut pass = OnlineFit::from_start(*algorithm, &self.starts().half)?;
         pass.observe(self.split.train.slice(s![..self.half(), ..]))?;
@@ -324,7 +322,7 @@ impl<'a> Trial<'a> {
         let wanted = default_start_rows(self.k, train.ncols());
         let fit = |most: usize| fit_start(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
-        // Where the start takes fewer rows than there are, it is the same for all.
+        // If there are enough rows for each start, they are all the same.
         let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
         let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);
         self.starts = Some(Starts { fitting, all, half, seconds });
@@ -352,13 +350,13 @@ fn mean_score(mixture: &GaussianMixture, rows: ArrayView2<f64>) -> f64 {
     scores(mixture, rows).sum::<f64>() / rows.nrows().max(1) as f64
 }
 
-/// JSON has no infinities; a row of no density at all counts as the worst number that a record can hold.
+/// JSON has no infinities: a row without density has the lowest score that a record can hold.
 fn bounded(score: f64) -> f64 {
     let most = f64::from(f32::MAX);
     if score.is_nan() { -most } else { score.clamp(-most, most) }
 }
 
-/// What `work` gives, and the median of the seconds it took.
+/// The result of `work`, and the median of the seconds it takes.
 fn timed<T>(repeat: usize, mut work: impl FnMut() -> Result<T, LearnError>) -> Result<(T, f64), LearnError> {
     let mut time = || {
         let begun = Instant::now();

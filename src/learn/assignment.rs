@@ -2,10 +2,10 @@
 
 use ndarray::ArrayView2;
 
-/// For each row of a square matrix of finite costs the column it is given, so that the total cost is least.
+/// The column assigned to each row of a square matrix of finite costs, so that the total cost is least.
 pub(super) fn best_assignment(costs: ArrayView2<f64>) -> Vec<usize> {
     let n = costs.nrows();
-    // Rows and columns count from 1; column 0 stands for "not assigned yet".
+    // Rows and columns count from 1; column 0 means "not assigned yet".
     let (mut row_price, mut column_price) = (vec![0.0; n + 1], vec![0.0; n + 1]);
     let mut row_of = vec![0usize; n + 1];
     for row in 1..=n {
@@ -14,7 +14,7 @@ pub(super) fn best_assignment(costs: ArrayView2<f64>) -> Vec<usize> {
         let mut came_from = vec![0usize; n + 1];
         let mut slack = vec![f64::INFINITY; n + 1];
         let mut visited = vec![false; n + 1];
-        // Walk the cheapest path from this row to a free column, keeping the prices feasible.
+        // Follow the cheapest path from this row to a free column, and keep the prices feasible.
         while row_of[column] != 0 {
             visited[column] = true;
             let here = row_of[column];

@@ -13,12 +13,12 @@ pub(super) struct Candidate {
     pub prequential: Prequential,
     size: Size,
     structure: Structure,
-    /// [`OnlineLearner::low_rows`] that the schedule has counted.
+    /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
     low: u64,
 }
 
 impl Candidate {
-    /// After the start, of which `kept` has rows.
+    /// A candidate after the start. `kept` has rows of the start.
     pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
         let prequential = Prequential::default();
         let mut candidate = Candidate { learner, prequential, size, structure, low: 0 };
@@ -26,7 +26,7 @@ impl Candidate {
         candidate
     }
 
-    /// Sets the level below which rows count as unlike those before them.
+    /// Sets the log-density below which a row counts as unlike the rows before it.
     fn set_level(&mut self, kept: &KeptRows) {
         if let Some(level) = usual_least(&self.learner.estimate(), kept) {
             self.structure.schedule.set_level(level);
@@ -35,7 +35,7 @@ impl Candidate {
         self.low = 0;
     }
 
-    /// From a saved state. A file without a history is one of an earlier version, or of a pass that does not revise.
+    /// Restores a saved state. Files of early versions, and passes that do not revise, have no history.
     pub fn restore(
         algorithm: &Algorithm,
         size: Size,
@@ -71,7 +71,7 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Counts rows of low density since the last call, where they matter; ends a batch of them where `ends`.
+    /// Lets the schedule count the rows of low density since the last call, if it does. `ends` closes a batch.
     pub fn watch(&mut self, rows: u64, ends: bool) {
         if !self.schedule().watches() {
             return;
@@ -123,18 +123,18 @@ impl Candidate {
         Ok(())
     }
 
-    /// Tries again later, where the kept rows do not say enough to revise by.
+    /// Postpones a revision for which too few rows are kept.
     pub fn postpone(&mut self, rows: u64) {
         self.structure.schedule.postpone(rows);
     }
 
-    /// The last revision, of a stream of `rows` rows, on a copy.
+    /// The last revision of a stream of `rows` rows, on a copy.
     pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
         close(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
-    /// What the end of the stream makes of the candidate: the last revision if there was one, and the validation rows
-    /// learned. `all` has all rows, where they are all kept. `None` where the candidate stays as it is.
+    /// What the end of the stream makes of the candidate: the last revision, if there is one, and the validation rows
+    /// learned. `all` has all rows if all are kept. `None` if the candidate stays as it is.
     pub fn finish(
         &self,
         algorithm: &Algorithm,
@@ -187,11 +187,11 @@ impl Candidate {
     }
 }
 
-/// What a revision leads to.
+/// The outcome of a revision.
 pub(super) struct Closed {
     /// The algorithm that can resume from it.
     algorithm: Algorithm,
-    /// What was learned, revised; `None` where it stays as it is.
+    /// The revised state; `None` if the state stays as it is.
     learned: Option<LearnerState>,
     identifiers: Identifiers,
     record: RevisionRecord,
@@ -210,7 +210,7 @@ fn close(
     identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
-    // A given number of components has none to spare for a few spikes when rows of a new kind need one.
+    // With a given K, rows of a new kind need components that a few spikes would take.
     let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
     let task = Task {
         size: candidate.size,
@@ -237,9 +237,9 @@ fn close(
     if let Some(after) = after {
         let (gain, error) = judge(&current, &after, kept);
         record.validation_gain = Some(gain);
-        // A move has gained on the kept rows already: no loss on the validation rows is enough. Where all rows are kept, or
-        // components are fewer, they may lose what chance allows. Without a move, the rows of the whole stream are worth
-        // more than the kept ones, unless these say otherwise clearly.
+        // A move has already gained on the kept rows, so it is enough that the validation rows do not lose. They may lose up
+        // to a standard error if all rows are kept or there are fewer components. Without a move, the state learned from the
+        // whole stream stays, unless the validation rows gain more than a standard error.
         let lenient = !reviser.is_partial() || after.k() < current.k();
         record.kept = gain
             > if record.moves.is_empty() {
@@ -254,14 +254,14 @@ fn close(
     Closed { algorithm, learned, identifiers, record, health: revised.health }
 }
 
-/// Kept rows that set the level of low density.
+/// Kept rows that the level of low density is computed from.
 const LEVEL_ROWS: usize = 4000;
-/// One of so many rows is allowed below the usual least log-density.
+/// One in this many kept rows may be below the usual least log-density.
 const LEVEL_SHARE: usize = 1000;
-/// How far below that a row has to be to count as unlike the rows before it.
+/// A row counts as unlike the rows before it if its log-density is this far below the usual least one.
 const LEVEL_MARGIN: f64 = 5.0;
 
-/// A log-density that hardly any kept row is below.
+/// A log-density that few kept rows are below.
 fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows_of(kept.reservoir(), mixture.dim());
     let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
@@ -271,10 +271,10 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     found.get(rank).map(|least| least - LEVEL_MARGIN)
 }
 
-/// Validation rows below which all kept rows judge.
+/// With fewer validation rows, all kept rows decide on a revision.
 const LEAST_VALIDATION: usize = 20;
 
-/// What the mean log-density of the validation rows gains, and the standard error of that.
+/// The gain in mean log-density of the validation rows, and its standard error.
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
@@ -282,7 +282,7 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     capped_mean_and_error(after.score_samples(rows) - before.score_samples(rows))
 }
 
-/// Routes rows of the stream: appends those to learn now to `to`, in the order in which they are learned.
+/// Routes rows of the stream: appends the rows to learn now to `to`, in the order of learning.
 pub(super) fn route(kept: &mut KeptRows, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
     for row in rows.chunks_exact(dim) {
         let from = to.len();

@@ -1,12 +1,12 @@
-//! What is known of each column before any mixture: where it is, its unit, and whether a density can be bounded there.
+//! Columns before any mixture is fitted: their summaries, and columns on which no density is bounded.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::linalg::lower_inverse;
 use crate::stats::ColumnSummary;
 
-/// Summaries of the columns of `rows`, without values so far out (a thousand times the middle half's width from the
-/// median) that they alone would set the unit.
+/// Summaries of the columns of `rows`. Leaves out values that are more than a thousand interquartile ranges from the median:
+/// they alone would set the unit.
 pub(super) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
     rows.columns().into_iter().map(summary_without_wild_values).collect()
 }
@@ -24,7 +24,7 @@ fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
     column.iter().filter(tame).copied().collect()
 }
 
-/// A column that leaves any density unbounded.
+/// A column on which no density is bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnFault {
     /// All rows have one value.
@@ -43,8 +43,8 @@ pub enum ColumnFault {
 
 /// Constant and collinear columns among `rows`.
 ///
-/// The correlation matrix is factored column by column; a column whose variance, given those before it, is
-/// nothing but rounding depends on them, and its regression coefficients say on which.
+/// The correlation matrix is factored column by column. A column is collinear if its variance given the columns before it
+/// is rounding error. Its regression coefficients show on which columns it depends.
 pub fn find_column_faults(rows: ArrayView2<f64>) -> Vec<ColumnFault> {
     let columns = tame_summaries(rows);
     let correlations = correlations(rows, &columns);
@@ -77,7 +77,7 @@ pub fn find_column_faults(rows: ArrayView2<f64>) -> Vec<ColumnFault> {
     faults
 }
 
-/// Below this share of its variance a column counts as determined by the others.
+/// A column is determined by the others if less than this fraction of its variance is unexplained.
 const COLLINEAR: f64 = 1e-9;
 
 fn correlations(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {

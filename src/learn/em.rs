@@ -1,4 +1,4 @@
-//! Batch EM: the level that one pass has to reach.
+//! Batch EM, which the one-pass learners are compared with.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
@@ -17,9 +17,9 @@ use crate::linalg::blocks::RowBlocks;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmSettings {
-    /// Iterations at most, once the structure is found.
+    /// The most iterations after the structure is found.
     pub iterations: usize,
-    /// EM stops when the mean log-likelihood rises by less.
+    /// EM stops when the mean log-likelihood rises by less than this.
     pub tolerance: f64,
     /// Added to each covariance's diagonal, in units of the column's variance.
     pub ridge: f64,
@@ -50,8 +50,8 @@ pub struct EmFit {
 }
 
 impl EmFit {
-    /// The mean log-likelihood less the price per row that BIC puts on the mixture's free numbers, `p ln n / 2n`: by this
-    /// fits with several K to the same `rows` can be compared.
+    /// `−BIC/(2n)`: the mean log-likelihood less `p ln n / 2n` for the `p` free parameters of the mixture. Compares fits with
+    /// several K to the same `rows`.
     pub fn less_bic_price(&self, rows: usize) -> f64 {
         self.mean_log_likelihood - bic_price(&self.mixture, rows)
     }
@@ -64,8 +64,9 @@ pub(super) fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
     free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
 }
 
-/// Batch EM. The structure is found by splits and joins with a weak prior; EM without a prior follows. Columns are scaled
-/// first, so units do not matter, and values are held within ±1e100 standard deviations, so that no square overflows.
+/// Batch EM with `k` components. It finds the structure by splits and merges under a weak prior, then runs EM without a
+/// prior. Columns are scaled, so units do not matter, and values are limited to ±1e100 standard deviations, so that no
+/// square overflows.
 pub fn fit_em(
     rows: ArrayView2<f64>,
     k: usize,
@@ -105,8 +106,8 @@ fn fit_em_of_size(
     })
 }
 
-/// Batch EM without splits and joins of components: each start is one run of k-means in all columns, and no prior takes
-/// part. `settings.effort` means nothing here.
+/// Batch EM without splits and merges. Each start is one run of k-means in all columns, without a prior.
+/// `settings.effort` has no effect.
 pub fn fit_em_from_kmeans(
     rows: ArrayView2<f64>,
     k: usize,
@@ -154,7 +155,7 @@ impl EmSettings {
     }
 }
 
-/// EM from a given start, in the rows' own units; the ridge is added to the diagonal of each covariance as it is.
+/// EM from a given start, in the units of the rows. The ridge is added to the diagonal of each covariance unscaled.
 pub fn expectation_maximisation(
     rows: ArrayView2<f64>,
     start: &GaussianMixture,

@@ -1,22 +1,22 @@
-//! Fingerprints by which shards and priors are told apart.
+//! Fingerprints of shards and priors.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// 64 bits that stand for some numbers, written as 16 hexadecimal digits.
+/// A 64-bit hash of rows or of text, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Adds a row. The order of rows does not matter, so a shard that is read again in another order is recognised.
+    /// Adds a row. The order of rows does not matter, so that a shard is recognised if it is read in another order.
     pub fn add_row(&mut self, row: &[f64]) {
         let hash = row.iter().fold(SEED, |hash, value| mix_bits(hash ^ value.to_bits()));
         self.0 = self.0.wrapping_add(hash);
     }
 
-    /// That has these bits.
+    /// From its bits.
     pub(super) fn of_bits(bits: u64) -> Self {
         Fingerprint(bits)
     }
@@ -26,7 +26,7 @@ impl Fingerprint {
         self.0
     }
 
-    /// Of some text.
+    /// The fingerprint of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let word = |chunk: &[u8]| chunk.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
         let hash = bytes

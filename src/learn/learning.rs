@@ -34,7 +34,7 @@ pub(super) fn begin(
     let (first, rest) = settings.split(buffer, dim);
     let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
     let most = settings.kept_rows(dim);
-    // Shards are not revised before they are merged, so nothing has to be judged meanwhile.
+    // Shards are not revised before they are merged, so they need no validation rows.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
@@ -49,7 +49,7 @@ pub(super) fn begin(
         let health = if again { Health::default() } else { revised.health };
         let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
         if again {
-            // Rows that the start was fitted to are learned, but say nothing of how well it predicts.
+            // The rows of the start are learned but not scored: the start was fitted to them.
             learner.observe_block(&learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(size, most, shards, rows);
@@ -63,19 +63,19 @@ pub(super) fn begin(
     let floor = started[0].0.clone();
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
     let mut learning = Learning::new(floor, candidates, None, kept);
-    // The reservoir must not be held by others when it changes.
+    // While others hold the reservoir, changing it copies it.
     drop((reviser, learned));
     learning.take(rest, (first.len() / dim) as u64);
     Ok(Some(learning))
 }
 
-/// Rows that a revision looks at, unless it is the last one of a structure that still changes: a few times the rows of a
-/// search.
+/// Rows that a revision uses: a few times the rows of a search. The last revision uses all kept rows if the structure still
+/// changes.
 fn revision_rows(candidate: &Candidate, limits: Limits, dim: usize) -> usize {
     4 * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
 }
 
-/// Routes the first rows and returns those to learn. Where the reservoir holds all of them, they are not copied.
+/// Routes the first rows and returns those to learn. They are not copied if the reservoir holds all of them.
 fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
     let has_room = first.len() / dim <= kept.most();
     let mut learned = Vec::new();
@@ -101,20 +101,20 @@ impl Learning {
         Learning { floor, candidates, scores, kept, staged: Vec::new() }
     }
 
-    /// Lets the scores count from the next row on.
+    /// Resets the scores: they count from the next row on.
     pub fn restart_scores(&mut self) {
         self.candidates.iter_mut().for_each(|candidate| candidate.prequential = Prequential::default());
         self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);
     }
 
-    /// Rows until a batch ends, where batches are looked at. Shards are given all rows at once, or they would wait for
-    /// one another.
+    /// Rows until the end of a batch, if a schedule counts the rows of low density in batches. Shards get all rows at once,
+    /// so that none waits for another.
     pub fn rows_until_watched(&self, rows: u64) -> u64 {
         let watches = self.candidates.iter().any(|candidate| candidate.schedule().watches());
         if watches { BATCH - rows % BATCH } else { u64::MAX }
     }
 
-    /// Takes rows of the stream, of which `before` were seen before.
+    /// Routes and learns rows that follow `before` others.
     pub fn take(&mut self, values: &[f64], before: u64) {
         let dim = self.floor.len();
         let mut rows = before;
@@ -136,7 +136,7 @@ impl Learning {
         }
     }
 
-    /// Revises the candidates that are due. Returns whether that came to its end.
+    /// Revises the candidates that are due. Returns `false` if it was stopped.
     pub fn revise(
         &mut self,
         settings: &FitSettings,
@@ -153,7 +153,7 @@ impl Learning {
                 continue;
             }
             let most = revision_rows(candidate, limits, floor.len());
-            // One for each K, so that none depends on what the others do.
+            // One for each K, so that the K do not depend on one another.
             let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
             candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {

@@ -4,56 +4,55 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, MergeReport, are_repeated};
+use super::findings::judge_prior_rows;
+use super::{Finding, Fingerprint, MergeReport};
 
-/// Where a shard comes from: which prior it grew from, and which rows it has learned.
+/// Where a shard comes from: its common prior, and the rows that it has learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lineage {
-    /// Of the common prior and its columns.
+    /// Fingerprint of the common prior and its columns.
     pub prior: Fingerprint,
-    /// Rows that the common prior had seen.
+    /// Rows of the common prior.
     pub prior_rows: u64,
-    /// Of the rows of each shard in this model.
+    /// Fingerprint of the rows of each shard in this model.
     pub shards: Vec<Fingerprint>,
     /// Keys of some rows of the common prior.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior_sample: Vec<Fingerprint>,
-    /// Those of them that are among the rows of the shards as well.
+    /// Those of them that the shards have learned again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior_repeated: Vec<Fingerprint>,
-    /// Their numbers, where they were given some.
+    /// The numbers of the shards, if they were numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbered: Option<Numbered>,
-    /// How well the shards fitted together, once merged.
+    /// How well the shards agree, once merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergeReport>,
 }
 
-/// Which of how many shards.
+/// The numbers of shards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Numbered {
-    /// How many there are in all.
+    /// The number of all shards.
     pub of: u32,
-    /// Those that are here, counted from 1.
+    /// Those in this model, from 1.
     pub shards: Vec<u32>,
 }
 
 impl Lineage {
-    /// How many rows of the prior are among those of the shards, of how many that were looked for, where that is a sign
-    /// that shards have learned rows of the prior again.
-    pub fn repeats(&self) -> Option<(usize, usize)> {
-        let (found, wanted) = (self.prior_repeated.len(), self.prior_sample.len());
-        are_repeated(found, wanted).then_some((found, wanted))
+    /// Whether shards have learned rows of the prior again.
+    pub fn repeats(&self) -> Option<Finding> {
+        judge_prior_rows(self.prior_repeated.len(), self.prior_sample.len())
     }
 }
 
 impl Numbered {
-    /// Most shards that there can be: `merge` lists the numbers of those that are missing.
+    /// The largest number of shards: a merge lists the missing ones.
     pub const MOST: u32 = 1_000_000;
 
-    /// What is wrong with these numbers, if they cannot be those of shards.
+    /// Why these cannot be the numbers of shards, if they cannot.
     pub(crate) fn fault(&self) -> Option<String> {
         let Numbered { of, shards } = self;
         if !(1..=Self::MOST).contains(of) {
@@ -66,7 +65,7 @@ impl Numbered {
         (distinct.len() != shards.len()).then(|| "it has the number of a shard twice".to_string())
     }
 
-    /// Those that are not here.
+    /// The shards that are not in this model.
     pub fn missing(&self) -> Vec<u32> {
         let here: HashSet<u32> = self.shards.iter().copied().collect();
         (1..=self.of).filter(|nth| !here.contains(nth)).collect()
@@ -76,8 +75,8 @@ impl Numbered {
 /// A shard that is being learned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shard {
-    /// Where it comes from. The shards in it are those learned in earlier passes.
+    /// Where it comes from. Its shards are those of earlier passes.
     pub lineage: Lineage,
-    /// Of the rows that this pass has seen.
+    /// Fingerprint of the rows of this pass.
     pub rows: Fingerprint,
 }

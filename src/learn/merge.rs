@@ -10,18 +10,18 @@ use super::assignment::best_assignment;
 use crate::dist::{Dirichlet, Gaussian, NormalWishart, Posterior};
 use crate::linalg::Factor;
 
-/// How well the parts of a merged posterior fitted together.
+/// How well the parts of a merged posterior agree.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MergeReport {
-    /// For each component the power `λ ∈ [0, 1]` to which `∏ P_t/P` of its Normal-Wishart was damped to stay proper; 1
-    /// is undamped.
+    /// For each component the power `λ ∈ [0, 1]` that damps `∏ P_t/P` of its Normal-Wishart so that it is proper; 1 is no
+    /// damping.
     pub damping: Vec<f64>,
     /// The same for the component's concentration in the Dirichlet. Empty in files of earlier versions.
     #[serde(default)]
     pub weight_damping: Vec<f64>,
-    /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 and more is
-    /// far apart.
+    /// For each component the mean Bhattacharyya distance of the parts from the whole: 0 is agreement, 1 or more is large
+    /// disagreement.
     pub disagreement: Vec<f64>,
 }
 
@@ -33,9 +33,9 @@ impl MergeReport {
     }
 }
 
-/// The product of posteriors over their common prior. Improper components are damped, so that the result is always
-/// a proper posterior. A component's Normal-Wishart and its concentration are damped apart: shards that disagree on where
-/// a component is still agree on how many rows it has.
+/// The product of posteriors over their common prior. Improper components are damped, so that the result is always a
+/// proper posterior. A component's Normal-Wishart and its concentration are damped separately: shards that disagree on the
+/// place of a component can still agree on how many rows it has.
 ///
 /// # Panics
 /// If the posteriors differ in shape from the prior.
@@ -115,7 +115,7 @@ impl Sums {
         for (kappa_t, moved_t) in &self.means {
             moved.scaled_add(lambda * kappa_t / kappa, moved_t);
         }
-        // About the new mean, where the terms are smallest.
+        // Centred at the new mean, where the terms are smallest.
         let mut psi = prior.psi().matrix() + lambda * &self.psi;
         for (kappa_t, moved_t) in &self.means {
             add_outer(&mut psi, lambda * kappa_t, &(moved_t - &moved));
@@ -167,7 +167,7 @@ fn bhattacharyya(a: &Gaussian, b: &Gaussian) -> f64 {
 }
 
 /// Which component of `part` belongs to each component of `prior`: the assignment with the least total distance.
-/// The identity unless somebody has permuted them.
+/// This is the identity unless the components were permuted.
 pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
     let estimates = |posterior: &Posterior| -> Vec<Gaussian> {
         posterior.components().iter().map(NormalWishart::point_estimate).collect()

@@ -1,31 +1,30 @@
-//! The ways of learning online: what each has to give, and the list of them.
+//! The online algorithms: their common interface, and the list of them.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Health, LearnError, LearnerState, OnlineLearner, Revised, Start};
 
-/// A way of learning online, with its settings, which derive what [`Algorithm`] derives. A new one is a file of its own and
-/// a line in the list below.
+/// The settings of an online algorithm, and what it does. A new algorithm is a file and a line in the list below.
 pub trait Method: Default {
     /// Its name on the command line.
     const NAME: &'static str;
-    /// What it is, in a few words for the help.
+    /// A short description.
     const SUMMARY: &'static str;
 
-    /// Refuses settings out of range.
+    /// An error if a setting is out of range.
     fn check(&self) -> Result<(), LearnError>;
 
-    /// What a learner of this kind knows before its first row.
+    /// The state of a learner before its first row.
     fn begin(&self, start: &Start) -> LearnerState;
 
-    /// What a learner of this kind knows after a revision; `before` is what it knew until then, if anything. `None` where
-    /// it has to learn the rows one by one.
+    /// The state of a learner after a revision. `before` is its state until then, if there was one. `None` if the learner
+    /// has to learn the rows one by one.
     fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState>;
 
-    /// Whether it makes states of this kind.
+    /// Whether its learners have states of this kind.
     fn makes(state: &LearnerState) -> bool;
 
-    /// A learner that goes on from `state`. `floor` is the least variance of each column given the columns before it.
+    /// A learner that resumes from `state`. `floor` is the least variance of each column given the columns before it.
     fn learner(
         &self,
         state: LearnerState,
@@ -44,9 +43,16 @@ pub(super) fn foreign_state() -> LearnError {
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident($settings:ty),)+) => {
-        /// Which online algorithm, with its settings.
+        /// An online algorithm and its settings.
+        ///
+        /// ```
+        /// use gmm_bmm::{Algorithm, FitSettings};
+        /// assert_eq!(FitSettings::oem(3).algorithm.name(), "oem");
+        /// assert_eq!(Algorithm::all().len(), 3);
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
         pub enum Algorithm {
             $($(#[$doc])* $name($settings),)+
         }
@@ -62,7 +68,7 @@ macro_rules! methods {
                 match self { $(Algorithm::$name(_) => <$settings as Method>::NAME,)+ }
             }
 
-            /// What it is, in a few words.
+            /// A short description.
             pub fn summary(&self) -> &'static str {
                 match self { $(Algorithm::$name(_) => <$settings as Method>::SUMMARY,)+ }
             }
@@ -72,18 +78,18 @@ macro_rules! methods {
                 match self { $(Algorithm::$name(settings) => settings.describe(),)+ }
             }
 
-            /// Refuses settings out of range.
+            /// An error if a setting is out of range.
             pub fn check(&self) -> Result<(), LearnError> {
                 match self { $(Algorithm::$name(settings) => settings.check(),)+ }
             }
 
-            /// What a learner of this kind knows before its first row.
+            /// The state of a learner before its first row.
             pub fn begin(&self, start: &Start) -> LearnerState {
                 match self { $(Algorithm::$name(settings) => settings.begin(start),)+ }
             }
 
-            /// What a learner of this kind knows after a revision; `before` is what it knew until then, if anything.
-            /// `None` where it has to learn the rows one by one.
+            /// The state of a learner after a revision. `before` is its state until then, if there was one. `None` if
+            /// the learner has to learn the rows one by one.
             pub(super) fn revise(
                 &self,
                 before: Option<&LearnerState>,
@@ -92,12 +98,12 @@ macro_rules! methods {
                 match self { $(Algorithm::$name(settings) => settings.revise(before, revised),)+ }
             }
 
-            /// Whether it makes states of this kind.
+            /// Whether its learners have states of this kind.
             pub fn makes(&self, state: &LearnerState) -> bool {
                 match self { $(Algorithm::$name(_) => <$settings as Method>::makes(state),)+ }
             }
 
-            /// A learner that goes on from `state`. `floor` is the least variance of each column given the columns
+            /// A learner that resumes from `state`. `floor` is the least variance of each column given the columns
             /// before it.
             pub fn learner(
                 &self,
@@ -119,7 +125,7 @@ macro_rules! methods {
 }
 
 impl Algorithm {
-    /// The algorithm that resumes from a revised mixture: shards that were revised together are one.
+    /// The algorithm that resumes from a revised mixture: oBMM for oDMM, whose shards are merged by then.
     pub(super) fn reviser(&self) -> Algorithm {
         match self {
             Algorithm::Odmm(settings) => Algorithm::Obmm(settings.obmm),
@@ -133,6 +139,6 @@ methods! {
     Obmm(super::ObmmSettings),
     /// Online EM.
     Oem(super::OemSettings),
-    /// oBMM on shards, merged.
+    /// oBMM on shards that are merged.
     Odmm(super::OdmmSettings),
 }

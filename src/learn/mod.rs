@@ -1,10 +1,11 @@
-//! Learning a mixture: online (oBMM, oEM) or in batches (EM), and the start that all of them share.
+//! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod assignment;
 mod candidate;
 mod choice;
 mod columns;
 mod em;
+mod findings;
 mod fingerprint;
 mod learning;
 mod lineage;
@@ -21,13 +22,17 @@ pub mod projection;
 mod recognise;
 mod settings;
 mod shards;
+mod size;
 mod start;
 mod state;
 mod structure;
 
-pub use choice::{Choice, RatedK};
+pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
+pub use findings::{
+    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub use lineage::{Lineage, Numbered, Shard};
@@ -42,7 +47,9 @@ pub use prior::{prior_around, prior_strength};
 pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
 pub use settings::{Components, FitSettings};
 pub(crate) use shards::close_merged;
-pub use shards::{CommonGround, ShardFindings, WarmUp};
+pub use shards::{CommonPrior, LearnedShard, WarmUp};
+pub(crate) use size::MOST_MODEL_BYTES;
+pub use size::check_shards;
 pub(crate) use start::variance_floor;
 pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
 pub(crate) use state::mixture_of;
@@ -54,9 +61,10 @@ pub use structure::{
 pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
+use crate::remedy::Remedy;
 use crate::text::count;
 
-/// A setting out of range, or data that cannot be learned from.
+/// A setting out of range, or data that cannot be learned from. [`LearnError::remedies`] says what can be done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -88,7 +96,7 @@ pub enum LearnError {
     },
     /// More components than rows.
     #[error(
-        "{} cannot be learned from {}: give more rows or a smaller K",
+        "{} cannot be learned from {}",
         count(*k as u64, "component"),
         count(*rows, "row")
     )]
@@ -98,32 +106,85 @@ pub enum LearnError {
         /// Rows there are.
         rows: u64,
     },
-    /// The first of several shares ends before the start can be made.
-    #[error(
-        "the first share of the data has {rows} rows, and the start wants {wanted}: deal the data to fewer shards, \
-         or lower --init-rows"
-    )]
-    ShortFirstShare {
+    /// The first of several shards ends before the start can be fitted.
+    #[error("the first shard has {rows} rows, and the start needs {wanted}")]
+    ShortFirstShard {
         /// Rows there are.
         rows: u64,
-        /// Rows wanted.
+        /// Rows needed.
         wanted: u64,
     },
-    /// It was asked to stop.
-    #[error("it was stopped before it came to its end")]
+    /// More columns than any machine has memory for.
+    #[error(
+        "{columns} columns would take about {gigabytes:.0} GB of memory, since full covariances grow with the square of \
+         the columns"
+    )]
+    TooManyColumns {
+        /// Columns of the data.
+        columns: usize,
+        /// Memory that they would take.
+        gigabytes: f64,
+    },
+    /// More shards than a model file can hold.
+    #[error(
+        "{shards} shards of {} over {} would take about {gigabytes:.0} GB, and a model file of more than 2 GB cannot be \
+         read",
+        count(*components as u64, "component"),
+        count(*columns as u64, "column")
+    )]
+    TooManyShards {
+        /// Shards asked for.
+        shards: usize,
+        /// Components of each.
+        components: usize,
+        /// Columns of the data.
+        columns: usize,
+        /// Size of their file.
+        gigabytes: f64,
+    },
+    /// More kept rows than a model file can hold.
+    #[error(
+        "{rows} kept rows of {} would take about {gigabytes:.0} GB in the model file, and one of more than 2 GB cannot be \
+         read",
+        count(*columns as u64, "column")
+    )]
+    TooManyKeptRows {
+        /// Rows to keep.
+        rows: usize,
+        /// Columns of the data.
+        columns: usize,
+        /// Size of their file.
+        gigabytes: f64,
+    },
+    /// The caller asked to stop.
+    #[error("it was stopped before it was finished")]
     Stopped,
     /// A saved state that does not belong to these settings.
     #[error("the saved state does not fit: {0}")]
     State(String),
 }
 
+impl LearnError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            LearnError::TooFewRows { .. } => vec![Remedy::GiveMoreRows, Remedy::FewerComponents],
+            LearnError::ShortFirstShard { .. } => vec![Remedy::FewerShards, Remedy::FewerStartRows],
+            LearnError::TooManyColumns { .. } => vec![Remedy::ChooseColumns],
+            LearnError::TooManyShards { .. } => vec![Remedy::FewerShards],
+            LearnError::TooManyKeptRows { .. } => vec![Remedy::KeepFewerRows],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// A learner that sees each row once.
 pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
-    /// Learns rows, row after row in `rows`, and adds the log-density that each got beforehand to `score`; not of those so
-    /// far out that nothing could be learned from them.
+    /// Learns rows, which follow one another in `rows`. Adds each row's log-density under the model *before* the row is
+    /// learned to `score`. Rows whose distance overflows are skipped and counted in [`Health`].
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
 
-    /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the sum of all scores
+    /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the cumulative score
     /// after each part.
     fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
         let learn = |rows: &&[f64]| {
@@ -133,38 +194,37 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
         parts.iter().map(learn).collect()
     }
 
-    /// Learns one row. Returns the log-density that the learner gave it beforehand, or `None` if nothing could be learned
-    /// from it.
+    /// Learns one row. Returns its log-density before it is learned, or `None` if it is skipped.
     fn observe(&mut self, row: &[f64]) -> Option<f64> {
         let mut score = Prequential::default();
         self.observe_block(row, &mut score);
         score.mean()
     }
 
-    /// Rows that each shard has learned, for a learner that has shards.
+    /// Rows that each shard has learned; empty for a learner without shards.
     fn shard_rows(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Counts rows with a log-density below this from now on.
+    /// From now on, counts rows with a lower log-density than this.
     fn count_below(&mut self, _log_density: f64) {}
 
-    /// Such rows since the learner was made.
+    /// The rows counted since the learner was made.
     fn low_rows(&self) -> u64 {
         0
     }
 
-    /// The mixture as estimated now.
+    /// The mixture as learned so far.
     fn estimate(&self) -> GaussianMixture;
 
-    /// All there is to know to go on later.
+    /// The complete state, to resume from.
     fn state(&self) -> LearnerState;
 
-    /// The state that a revision starts from: without what only resuming needs, where that is much.
+    /// The state that a revision starts from. It leaves out what only resuming needs, where that is large.
     fn state_to_revise(&self) -> LearnerState {
         self.state()
     }
 
-    /// What had to be guarded so far.
+    /// Safeguards that triggered so far.
     fn health(&self) -> Health;
 }

@@ -1,7 +1,9 @@
 //! One pass over a stream, for one K or for several in parallel.
 
 mod end;
+mod findings;
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
@@ -16,8 +18,8 @@ use super::recognise::Recognition;
 use super::state::best_score;
 use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
-    Algorithm, CandidateState, Choice, Components, Finished, FitSettings, FitState, Health, LearnError,
-    Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
+    Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
+    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -41,7 +43,7 @@ pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixtu
     pass.mixture()
 }
 
-/// Refuses more components than rows.
+/// An error if there are more components than rows.
 pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
     if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
 }
@@ -77,6 +79,10 @@ pub struct OnlineFit {
     rows: u64,
     summaries: Vec<ColumnSummary>,
     faults: Vec<ColumnFault>,
+    /// What the first rows show; empty if they were learned in an earlier run.
+    first_findings: Vec<Finding>,
+    /// Of the rows learned in earlier runs.
+    resumed_from: Vec<ColumnSummary>,
     /// Of the rows that the start was fitted to; empty if that was in an earlier run.
     start_summaries: Vec<ColumnSummary>,
     recognition: Recognition,
@@ -88,6 +94,17 @@ pub struct OnlineFit {
 enum Stage {
     Buffering(Vec<f64>),
     Learning(Box<Learning>),
+}
+
+impl fmt::Debug for OnlineFit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("OnlineFit")
+            .field("settings", &self.settings)
+            .field("columns", &self.columns.names)
+            .field("rows", &self.rows)
+            .field("scores", &self.scores())
+            .finish_non_exhaustive()
+    }
 }
 
 impl OnlineFit {
@@ -114,6 +131,8 @@ impl OnlineFit {
             rows: 0,
             summaries: vec![ColumnSummary::default(); dim],
             faults: Vec::new(),
+            first_findings: Vec::new(),
+            resumed_from: Vec::new(),
             start_summaries: Vec::new(),
             stage: Stage::Buffering(Vec::new()),
             end: None,
@@ -173,8 +192,10 @@ impl OnlineFit {
             settings,
             columns,
             rows: state.rows,
+            resumed_from: state.columns.clone(),
             summaries: state.columns,
             faults: Vec::new(),
+            first_findings: Vec::new(),
             start_summaries: Vec::new(),
             stage,
             end: None,
@@ -332,7 +353,7 @@ impl OnlineFit {
         let dim = self.dim();
         let rows = rows.as_standard_layout();
         let values = rows.as_slice().expect("standard layout is contiguous");
-        // Without an early end the compiler looks at several at a time.
+        // Without an early exit the compiler vectorises the loop.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
             let at = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
             return Err(LearnError::NotFinite { row: self.rows + (at / dim) as u64 + 1, column: at % dim });
@@ -364,7 +385,7 @@ impl OnlineFit {
         Ok((taken, score))
     }
 
-    /// Lets the scores count from the next row on.
+    /// Resets the scores: they count from the next row on.
     pub(crate) fn restart_scores(&mut self) {
         if let Stage::Learning(learning) = &mut self.stage {
             learning.restart_scores();
@@ -420,6 +441,7 @@ impl OnlineFit {
     /// the revision stays due.
     pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
         let (seed, dim) = (self.revision_seed(), self.dim());
+        let first_findings = self.first_findings();
         match &mut self.stage {
             Stage::Buffering(buffer) => {
                 let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
@@ -437,6 +459,7 @@ impl OnlineFit {
                     return Ok(false);
                 };
                 (self.faults, self.start_summaries) = (faults, start_summaries);
+                self.first_findings = first_findings;
                 self.end = None;
                 self.stage = Stage::Learning(Box::new(learning));
                 Ok(true)

@@ -1,25 +1,25 @@
-//! Whether the rows that the start was made from are like those that came after them.
+//! Differences between the rows of the start and the rows after them.
 
 use crate::stats::ColumnSummary;
 
-/// A column whose mean over the first rows lies far from its mean over the later ones.
+/// A column whose mean over the rows of the start is far from its mean over the later rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnShift {
     /// Which column, from 0.
     pub column: usize,
-    /// How far, in standard deviations of the column over all rows.
+    /// The difference of the means, in standard deviations of the column over all rows.
     pub deviations: f64,
 }
 
-/// Less than this is of no consequence to a start of K components.
+/// Smaller shifts do not matter for a start.
 const NOTABLE: f64 = 0.25;
-/// Standard errors that rows in random order do not reach in any column of many.
+/// Standard errors that rows in random order do not reach, even with many columns.
 const BEYOND_CHANCE: f64 = 6.0;
-/// With fewer later rows there is nothing to go wrong with.
+/// With fewer later rows a shift has no effect.
 const FEWEST_LATER_ROWS: u64 = 50;
 
-/// The columns that moved between the `start` and the rows after it, given the summaries of `all` rows, by how far. It
-/// needs no more than these summaries, so it costs a stream nothing.
+/// The columns that shifted between the rows of the `start` and the rows after them, the largest shift first. It needs only
+/// the summaries of both, which a pass has anyway.
 pub(super) fn find_shifts(start: &[ColumnSummary], all: &[ColumnSummary]) -> Vec<ColumnShift> {
     let shift = |(column, (start, all)): (usize, (&ColumnSummary, &ColumnSummary))| {
         let later = all.count.saturating_sub(start.count);

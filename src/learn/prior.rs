@@ -2,9 +2,9 @@
 
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 
-/// `nx`: rows that the prior of a component is worth. Grows with the columns, for a component that lags in many
-/// dimensions has the heavier-tailed evidence and starves. Fewer than eight rows let the first ones after the start
-/// pull a component away from where it belongs.
+/// The number of rows that the prior of a component counts for. It grows with the number of columns: with a weak prior in
+/// many columns, a component that has learned fewer rows has heavier-tailed evidence and gets fewer still. With less than
+/// eight rows, the first rows after the start pull components away from where they belong.
 pub fn prior_strength(dim: usize) -> f64 {
     (dim as f64 / 4.0).max(8.0)
 }
@@ -28,5 +28,5 @@ pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
     .expect("one component for each weight")
 }
 
-/// A component that the first rows left empty still gets a chance.
+/// A component that is empty after the start can still gain rows.
 const LEAST_CONCENTRATION: f64 = 1e-3;

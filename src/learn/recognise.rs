@@ -1,27 +1,27 @@
-//! Recognising rows that were learned before, by a few of them.
+//! Recognising rows that were learned before, by a sample of them.
 
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::mix_bits;
 use super::{Algorithm, Fingerprint, Shard};
 
-/// Keys of some rows of a stream, drawn evenly from all of its rows, by which the rows are recognised elsewhere.
+/// Keys of a uniform sample of a stream's rows, by which another pass recognises the rows.
 ///
-/// The draw depends on the places of the rows alone, so that it is the same wherever the stream is cut.
+/// The sample depends on the positions of the rows alone, so dividing the stream into runs does not change it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowSample {
-    /// Places of the rows in the stream, from 0.
+    /// Positions of the rows in the stream, from 0.
     places: Vec<u64>,
     /// Their keys.
     keys: Vec<Fingerprint>,
 }
 
 impl RowSample {
-    /// Rows that are kept.
+    /// The size of a sample.
     pub const MOST: usize = 64;
 
-    /// Whether it holds no row.
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -31,30 +31,30 @@ impl RowSample {
         &self.keys
     }
 
-    /// Whether every place has its key, and there are no more than a sample has.
+    /// Whether every position has its key, and there are at most [`RowSample::MOST`].
     pub(crate) fn is_sound(&self) -> bool {
         self.places.len() == self.keys.len() && self.places.len() <= Self::MOST
     }
 }
 
-/// Draws a [`RowSample`]. Of all rows, those whose places have the lowest ranks are kept.
+/// Draws a [`RowSample`]: the rows whose positions have the lowest hashes.
 #[derive(Debug, Clone)]
 pub struct RowSampler {
     sample: RowSample,
     keys: RowKeys,
-    /// Rows of this rank and above are not kept.
+    /// Rows with this hash or a higher one are not kept.
     limit: u64,
 }
 
 impl RowSampler {
-    /// Goes on with a sample, which may be empty, of rows of `dim` numbers.
+    /// Continues a sample of rows with `dim` columns, which may be empty.
     pub fn new(sample: RowSample, dim: usize) -> Self {
         let mut sampler = RowSampler { sample, keys: RowKeys::new(dim), limit: u64::MAX };
         sampler.update_limit();
         sampler
     }
 
-    /// Looks at the row at some place of the stream, from 0.
+    /// Offers the row at a position of the stream, from 0.
     pub fn offer(&mut self, place: u64, row: &[f64]) {
         if mix_bits(place) >= self.limit {
             return;
@@ -83,20 +83,20 @@ impl RowSampler {
     }
 }
 
-/// Watches a stream for rows of a sample.
+/// Finds the rows of a sample in a stream.
 #[derive(Debug, Clone)]
 pub struct RowWatch {
-    /// What is looked for, in ascending order.
+    /// The keys of the sample, sorted.
     wanted: Vec<Fingerprint>,
-    /// What of it was found, in ascending order.
+    /// The keys found so far, sorted.
     found: Vec<Fingerprint>,
     keys: RowKeys,
-    /// A bit for the first bits of each key that is looked for: most rows need one look.
+    /// A bit for the leading bits of each key, which rules out most rows at once.
     filter: Box<[u64; 64]>,
 }
 
 impl RowWatch {
-    /// Looks for the keys of a sample in rows of `dim` numbers; some may have been found before.
+    /// Looks for the keys of a sample in rows with `dim` columns. Some may have been found before.
     pub fn new(wanted: &[Fingerprint], found: &[Fingerprint], dim: usize) -> Self {
         let sorted = |keys: &[Fingerprint]| {
             let mut keys = keys.to_vec();
@@ -112,7 +112,7 @@ impl RowWatch {
         RowWatch { wanted: sorted(wanted), found: sorted(found), keys: RowKeys::new(dim), filter }
     }
 
-    /// Looks at a row.
+    /// Checks a row.
     pub fn observe(&mut self, row: &[f64]) {
         let key = self.keys.of(row);
         let (word, bit) = place_in_filter(key);
@@ -130,7 +130,7 @@ impl RowWatch {
     }
 }
 
-/// What a pass remembers of its rows, so that they are recognised later.
+/// What a pass records about its rows, so that they are recognised later.
 #[derive(Debug, Clone)]
 pub(super) enum Recognition {
     /// The model can be a common prior, so it keeps the keys of some rows.
@@ -142,7 +142,7 @@ pub(super) enum Recognition {
 }
 
 impl Recognition {
-    /// For a pass over rows of `dim` numbers. `sample` is of rows that were learned before.
+    /// For a pass over rows with `dim` columns. `sample` is that of the rows learned in earlier runs.
     pub fn new(algorithm: &Algorithm, shard: Option<Shard>, sample: RowSample, dim: usize) -> Self {
         match (shard, algorithm) {
             (Some(shard), _) => {
@@ -154,7 +154,7 @@ impl Recognition {
         }
     }
 
-    /// Looks at rows that follow `before` others.
+    /// Records rows that follow `before` others.
     pub fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
         match self {
             Recognition::Prior(sampler) => (before..).zip(rows).for_each(|(i, row)| sampler.offer(i, row)),
@@ -166,7 +166,7 @@ impl Recognition {
         }
     }
 
-    /// The shard as it is now, where it is one.
+    /// The shard so far, if the pass learns one.
     pub fn shard(&self) -> Option<Shard> {
         let Recognition::Shard(shard, watch) = self else { return None };
         let mut shard = Shard::clone(shard);
@@ -188,13 +188,13 @@ fn place_in_filter(key: Fingerprint) -> (usize, u64) {
     ((bits >> 58) as usize, 1 << ((bits >> 52) & 63))
 }
 
-/// Whether so many found of so many looked for are a sign that rows were learned twice, and not that some values occur
-/// again: at least a quarter.
+/// Whether finding `found` of `wanted` sampled rows shows that rows were learned twice: at least a quarter of them. A few
+/// can be equal by chance.
 pub fn are_repeated(found: usize, wanted: usize) -> bool {
     found > 0 && 4 * found >= wanted
 }
 
-/// Keys of rows: a sum of the numbers' bits, each times an odd number of its column, which takes less time than a
+/// Computes the keys of rows: the sum of the values' bits, each times an odd number of its column. This is faster than a
 /// [`Fingerprint`] of the row.
 #[derive(Debug, Clone)]
 struct RowKeys {

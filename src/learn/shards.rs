@@ -1,9 +1,8 @@
-//! oDMM over shares of the data that are learned apart: by threads, or by processes that exchange messages.
+//! oDMM over shards that are learned apart, by threads or by processes that exchange messages.
 //!
-//! The first share is read up to the end of the warm-up; what was learned then is the [`CommonGround`] of all shards.
-//! Each goes on from it over its own share, and what they found ([`ShardFindings`]) is put together in the order of
-//! the shards. Both can be sent as text without loss, and nothing here asks who learned which shard where, so the
-//! same shares give the same bits.
+//! The warm-up learns the first rows of the first shard. Its result is the [`CommonPrior`] of all shards. Each shard
+//! learns its rows from that prior, and [`CommonPrior::merge`] merges the [`LearnedShard`]s in their order. Both types can
+//! be sent as JSON without loss. The result does not depend on which process learned which shard.
 
 use std::sync::atomic::AtomicBool;
 
@@ -21,7 +20,7 @@ use crate::data::ColumnNames;
 use crate::dist::Posterior;
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// The warm-up of oDMM over shares: a pass over the first rows of the first share.
+/// The warm-up of oDMM: a pass over the first rows of the first shard.
 pub struct WarmUp {
     settings: FitSettings,
     odmm: OdmmSettings,
@@ -31,28 +30,28 @@ pub struct WarmUp {
 
 /// What all shards begin from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CommonGround {
+pub struct CommonPrior {
     settings: FitSettings,
     columns: ColumnNames,
     floor: Vec<f64>,
     warmup: u64,
-    candidates: Vec<CommonPrior>,
+    candidates: Vec<CandidatePrior>,
 }
 
-/// The warm-up of one K.
+/// What the shards of one K begin from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct CommonPrior {
+struct CandidatePrior {
     prior: Posterior,
     common: Posterior,
     health: Health,
-    /// The identifiers of its components, and how they came about.
+    /// The identifiers of the components, and the revisions that led to them.
     structure: Option<Structure>,
 }
 
-/// What one shard has found in its share.
+/// What one shard has learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShardFindings {
-    /// Rows of the share; the warm-up counts in the first.
+pub struct LearnedShard {
+    /// Rows of the shard. The first shard includes the warm-up.
     pub rows: u64,
     columns: Vec<ColumnSummary>,
     /// One for each K.
@@ -67,12 +66,12 @@ struct ShardCandidate {
 }
 
 impl WarmUp {
-    /// Before the first row.
+    /// Begins the warm-up.
     ///
     /// # Panics
     /// If the algorithm is not oDMM.
     pub fn new(columns: impl Into<ColumnNames>, settings: FitSettings) -> Result<Self, LearnError> {
-        let Algorithm::Odmm(odmm) = settings.algorithm else { panic!("only oDMM learns shares apart") };
+        let Algorithm::Odmm(odmm) = settings.algorithm else { panic!("only oDMM has a warm-up") };
         // One shard takes what the start learns beyond the warm-up.
         let alone = Algorithm::Odmm(OdmmSettings { shards: 1, ..odmm });
         let fit = OnlineFit::new(columns, FitSettings { algorithm: alone, ..settings.clone() })?;
@@ -80,23 +79,23 @@ impl WarmUp {
         Ok(WarmUp { settings, odmm, fit, rows })
     }
 
-    /// How many rows it wants yet.
+    /// How many more rows the warm-up needs.
     pub fn rows_wanted(&self) -> u64 {
         self.rows - self.fit.rows()
     }
 
-    /// The pass, to be given [`WarmUp::rows_wanted`] rows or fewer at a time.
+    /// The pass of the warm-up. It must not observe more than [`WarmUp::rows_wanted`] rows.
     pub fn pass(&mut self) -> &mut OnlineFit {
         &mut self.fit
     }
 
-    /// The warm-up is over: what all shards begin from, and the pass of the first, which goes on in the same share.
-    pub fn part(self) -> Result<(CommonGround, OnlineFit), LearnError> {
+    /// Ends the warm-up. Returns what all shards begin from, and the pass of the first shard.
+    pub fn finish(self) -> Result<(CommonPrior, OnlineFit), LearnError> {
         if !self.fit.has_started() {
-            return Err(LearnError::ShortFirstShare { rows: self.fit.rows(), wanted: self.rows });
+            return Err(LearnError::ShortFirstShard { rows: self.fit.rows(), wanted: self.rows });
         }
         let mut state = self.fit.state()?;
-        let mut ground = CommonGround {
+        let mut common_prior = CommonPrior {
             settings: self.settings,
             columns: self.fit.columns().clone(),
             floor: state.floor.clone(),
@@ -114,8 +113,8 @@ impl WarmUp {
             let begun = shards.into_iter().next();
             let ShardState { posterior, health, matrix_states } =
                 begun.unwrap_or_else(|| shard_state(common.clone(), Health::default()));
-            ground.warmup = warmup.min(rows);
-            ground.candidates.push(CommonPrior {
+            common_prior.warmup = warmup.min(rows);
+            common_prior.candidates.push(CandidatePrior {
                 prior,
                 common: common.clone(),
                 health: common_health,
@@ -124,12 +123,13 @@ impl WarmUp {
             candidate.learned = LearnerState::Bayes { prior: common, posterior, matrix_states };
             candidate.health = health;
         }
-        let first = OnlineFit::restore(ground.shard_settings(self.odmm), ground.columns.clone(), state)?;
-        Ok((ground, first))
+        let settings = common_prior.shard_settings(self.odmm);
+        let first = OnlineFit::restore(settings, common_prior.columns.clone(), state)?;
+        Ok((common_prior, first))
     }
 }
 
-impl CommonGround {
+impl CommonPrior {
     fn odmm(&self) -> Result<OdmmSettings, LearnError> {
         match self.settings.algorithm {
             Algorithm::Odmm(odmm) => Ok(odmm),
@@ -146,34 +146,34 @@ impl CommonGround {
         FitState::of_new_shard(&self.settings, self.floor.clone(), common)
     }
 
-    /// The pass of a further shard over its share.
-    pub fn shard(&self) -> Result<OnlineFit, LearnError> {
+    /// Begins the pass of a shard other than the first.
+    pub fn begin_shard(&self) -> Result<OnlineFit, LearnError> {
         OnlineFit::restore(self.shard_settings(self.odmm()?), self.columns.clone(), self.new_shard())
     }
 
-    /// What a shard has found, once its share is learned.
-    pub fn findings(&self, pass: &OnlineFit) -> Result<ShardFindings, LearnError> {
-        // A share may be empty; then the shard has found what it began from.
+    /// The result of a shard's pass over all its rows.
+    pub fn learned_shard(&self, pass: &OnlineFit) -> Result<LearnedShard, LearnError> {
+        // A shard without rows has learned nothing beyond the prior.
         let state = if pass.rows() == 0 { self.new_shard() } else { pass.state()? };
         let candidates = state.candidates.into_iter().map(shard_candidate).collect::<Result<_, _>>()?;
-        Ok(ShardFindings { rows: state.rows, columns: state.columns, candidates, kept: state.kept })
+        Ok(LearnedShard { rows: state.rows, columns: state.columns, candidates, kept: state.kept })
     }
 
-    /// The finished pass of the whole run: the shards' posteriors merged in their order.
-    pub fn gather(&self, findings: &[ShardFindings]) -> Result<OnlineFit, LearnError> {
+    /// Merges the posteriors of the shards, in their order. Returns the finished pass of the whole run.
+    pub fn merge(&self, learned: &[LearnedShard]) -> Result<OnlineFit, LearnError> {
         let shards = self.odmm()?.shards;
         let k_count = self.candidates.len();
-        if findings.len() != shards || findings.iter().any(|found| found.candidates.len() != k_count) {
-            let found = findings.len();
+        if learned.len() != shards || learned.iter().any(|shard| shard.candidates.len() != k_count) {
+            let found = learned.len();
             return Err(LearnError::State(format!("{found} shards were learned where there are {shards}")));
         }
-        let rows = findings.iter().map(|found| found.rows).sum();
+        let rows = learned.iter().map(|shard| shard.rows).sum();
         let mut columns = vec![ColumnSummary::default(); self.floor.len()];
-        for found in findings {
-            columns.iter_mut().zip(&found.columns).for_each(|(all, &own)| *all = all.merged(own));
+        for shard in learned {
+            columns.iter_mut().zip(&shard.columns).for_each(|(all, &own)| *all = all.merged(own));
         }
-        let candidates = (0..k_count).map(|nth| self.gather_candidate(nth, findings, rows)).collect();
-        let kept: Option<Vec<&KeptRows>> = findings.iter().map(|found| found.kept.as_ref()).collect();
+        let candidates = (0..k_count).map(|nth| self.merge_candidate(nth, learned, rows)).collect();
+        let kept: Option<Vec<&KeptRows>> = learned.iter().map(|shard| shard.kept.as_ref()).collect();
         let kept = kept.and_then(|kept| KeptRows::merged(&kept, self.floor.len()));
         let state = FitState {
             rows,
@@ -189,13 +189,13 @@ impl CommonGround {
         close_merged(self.settings.clone(), self.columns.clone(), state)
     }
 
-    fn gather_candidate(&self, nth: usize, findings: &[ShardFindings], rows: u64) -> CandidateState {
-        let CommonPrior { prior, common, health: common_health, structure } = &self.candidates[nth];
-        let found: Vec<&ShardCandidate> = findings.iter().map(|found| &found.candidates[nth]).collect();
-        let posteriors: Vec<&Posterior> = found.iter().map(|own| &own.shard.posterior).collect();
+    fn merge_candidate(&self, nth: usize, learned: &[LearnedShard], rows: u64) -> CandidateState {
+        let CandidatePrior { prior, common, health: common_health, structure } = &self.candidates[nth];
+        let shards: Vec<&ShardCandidate> = learned.iter().map(|shard| &shard.candidates[nth]).collect();
+        let posteriors: Vec<&Posterior> = shards.iter().map(|own| &own.shard.posterior).collect();
         let (posterior, merged) = merge(common, &posteriors);
-        let health = health_of_all(*common_health, found.iter().map(|own| own.shard.health), &merged);
-        let scores = found.iter().map(|own| own.prequential);
+        let health = health_of_all(*common_health, shards.iter().map(|own| own.shard.health), &merged);
+        let scores = shards.iter().map(|own| own.prequential);
         let prequential = scores.fold(Prequential::default(), Prequential::joined);
         let learned = LearnerState::Sharded(Box::new(ShardedState {
             prior: prior.clone(),
@@ -204,7 +204,7 @@ impl CommonGround {
             common_matrix_states: Vec::new(),
             warmup: self.warmup,
             rows,
-            shards: found.iter().map(|own| own.shard.clone()).collect(),
+            shards: shards.iter().map(|own| own.shard.clone()).collect(),
             posterior,
             merged,
         }));
@@ -231,7 +231,7 @@ pub(crate) fn close_merged(
     Ok(pass.closed_by_merge())
 }
 
-/// Without working copies, which would double every message and are made anew where they are wanted.
+/// Leaves out the matrix states: they would double every message, and are computed again where they are needed.
 fn shard_state(posterior: Posterior, health: Health) -> ShardState {
     ShardState { posterior, health, matrix_states: Vec::new() }
 }
@@ -270,30 +270,30 @@ mod tests {
         let wanted = warm.rows_wanted() as usize;
         warm.pass().observe(rows(0, wanted).view()).unwrap();
         assert_eq!(warm.rows_wanted(), 0);
-        let (ground, mut first) = warm.part().unwrap();
+        let (prior, mut first) = warm.finish().unwrap();
         first.observe(rows(wanted, 400).view()).unwrap();
-        let sent = serde_json::to_string(&ground).unwrap();
-        let ground = if by_message { serde_json::from_str(&sent).unwrap() } else { ground };
-        let mut second = ground.shard().unwrap();
+        let sent = serde_json::to_string(&prior).unwrap();
+        let prior = if by_message { serde_json::from_str(&sent).unwrap() } else { prior };
+        let mut second = prior.begin_shard().unwrap();
         second.observe(rows(400, 900).view()).unwrap();
-        let third = ground.shard().unwrap();
-        let mut findings: Vec<ShardFindings> =
-            [first, second, third].iter().map(|pass| ground.findings(pass).unwrap()).collect();
+        let third = prior.begin_shard().unwrap();
+        let mut learned: Vec<LearnedShard> =
+            [first, second, third].iter().map(|pass| prior.learned_shard(pass).unwrap()).collect();
         if by_message {
-            let sent = serde_json::to_string(&findings).unwrap();
-            findings = serde_json::from_str(&sent).unwrap();
+            let sent = serde_json::to_string(&learned).unwrap();
+            learned = serde_json::from_str(&sent).unwrap();
         }
-        ground.gather(&findings).unwrap().state().unwrap()
+        prior.merge(&learned).unwrap().state().unwrap()
     }
 
     #[test]
-    fn messages_lose_nothing_and_an_empty_share_changes_nothing() {
+    fn messages_lose_nothing_and_an_empty_shard_changes_nothing() {
         for warmup in [None, Some(0), Some(40), Some(250)] {
             let state = learn(warmup, false);
             assert_eq!(state, learn(warmup, true));
             assert_eq!((state.rows, state.columns[0].count), (900, 900));
             assert_eq!(state.candidates[1].prequential.rows, 800);
-            // The model can be gone on with.
+            // The model can be resumed.
             OnlineFit::restore(settings(warmup), 2.into(), state).unwrap();
         }
     }
@@ -322,9 +322,9 @@ mod tests {
     }
 
     #[test]
-    fn a_first_share_too_short_for_the_start_is_refused() {
+    fn a_first_shard_too_short_for_the_start_is_refused() {
         let mut warm = WarmUp::new(2, settings(None)).unwrap();
         warm.pass().observe(rows(0, 50).view()).unwrap();
-        assert_eq!(warm.part().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 150 }));
+        assert_eq!(warm.finish().err(), Some(LearnError::ShortFirstShard { rows: 50, wanted: 150 }));
     }
 }

@@ -1,5 +1,5 @@
-//! The start of every online learner: a mixture fitted to the first rows. The paper does not say how it starts,
-//! and it decides everything.
+//! The start: a mixture fitted to the first rows, from which every online learner begins. The paper does not say how it
+//! starts, but the result depends on it more than on anything else.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,8 +10,8 @@ use super::structure::{Effort, RIDGE, ScaledRows, Size, find_structure, work_per
 use crate::dist::GaussianMixture;
 use crate::stats::ColumnSummary;
 
-/// Least variance of a column given the columns before it, in units of the column's variance: every learner's
-/// guard against columns that are discrete, constant or functions of others.
+/// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
+/// columns that are discrete, constant or functions of others.
 pub const RELATIVE_FLOOR: f64 = 1e-6;
 
 /// [`RELATIVE_FLOOR`] of a column in its own units.
@@ -22,7 +22,7 @@ pub(crate) fn variance_floor(column: &ColumnSummary) -> f64 {
 /// A mixture fitted to the first rows, from which every online learner begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
-    /// The fit.
+    /// The mixture.
     pub mixture: GaussianMixture,
     /// Least variance of each column given the columns before it.
     pub floor: Vec<f64>,
@@ -30,12 +30,12 @@ pub struct Start {
     pub rows: u64,
 }
 
-/// How many first rows the start is fitted to: `max(5000, 5·K·d)`.
+/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
 pub fn default_start_rows(k: usize, dim: usize) -> usize {
     (5 * k * dim).max(5000)
 }
 
-/// A mixture of `k` components for the first rows.
+/// Fits a mixture of `k` components to the first rows.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1)?;
@@ -44,11 +44,11 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     Ok(Start { mixture: rows.unscale(&found.mixture), floor, rows: rows.rows() as u64 })
 }
 
-/// Minutes that a start takes one core, within a factor of three, where it takes long: then both searches make the
-/// fewest iterations they can.
+/// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches
+/// make as few iterations as they can.
 pub fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
     rows as f64 * work_per_row(k, dim) / WORK_PER_MINUTE
 }
 
-/// Work of one iteration of which a minute has time for as many as a start makes.
+/// Work of one iteration such that all iterations of a start take a minute.
 const WORK_PER_MINUTE: f64 = 5e9;

@@ -1,4 +1,4 @@
-//! What learners and passes know, as it can be saved and gone on from.
+//! The states of learners and passes, as model files contain them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,21 @@ use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// What a learner has learned, complete: going on from it gives the same bits as never having stopped.
+/// The complete state of a learner. A learner that resumes from it gives the same bits as one that never stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnerState {
-    /// A posterior, and the prior it grew from.
+    /// A posterior and its prior.
     Bayes {
         /// Before the first row.
         prior: Posterior,
         /// Now.
         posterior: Posterior,
-        /// The working copies of the components' matrices; without them, new ones are made.
+        /// The states of the components' matrices while they are learned. Computed again if there are none.
         #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
         matrix_states: Vec<MatrixState>,
     },
-    /// A point estimate, and the start it grew from.
+    /// A point estimate and its start.
     Point {
         /// Before the first row.
         start: GaussianMixture,
@@ -37,12 +37,12 @@ pub enum LearnerState {
         #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
         matrix_states: Vec<MatrixState>,
     },
-    /// Shards learned apart, and merged.
+    /// Shards that were learned apart and merged.
     Sharded(Box<ShardedState>),
 }
 
 impl LearnerState {
-    /// The mixture as estimated.
+    /// The point estimate.
     pub fn estimate(&self) -> GaussianMixture {
         match self {
             LearnerState::Point { mixture, .. } => mixture.clone(),
@@ -51,7 +51,7 @@ impl LearnerState {
         }
     }
 
-    /// The posterior, where the learner has one.
+    /// The posterior, if the learner has one.
     pub fn posterior(&self) -> Option<&Posterior> {
         match self {
             LearnerState::Bayes { posterior, .. } => Some(posterior),
@@ -65,7 +65,7 @@ impl LearnerState {
         self.shape().0
     }
 
-    /// Numbers in a row.
+    /// The number of columns.
     pub fn dim(&self) -> usize {
         self.shape().1
     }
@@ -78,7 +78,7 @@ impl LearnerState {
         }
     }
 
-    /// Whether all its parts have one shape.
+    /// Whether all parts have the same shape.
     pub(crate) fn is_consistent(&self) -> bool {
         let shape = self.shape();
         let fits = |posterior: &Posterior| (posterior.k(), posterior.dim()) == shape;
@@ -93,7 +93,7 @@ impl LearnerState {
         }
     }
 
-    /// Whether its working copies, where it has any, are those of its matrices.
+    /// Whether the matrix states, if there are any, belong to its matrices.
     pub(crate) fn owns_its_matrix_states(&self) -> bool {
         match self {
             LearnerState::Point { mixture, matrix_states, .. } => states_belong(
@@ -118,31 +118,31 @@ fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor>
     posterior.components().iter().map(mean_matrix)
 }
 
-/// Whether these are working copies of those matrices, one each, or none at all.
+/// Whether there are no matrix states, or one for each matrix that belongs to it.
 fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
     matrix_states.is_empty()
         || matrix_states.len() == matrices.len()
             && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))
 }
 
-/// What had to be guarded while learning. All zeros is the healthy case.
+/// How often numerical safeguards triggered while learning. This says nothing about the fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Health {
-    /// Rows so far from every component that their squared distance overflowed: not learned.
+    /// Rows that were not learned because their squared distance from every component overflowed.
     pub rows_out_of_range: u64,
     /// Times a column's variance given the columns before it was held at the floor.
     pub pivots_raised: u64,
-    /// Times the projection asked for fewer degrees of freedom than a Wishart has.
+    /// Times a projection was held at the least degrees of freedom of a Wishart distribution.
     pub nu_floored: u64,
-    /// Times the paper's literal equations had no solution and the old value was kept.
+    /// Times the paper's printed equations had no solution, so that the old value was kept.
     pub literal_steps_kept: u64,
-    /// Components whose product over the shards was improper and had to be damped.
+    /// Components whose product over the shards was improper and was damped.
     pub components_damped: u64,
 }
 
 impl Health {
-    /// All of it, added up.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
             self;
@@ -153,7 +153,7 @@ impl Health {
 }
 
 impl Health {
-    /// What came after `before`.
+    /// The counts since `before`.
     pub(super) fn since(self, before: Health) -> Health {
         Health {
             rows_out_of_range: self.rows_out_of_range.saturating_sub(before.rows_out_of_range),
@@ -179,8 +179,8 @@ impl std::ops::Add for Health {
     }
 }
 
-/// Sum of the log-densities that rows got just before they were learned: an online estimate of the log marginal
-/// likelihood. Rows that the start was fitted to do not count.
+/// The prequential score: the sum of the log-densities of rows before they are learned. It estimates the log marginal
+/// likelihood. The rows of the start are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prequential {
@@ -191,7 +191,7 @@ pub struct Prequential {
 }
 
 impl Prequential {
-    /// Mean over the rows, `None` if there were none.
+    /// The mean over the rows; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
     }
@@ -212,7 +212,7 @@ impl Prequential {
     }
 }
 
-/// One K of a pass, as it can be saved.
+/// The state of one K of a pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CandidateState {
@@ -220,7 +220,7 @@ pub struct CandidateState {
     pub learned: LearnerState,
     /// Its prequential score.
     pub prequential: Prequential,
-    /// What had to be guarded.
+    /// Safeguards that triggered.
     pub health: Health,
     /// Its structure; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,13 +233,13 @@ impl CandidateState {
         (self.learned.k(), self.prequential)
     }
 
-    /// The mixture as estimated at the end of the stream, or so far.
+    /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
     pub fn mixture(&self) -> GaussianMixture {
         mixture_of(&self.learned, self.structure.as_ref())
     }
 }
 
-/// The finished mixture where there is one, else the mixture as learned so far.
+/// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
 pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
     match structure.and_then(|structure| structure.finished.as_ref()) {
         Some(finished) => finished.estimate.mixture(),
@@ -247,21 +247,21 @@ pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) 
     }
 }
 
-/// The structure of one K: identifiers of its components, when it is revised, and what revisions did.
+/// The structure of one K: identifiers of its components, the schedule of revisions, and their history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Structure {
-    /// Of the components, in their order.
+    /// The identifiers of the components.
     pub identifiers: Identifiers,
     pub(crate) schedule: Schedule,
     /// The latest revisions, the oldest first.
     pub history: Vec<RevisionRecord>,
-    /// What the end of the stream made of it. A pass that resumes starts from what was learned before that.
+    /// What the end of the stream makes of it. A pass that resumes does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
 }
 
-/// Revisions that a structure remembers.
+/// The length of a history.
 const MOST_HISTORY: usize = 500;
 
 impl Structure {
@@ -269,8 +269,8 @@ impl Structure {
         Structure { identifiers: Identifiers::new(k), schedule, history: Vec::new(), finished: None }
     }
 
-    /// That of a pass which begins from the mixture at the end of this one: the same components, and how they came about.
-    /// It is not revised.
+    /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
+    /// and no further revisions.
     pub(crate) fn inherited(&self) -> Self {
         let revisions: Vec<&RevisionRecord> = self.revisions().collect();
         let latest = &revisions[revisions.len().saturating_sub(MOST_HISTORY)..];
@@ -294,7 +294,7 @@ impl Structure {
         self.history.iter().chain(self.finished.as_ref().and_then(|finished| finished.closing.as_ref()))
     }
 
-    /// Whether there may have been earlier revisions, which are no longer in the history.
+    /// Whether earlier revisions may be missing from the history.
     pub fn may_have_forgotten(&self) -> bool {
         self.history.len() >= MOST_HISTORY
     }
@@ -304,7 +304,7 @@ impl Structure {
         self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
     }
 
-    /// Whether it is that of `k` components after `rows` rows.
+    /// Whether it can be the structure of `k` components after `rows` rows.
     pub(crate) fn is_sound(&self, k: usize, dim: usize, rows: u64) -> bool {
         let finished = self.finished.as_ref().is_none_or(|finished| {
             let mixture = finished.estimate.mixture();
@@ -318,19 +318,19 @@ impl Structure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finished {
-    /// What was learned.
+    /// The estimate.
     pub estimate: Estimate,
-    /// Of its components, in their order.
+    /// The identifiers of its components.
     pub identifiers: Identifiers,
-    /// Safeguards that triggered at the end, apart from those before it.
+    /// Safeguards that triggered at the end of the stream.
     #[serde(default)]
     pub health: Health,
-    /// The closing revision, where there was one.
+    /// The closing revision, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<RevisionRecord>,
 }
 
-/// What a learner came to, to score with.
+/// A posterior or a point estimate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimate {
@@ -349,7 +349,7 @@ impl Estimate {
         }
     }
 
-    /// The mixture as estimated.
+    /// The point estimate.
     pub fn mixture(&self) -> GaussianMixture {
         match self {
             Estimate::Posterior(posterior) => posterior.point_estimate(),
@@ -357,7 +357,7 @@ impl Estimate {
         }
     }
 
-    /// The posterior, where there is one.
+    /// The posterior, if there is one.
     pub fn posterior(&self) -> Option<&Posterior> {
         match self {
             Estimate::Posterior(posterior) => Some(posterior),
@@ -379,18 +379,18 @@ pub struct FitState {
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
-    /// The shard that the pass learns, where it learns one.
+    /// The shard that the pass learns, if it learns one.
     pub shard: Option<Shard>,
-    /// Keys of some rows, where the model can be a common prior.
+    /// Keys of some rows, if the model can be a common prior.
     pub sample: RowSample,
-    /// The prequential scores of several K over batches of rows. Empty for shards that learned their parts apart.
+    /// The prequential scores of several K over batches of rows. Empty for merged shards.
     pub scores: BatchSums,
-    /// Rows kept for revisions, where the pass keeps any.
+    /// Rows kept for revisions, if the pass keeps any.
     pub kept: Option<KeptRows>,
 }
 
 impl FitState {
-    /// A shard before its first row: what it begins from, one posterior for each K. It keeps the structure of that.
+    /// A shard before its first row. `common` has the common prior of each K and its structure.
     pub(crate) fn of_new_shard(
         settings: &FitSettings,
         floor: Vec<f64>,
@@ -416,8 +416,8 @@ impl FitState {
         }
     }
 
-    /// The same without rows of the data. Where the start has not been made, the provisional mixtures take its place. A pass
-    /// that resumes from it does not revise until it has seen as many new rows.
+    /// Removes the rows of the data. If the start has not been made, the provisional mixtures replace it. A pass that resumes
+    /// from this state does not revise until it has seen as many new rows.
     pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
         if self.pending.take().is_none() {
             self.kept = self.kept.map(|kept| kept.without_rows());
@@ -434,7 +434,7 @@ impl FitState {
         self
     }
 
-    /// The index of the K with the best prequential score (the smallest K where there is none).
+    /// The index of the K with the best prequential score, or of the smallest K if there are no scores.
     pub fn best(&self) -> usize {
         best_score(self.candidates.iter().map(|candidate| candidate.prequential))
     }

@@ -8,12 +8,12 @@ use super::FactorError;
 /// The lower Cholesky factor of a symmetric positive definite matrix. Its lower triangle is read.
 ///
 /// ```
-/// use gmm_bmm::linalg::cholesky;
+/// use gmm_bmm::internals::linalg::cholesky;
 /// use ndarray::array;
 ///
 /// let lower = cholesky(array![[4.0, 2.0], [2.0, 5.0]].view())?;
 /// assert_eq!(lower, array![[2.0, 0.0], [1.0, 2.0]]);
-/// # Ok::<(), gmm_bmm::linalg::FactorError>(())
+/// # Ok::<(), gmm_bmm::internals::linalg::FactorError>(())
 /// ```
 pub fn cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     let (rows, columns) = matrix.dim();

@@ -35,7 +35,7 @@ pub enum FactorError {
 /// A symmetric positive definite matrix `Ψ = c·LLᵀ`.
 ///
 /// ```
-/// use gmm_bmm::linalg::Factor;
+/// use gmm_bmm::internals::linalg::Factor;
 /// use ndarray::array;
 ///
 /// let mut factor = Factor::from_matrix(array![[4.0, 2.0], [2.0, 5.0]].view())?;
@@ -47,7 +47,7 @@ pub enum FactorError {
 /// assert!((q - 5.0 / 16.0).abs() < 1e-12);
 /// factor.rank_one(1.0, &y, &mut work);
 /// assert!((factor.matrix()[(0, 0)] - 5.0).abs() < 1e-12);
-/// # Ok::<(), gmm_bmm::linalg::FactorError>(())
+/// # Ok::<(), gmm_bmm::internals::linalg::FactorError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "FactorRecord", into = "FactorRecord")]

@@ -50,7 +50,7 @@ pub(crate) fn has_fma() -> bool {
 /// The instructions that the kernels use on this machine, for display.
 ///
 /// ```
-/// println!("kernels: {}", gmm_bmm::linalg::kernels());
+/// println!("kernels: {}", gmm_bmm::internals::linalg::kernels());
 /// ```
 pub fn kernels() -> &'static str {
     #[cfg(target_arch = "x86_64")]

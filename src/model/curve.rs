@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one K had learned after some rows. In a file it is a list of its numbers.
+/// The scores of one K after some rows. In a file it is a list of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Listed", into = "Listed")]
 pub struct CurvePoint {
@@ -12,9 +12,9 @@ pub struct CurvePoint {
     pub k: usize,
     /// Seconds since the run began.
     pub seconds: f64,
-    /// Mean prequential log-likelihood, once there is one.
+    /// Prequential score, if rows have been scored.
     pub prequential: Option<f64>,
-    /// Mean log-likelihood of the test rows, where there are some.
+    /// Mean log-likelihood of the test rows, if there are any.
     pub test: Option<f64>,
 }
 

@@ -11,20 +11,19 @@ use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, Recipe};
-use crate::learn::{LearnError, LearnerState, Numbered};
+use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered};
+use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Versions 1 to 3 differ in the working copies of the components' matrices: 1 has none, and those of 2 are not used.
-/// Version 4 adds the structure and the kept rows, reports the damping of weights apart, and holds the scores of several K
-/// in another form; those of earlier versions are not used.
+/// Versions 1 to 3 differ in the matrix states: 1 has none, and those of 2 are ignored. Version 4 adds the structure and the
+/// kept rows, reports the damping of weights separately, and has the scores of several K in another form; those of earlier
+/// versions are ignored.
 pub const VERSION: u32 = 4;
-/// What the file says that it is.
+/// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
-/// Ten components over 3000 columns need half of this; a pipe that never ends must not fill the memory.
-pub(crate) const MOST_BYTES: u64 = 2 << 30;
 
-/// More rows than these cannot be counted exactly in a floating-point number. Sums of a few such counts do not overflow.
+/// The most rows that a floating-point number counts exactly. Sums of a few such counts do not overflow.
 pub(super) const MOST_ROWS: u64 = 1 << 53;
 
 /// Why a file is not a usable model.
@@ -34,10 +33,14 @@ pub enum ModelError {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     /// Not even the beginning of one.
-    #[error("it is not a model file{looks}: a model file is made by 'gmm-bmm fit'")]
+    #[error("it is not a model file{}", match looks {
+        LooksLike::Nothing => ", it is empty",
+        LooksLike::Csv => ", it looks like a CSV",
+        LooksLike::Other => "",
+    })]
     NotAModel {
-        /// What it looks like instead, if that can be told, in words that follow it.
-        looks: &'static str,
+        /// What it looks like instead.
+        looks: LooksLike,
     },
     /// It ends too early.
     #[error("it ends in the middle, so it was cut short: use an intact copy, or learn it again")]
@@ -48,9 +51,10 @@ pub enum ModelError {
     /// Some other JSON.
     #[error("it is not a gmm-bmm model file: its format says '{0}'")]
     OtherFormat(String),
-    /// Written by a later version of the tool.
+    /// Written by a later version of the library.
     #[error(
-        "it has version {0} of the format and this tool reads up to {VERSION}: use the gmm-bmm that wrote it, or a later one"
+        "it has version {0} of the format, and this library reads up to {VERSION}: use the version of gmm-bmm that wrote it, \
+         or a later one"
     )]
     LaterVersion(u32),
     /// Parts that do not fit together.
@@ -74,6 +78,27 @@ pub enum ModelError {
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,
+}
+
+/// What a file looks like that is not a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LooksLike {
+    /// It is empty.
+    Nothing,
+    /// Delimited text.
+    Csv,
+    /// Something else.
+    Other,
+}
+
+impl ModelError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            ModelError::NotAModel { .. } => vec![Remedy::UseModelFile],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl From<serde_json::Error> for ModelError {
@@ -102,22 +127,22 @@ impl Model {
         Model::read_sealed(from).map(|(model, _)| model)
     }
 
-    /// Reads a model and checks all of it; says too whether there was a checksum to check it by.
+    /// Reads a model and checks all of it. Also returns whether the file has a checksum.
     pub fn read_sealed(mut from: impl Read) -> Result<(Self, Seal), ModelError> {
         let mut beginning = Vec::new();
         from.by_ref().take(4096).read_to_end(&mut beginning)?;
         if beginning.trim_ascii_start().first() != Some(&b'{') {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
-        let mut text = Checking::new(beginning.chain(from).take(MOST_BYTES));
+        let mut text = Checking::new(beginning.chain(from).take(MOST_MODEL_BYTES));
         let present = is_present_form(&beginning);
         let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
-        if text.size() >= MOST_BYTES {
+        if text.size() >= MOST_MODEL_BYTES {
             return Err(ModelError::TooLarge);
         }
         let mut model = parsed?;
         model.version = VERSION;
-        // The checks with the more telling words come first.
+        // These checks come first because their messages are more specific.
         model.check()?;
         match model.checksum.take() {
             None => Ok((model, Seal::Missing)),
@@ -144,7 +169,7 @@ impl Model {
         Ok(())
     }
 
-    /// What the parts' own checks cannot see: that they fit together.
+    /// Checks that the parts fit together. Each part has checked itself.
     fn check(&self) -> Result<(), ModelError> {
         let inconsistent = |what: String| Err(ModelError::Inconsistent(what));
         let dim = self.columns.len();
@@ -214,7 +239,7 @@ impl Model {
 }
 
 impl Model {
-    /// That no count is so large that going on from it would wrap around.
+    /// An error where a count is so large that it would overflow in a resumed pass.
     fn check_counts(&self) -> Result<(), ModelError> {
         let too_large = |what: &str, count: u64| {
             Err(ModelError::Inconsistent(format!("it counts {count} {what}, and there can be 2^53 at most")))
@@ -252,7 +277,7 @@ impl Model {
     }
 }
 
-/// Whether a file begins as the present version writes it, but for blanks.
+/// Whether a file begins as this version writes it, except for white space.
 fn is_present_form(beginning: &[u8]) -> bool {
     let written = format!("{{\"format\":\"{FORMAT}\",\"version\":{VERSION},");
     let without_blanks = |bytes: &[u8]| -> Vec<u8> {
@@ -262,13 +287,13 @@ fn is_present_form(beginning: &[u8]) -> bool {
     without_blanks(beginning).starts_with(&without_blanks(written.as_bytes()))
 }
 
-/// Parses a text while it is read, so that it is never in memory as a whole.
+/// Parses a text while it is read, so that the whole text is never in memory.
 fn parse<T: DeserializeOwned>(text: impl Read) -> Result<T, ModelError> {
     let mut text = BufReader::with_capacity(1 << 16, text);
     let mut parser = serde_json::Deserializer::from_reader(&mut text);
     let parsed = T::deserialize(&mut parser).and_then(|found| parser.end().map(|()| found));
     parsed.map_err(|error| match ModelError::from(error) {
-        // For the parser a number that is cut off is not an end of the text.
+        // The parser does not report a number that is cut off as an early end.
         ModelError::Damaged(_) if text.fill_buf().is_ok_and(<[u8]>::is_empty) => ModelError::CutShort,
         other => other,
     })
@@ -283,7 +308,7 @@ fn parse_present_form(text: impl Read) -> Result<Model, ModelError> {
     Ok(model)
 }
 
-/// Parses what may be a file of an earlier version, one with members in another order, or no model at all.
+/// Parses a file of an earlier version, one with members in another order, or some other file.
 fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
     #[derive(Deserialize)]
     struct Heading {
@@ -306,7 +331,7 @@ fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
     upgrade(&mut value, heading.version);
     Ok(serde_json::from_value(value)?)
 }
-/// Brings a file of an earlier version to the present form.
+/// Converts a file of an earlier version to the present form.
 fn upgrade(value: &mut serde_json::Value, version: u32) {
     if version < 3 {
         remove_working_copies(value);
@@ -315,13 +340,13 @@ fn upgrade(value: &mut serde_json::Value, version: u32) {
     if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {
         settings.retain(|name, _| name != "finalists" && name != "kmeans_rounds");
     }
-    // Sums over batches that cannot be united any more. A run that resumes has no standard errors.
+    // Sums over batches that cannot be merged any more. A run that resumes has no standard errors.
     if let Some(members) = value.as_object_mut() {
         members.remove("scores");
     }
 }
 
-/// Takes out the working copies. The matrices that they are copies of are enough to resume.
+/// Removes the matrix states. The matrices themselves are enough to resume.
 fn remove_working_copies(value: &mut serde_json::Value) {
     if let Some(members) = value.as_object_mut() {
         members.retain(|name, _| name != "working" && name != "common_working");
@@ -332,12 +357,12 @@ fn remove_working_copies(value: &mut serde_json::Value) {
     }
 }
 
-/// What the beginning of a file that is no model looks like.
-fn looks_like(text: &[u8]) -> &'static str {
+/// What a file looks like that begins with this text.
+fn looks_like(text: &[u8]) -> LooksLike {
     let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match std::str::from_utf8(first_line) {
-        _ if text.is_empty() => ", it is empty",
-        Ok(line) if line.contains([',', ';', '\t']) => ", it looks like a CSV",
-        _ => "",
+        _ if text.is_empty() => LooksLike::Nothing,
+        Ok(line) if line.contains([',', ';', '\t']) => LooksLike::Csv,
+        _ => LooksLike::Other,
     }
 }

@@ -5,8 +5,8 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::seal::Sum;
 
-/// JSON for people: objects are laid out line by line, lists of numbers stay on one line, and lists in lists get a
-/// line each. The checksum of what was written is the last member of the outermost object.
+/// Formats JSON for readers: each member of an object has a line, a list of numbers stays on one line, and each list in a
+/// list has a line. Adds the checksum as the last member of the outermost object.
 pub(super) struct ModelFormatter<'a> {
     sum: &'a Cell<Sum>,
     objects: PrettyFormatter<'static>,
@@ -16,7 +16,7 @@ pub(super) struct ModelFormatter<'a> {
 }
 
 impl<'a> ModelFormatter<'a> {
-    /// `sum` is that of the bytes that the writer has been given so far.
+    /// `sum` is the checksum of the bytes written so far.
     pub fn new(sum: &'a Cell<Sum>) -> Self {
         ModelFormatter { sum, objects: PrettyFormatter::with_indent(b" "), depth: 0, open: Vec::new() }
     }

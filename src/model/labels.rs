@@ -1,4 +1,4 @@
-//! What the components and the clusters of a model are called.
+//! The names of components and clusters.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use super::Model;
 use crate::dist::{Clusters, GaussianMixture};
 use crate::learn::Move;
 
-/// The components of a model and their clusters, by names that last.
+/// The components of a model and their clusters, with names that stay while the model is revised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Labels {
     identifiers: Vec<u64>,
@@ -14,7 +14,7 @@ pub struct Labels {
     cluster_names: Vec<u64>,
 }
 
-/// An identifier and those that its component came from.
+/// The identifier of a component and of those that it came from.
 type Family = BTreeSet<u64>;
 
 impl Labels {
@@ -28,8 +28,8 @@ impl Labels {
         &self.clusters
     }
 
-    /// What a cluster is called: the smallest identifier of its components, or of those that they came from by splits and
-    /// joins, which no other cluster has. So it keeps its name while its own components, or others, come and go.
+    /// The name of a cluster: the smallest identifier of its components, or of those that they came from by splits and
+    /// merges, that no other cluster has. So a cluster keeps its name while components are split and merged.
     ///
     /// # Panics
     /// If there is no such cluster.
@@ -39,8 +39,7 @@ impl Labels {
 }
 
 impl Model {
-    /// The identifier of each component of [`Model::estimate`], in their order. Models without a record of their structure
-    /// count from 1.
+    /// The identifier of each component of [`Model::estimate`], in their order. Without a history they count from 1.
     pub fn identifiers(&self) -> Vec<u64> {
         match &self.structure {
             Some(structure) => structure.latest_identifiers().all().to_vec(),
@@ -68,8 +67,8 @@ impl Model {
         let running = structure.identifiers.all();
         let places = self.learned.estimate().predict(mixture.means().view());
         let of = |(&own, place): (&u64, usize)| {
-            // A mixture that was found anew at the end of the stream has components without a record. Each comes from the
-            // component of the running state that has its place.
+            // A mixture that was searched again at the end of the stream has components without a record. Each comes from the
+            // component of the running state that its mean belongs to.
             let is_recorded = known.contains_key(&own) || running.contains(&own);
             family_of(&known, if is_recorded { &[] } else { &running[place..=place] }, own)
         };
@@ -77,7 +76,7 @@ impl Model {
     }
 }
 
-/// The families of all identifiers that moves gave.
+/// The families of all identifiers that moves assigned.
 fn known_families<'a>(moves: impl Iterator<Item = &'a Move>) -> HashMap<u64, Family> {
     let mut known = HashMap::new();
     for Move { split, merged, .. } in moves {
@@ -118,7 +117,7 @@ mod tests {
     use crate::learn::{MergeMove, SplitMove};
     use crate::linalg::Factor;
 
-    /// The names of clusters after some moves. Components at one place, with their identifiers, are one cluster.
+    /// The names of clusters after some moves. Components at the same place are one cluster.
     fn named(moves: &[Move], parts: &[(u64, f64)]) -> Vec<u64> {
         let normal = |place: f64| Gaussian::new(vec![place], Factor::identity(1)).unwrap();
         let weights = vec![1.0 / parts.len() as f64; parts.len()];

@@ -1,22 +1,22 @@
-//! Kept rows of a model file are decoded on their way to the parser, which would hold their text as a whole.
+//! Decodes the kept rows of a model file before the parser, which would hold their whole text in memory.
 
 use std::io::{self, Read, Write};
 
 use crate::learn::PACKED_FIELDS;
 use crate::learn::packed::{PART, Packed, unpack};
 
-/// The rows of each of [`PACKED_FIELDS`], where they were set aside.
+/// The rows of each of [`PACKED_FIELDS`], if they were decoded.
 pub(super) type LiftedRows = [Option<Vec<f64>>; PACKED_FIELDS.len()];
 
-/// Passes on a model file that is read. Kept rows are set aside, and an empty string takes their place.
+/// Passes on a model file. Decodes the kept rows, and passes on an empty string instead of them.
 pub(super) struct Lifting<R> {
     from: R,
     buffer: Vec<u8>,
-    /// Text to pass on, and how much of it has been.
+    /// Text to pass on, and how much of it has been passed on.
     text: Vec<u8>,
     passed: usize,
     state: State,
-    /// The last string, as far as it may be the name of a field.
+    /// The beginning of the last string, which may be the name of a field.
     name: Vec<u8>,
     /// Characters of kept rows that are not decoded yet.
     waiting: Vec<u8>,
@@ -52,7 +52,7 @@ impl<R: Read> Lifting<R> {
         }
     }
 
-    /// What was set aside.
+    /// The decoded rows.
     pub fn into_rows(self) -> LiftedRows {
         self.rows
     }
@@ -113,7 +113,7 @@ impl<R: Read> Lifting<R> {
         Ok(())
     }
 
-    /// Decodes what is waiting, if it can be decoded.
+    /// Decodes the waiting characters. Returns `false` if that is not possible.
     fn decode(&mut self, field: usize) -> bool {
         let values = self.rows[field].get_or_insert_default();
         let decoded = unpack(&self.waiting, values).is_ok();
@@ -123,7 +123,7 @@ impl<R: Read> Lifting<R> {
         decoded
     }
 
-    /// Passes on a string that is not as it is written. The parser knows what to make of it.
+    /// Passes on a string that cannot be decoded here, for the parser to handle.
     fn give_up(&mut self, field: usize) -> io::Result<()> {
         let values = self.rows[field].take().unwrap_or_default();
         write!(self.text, "{}", Packed(&values))?;

@@ -1,4 +1,4 @@
-//! Merging model files that were learned apart from one common prior.
+//! Merging models that were learned apart from a common prior.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,21 +11,20 @@ use crate::learn::{
     Algorithm, Fingerprint, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered,
     Prequential, Structure, align, close_merged, merge, permute,
 };
+use crate::remedy::Remedy;
 use crate::stats::ColumnSummary;
 
 /// Why models cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MergeError {
     /// The prior has no posterior to grow from.
-    #[error("a common prior has to be a model of obmm, this one was made by '{0}'")]
+    #[error("a common prior has to be a model of obmm, and this one was made by '{0}'")]
     NotAPrior(&'static str),
-    /// A model that was not learned with `fit --prior`.
-    #[error("'{0}' was not learned from a common prior: learn each shard with 'fit --prior PRIOR'")]
+    /// A model that was not learned from a common prior.
+    #[error("'{0}' was not learned from a common prior")]
     NotAShard(String),
-    /// A model that grew from another prior.
-    #[error(
-        "'{name}' grew from prior {found}, not from this prior, which is {expected}: learn it again with --prior"
-    )]
+    /// A model that was learned from another prior.
+    #[error("'{name}' was learned from prior {found}, not from this prior, which is {expected}")]
     OtherPrior {
         /// The model.
         name: String,
@@ -60,18 +59,16 @@ pub enum MergeError {
         shard: Fingerprint,
     },
     /// Some shards have numbers, and this one has none or is of another number of shards.
-    #[error(
-        "'{name}' is {found}, but '{other}' is {expected}: number all shards of a run alike with 'fit --shard I/N'"
-    )]
+    #[error("'{name}' is {}, but '{other}' is {}", numbering(*found), numbering(*expected))]
     OtherNumbers {
         /// The model.
         name: String,
-        /// What it is.
-        found: String,
-        /// The one that it differs from.
+        /// Of how many shards it is one; `None` if it has no number.
+        found: Option<u32>,
+        /// The model that it differs from.
         other: String,
-        /// What that is.
-        expected: String,
+        /// Of how many shards that is one.
+        expected: Option<u32>,
     },
     /// One number twice.
     #[error(
@@ -103,19 +100,34 @@ pub enum MergeError {
     Nothing,
 }
 
+impl MergeError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            MergeError::NotAShard(_) | MergeError::OtherPrior { .. } => vec![Remedy::LearnFromPrior],
+            MergeError::OtherNumbers { .. } => vec![Remedy::NumberShards],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn numbering(of: Option<u32>) -> String {
+    of.map_or("not numbered".to_string(), |of| format!("of {of} shards"))
+}
+
 /// The outcome of a merge.
 #[derive(Debug, Clone)]
 pub struct Merged {
     /// The merged model.
     pub model: Model,
-    /// How well the shards fitted together.
+    /// How well the shards agree.
     pub report: MergeReport,
-    /// Shards whose components stand in another order than the prior's, with that order.
+    /// Shards whose components are in another order than those of the prior, with that order.
     pub permuted: Vec<(String, Vec<usize>)>,
 }
 
 impl Model {
-    /// Which prior this model is for those who grow from it.
+    /// The fingerprint that identifies this model as a common prior.
     pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
         let (posterior, _) = self.common_prior()?;
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
@@ -131,20 +143,42 @@ impl Model {
         }
     }
 
-    /// What a shard has learned, without the closing revision of a merged one: its components are those of the prior.
+    /// The posterior of a shard before any closing revision, so that its components are those of the prior.
     fn shard_posterior(&self) -> Result<&Posterior, MergeError> {
         self.learned.posterior().ok_or(MergeError::NotAPrior(self.algorithm.name()))
     }
 }
 
-/// The product of the shards' posteriors over their common prior. With `realign`, shards whose components stand in
-/// another order are put in the prior's order first; otherwise they are only named.
+/// Merges shards: the product of their posteriors over the common prior. The names of the shards are for errors. With
+/// `realign`, shards whose components are in another order than those of the prior are reordered first; otherwise they are
+/// only listed.
+///
+/// ```
+/// use gmm_bmm::{FitSettings, OnlineFit, merge_models};
+/// use ndarray::{Array2, Axis};
+///
+/// let rows = Array2::from_shape_fn((9000, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64 + i as f64 / 1e5);
+/// let (first, rest) = rows.view().split_at(Axis(0), 5000);
+/// let mut pass = OnlineFit::new(1, FitSettings::obmm(3))?;
+/// pass.observe(first)?;
+/// let prior = pass.to_model()?;
+///
+/// let mut shards = Vec::new();
+/// for (i, part) in rest.axis_chunks_iter(Axis(0), 2000).enumerate() {
+///     let mut shard = prior.begin_shard()?;
+///     shard.observe(part)?;
+///     shards.push((format!("shard {i}"), shard.to_model()?));
+/// }
+/// let merged = merge_models(&prior, &shards, false)?.model;
+/// assert_eq!((merged.k(), merged.rows()), (3, 4000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
     let expected = prior.prior_fingerprint()?;
     check_belonging(prior, shards, expected)?;
     let numbered = check_numbers(shards)?;
     let rows = count_rows(shards)?;
-    // In an order of their own, so that the same shards give the same bits however they are listed.
+    // In a fixed order, so that the result does not depend on the order of the arguments.
     let mut shards: Vec<&(String, Model)> = shards.iter().collect();
     shards.sort_by(|(_, a), (_, b)| {
         a.lineage.as_ref().map(|l| &l.shards).cmp(&b.lineage.as_ref().map(|l| &l.shards))
@@ -196,15 +230,15 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     Ok(Merged { model, report, permuted })
 }
 
-/// Rows kept by the prior and the shards, in proportion to what each has learned; none where one of them kept none.
+/// Rows kept by the prior and the shards, in proportion to the rows each has learned. `None` if one of them keeps none.
 fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
     let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
     let kept: Vec<&KeptRows> = all.map(|model| model.kept.as_ref()).collect::<Option<_>>()?;
     KeptRows::merged(&kept, prior.columns.len())
 }
 
-/// Revises the merged mixture on the kept rows of all shards. What was merged stays as it is, to be resumed from or to be
-/// merged with more shards.
+/// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
+/// resumed, or merged with more shards.
 fn close(model: &mut Model) {
     let columns = model.column_names();
     let Some((settings, state)) = model.clone().into_state() else { return };
@@ -249,10 +283,9 @@ fn check_belonging(
     Ok(())
 }
 
-/// That shards are numbered alike and each is there once; their numbers together.
+/// Checks that either all shards are numbered or none, and that no number occurs twice. Returns all numbers.
 fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeError> {
     let of = |model: &Model| model.lineage.as_ref().and_then(|lineage| lineage.numbered.clone());
-    let describe = |of: Option<u32>| of.map_or("not numbered".to_string(), |of| format!("of {of} shards"));
     let Some((first, model)) = shards.first() else { return Ok(None) };
     let expected = of(model).map(|numbered| numbered.of);
     let mut owners: BTreeMap<u32, &str> = BTreeMap::new();
@@ -260,13 +293,8 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
         let numbered = of(model);
         let found = numbered.as_ref().map(|numbered| numbered.of);
         if found != expected {
-            let (found, expected) = (describe(found), describe(expected));
-            return Err(MergeError::OtherNumbers {
-                name: name.clone(),
-                found,
-                other: first.clone(),
-                expected,
-            });
+            let (name, other) = (name.clone(), first.clone());
+            return Err(MergeError::OtherNumbers { name, found, other, expected });
         }
         for nth in numbered.iter().flat_map(|numbered| numbered.shards.iter().copied()) {
             if let Some(first) = owners.insert(nth, name) {
@@ -278,7 +306,7 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
     Ok(expected.map(|of| Numbered { of, shards: owners.into_keys().collect() }))
 }
 
-/// The rows of all shards together.
+/// The number of rows of all shards.
 fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
     let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.rows)).sum();
     u64::try_from(rows).ok().filter(|rows| *rows <= MOST_ROWS).ok_or(MergeError::TooManyRows { rows })

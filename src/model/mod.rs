@@ -1,4 +1,4 @@
-//! A learned mixture and its file: versioned JSON that a person can read, with floats that survive exactly.
+//! A learned mixture and its file: versioned, readable JSON that keeps every bit of a number.
 
 mod curve;
 mod file;
@@ -6,17 +6,17 @@ mod format;
 mod labels;
 mod lift;
 mod merge;
+mod no_revisions;
 mod output;
 mod pass;
 mod seal;
 
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
-#[cfg(feature = "cli")]
-pub(crate) use file::MOST_BYTES;
-pub use file::{ModelError, VERSION};
+pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{MergeError, Merged, merge_models};
+pub use no_revisions::NoRevisions;
 pub use output::{OutputFile, is_output_failure};
 pub use pass::Checkpoint;
 pub use seal::Seal;
@@ -32,15 +32,16 @@ use crate::learn::{
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
-/// How a model came about.
+/// How a model was made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Recipe {
     /// Batch EM.
     Em(EmSettings),
-    /// The true mixture that data were drawn from.
+    /// The mixture that synthetic data were drawn from.
     Truth,
-    /// By an online learner, which can go on with it.
+    /// An online learner, which can resume from the model.
     #[serde(untagged)]
     Online(Algorithm),
 }
@@ -55,16 +56,16 @@ impl Recipe {
         }
     }
 
-    /// Who learned it, for people.
+    /// A description for users.
     pub fn describe(&self) -> String {
         match self {
             Recipe::Online(algorithm) => algorithm.describe(),
             Recipe::Em(_) => "batch EM".into(),
-            Recipe::Truth => "nobody: it is the truth that data were drawn from".into(),
+            Recipe::Truth => "the generating mixture (not learned)".into(),
         }
     }
 
-    /// The online algorithm that can go on with such a model.
+    /// The online algorithm that can resume from such a model.
     pub fn online(&self) -> Option<Algorithm> {
         match *self {
             Recipe::Online(algorithm) => Some(algorithm),
@@ -79,49 +80,65 @@ impl Recipe {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Where it sits and how far it spreads.
+    /// Its mean and spread.
     pub summary: ColumnSummary,
     /// Least variance of the column given the columns before it.
     pub floor: f64,
 }
 
-/// A learned mixture with all that is needed to score with it, to explain it, and to go on learning.
+/// A learned mixture and all that is needed to score with it, to explain it, and to resume learning.
+///
+/// ```
+/// use gmm_bmm::{FitSettings, Model, OnlineFit};
+/// use ndarray::Array2;
+///
+/// let rows = Array2::from_shape_fn((900, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
+/// let mut pass = OnlineFit::new(["width", "height"], FitSettings::obmm(3))?;
+/// pass.observe(rows.view())?;
+/// let mut file = Vec::new();
+/// pass.to_model()?.write(&mut file)?;
+///
+/// let model = Model::read(file.as_slice())?;
+/// assert_eq!((model.rows(), model.k(), model.columns()[1].name.as_str()), (900, 3, "height"));
+/// assert_eq!(model.estimate().predict(rows.view()).len(), 900);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     format: String,
     version: u32,
-    /// The version of the tool that wrote it.
+    /// The version of the library that wrote it.
     tool: String,
     /// The algorithm and its settings.
     algorithm: Recipe,
     /// Seed of the start.
     seed: u64,
-    /// Rows to buffer for the start, where that was set by hand.
+    /// Rows to buffer for the start, if that was set.
     #[serde(rename = "init_rows", default, skip_serializing_if = "Option::is_none")]
     start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     effort: Effort,
-    /// The bounds of K, where K is learned.
+    /// The bounds of K, if K is learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     learns_k: Option<[usize; 2]>,
-    /// Rows to keep for revisions, where that was set by hand.
+    /// Rows to keep for revisions, if that was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keep_rows: Option<usize>,
     /// Rows seen.
     rows: u64,
-    /// Whether the columns' names came from a header.
+    /// Whether the column names come from a header.
     named: bool,
     /// The columns.
     columns: Vec<Column>,
     /// Prequential score.
     prequential: Prequential,
-    /// What had to be guarded while learning.
+    /// Safeguards that triggered while learning.
     health: Health,
     /// What was learned.
     learned: LearnerState,
-    /// Its structure: identifiers, revisions, and what the end of the stream made of it.
+    /// The identifiers of its components, its revisions, and the end of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     structure: Option<Structure>,
     /// The other K learned in the same pass.
@@ -133,22 +150,22 @@ pub struct Model {
     /// Where a shard comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lineage: Option<Lineage>,
-    /// Some of its rows, by which shards that grow from this model are known to have learned them again.
+    /// Keys of some of its rows, by which shards recognise the rows of their prior.
     #[serde(default, skip_serializing_if = "RowSample::is_empty")]
     sample: RowSample,
-    /// In a checkpoint: of the rows of the data that it was saved in the middle of.
+    /// In a checkpoint: fingerprint of the rows that were read before it was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Fingerprint>,
-    /// In a checkpoint: the learning curve so far, where one is traced.
+    /// In a checkpoint: the learning curve so far, if there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     curve: Vec<CurvePoint>,
-    /// The rows themselves, row after row, while there are too few for the start: a later run goes on from them.
+    /// All rows, one after the other, while there are too few for the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<Vec<f64>>,
     /// Rows of the data that are kept for revisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<KeptRows>,
-    /// Only while a file is read: writing makes a new one.
+    /// Only while a file is read; writing computes a new one.
     #[serde(default, skip_serializing)]
     checksum: Option<String>,
 }
@@ -174,7 +191,7 @@ impl Model {
         self.effort
     }
 
-    /// Rows to keep for revisions, where that was set.
+    /// Rows to keep for revisions, if that was set.
     pub fn keep_rows(&self) -> Option<usize> {
         self.keep_rows
     }
@@ -232,7 +249,7 @@ impl Model {
         }
     }
 
-    /// A model that is a mixture alone: fitted in batch, or the truth that data were drawn from.
+    /// The model of a mixture that no online learner made.
     pub fn from_mixture(
         mixture: GaussianMixture,
         recipe: Recipe,
@@ -243,7 +260,7 @@ impl Model {
         Model::from_mixtures(mixture, Vec::new(), recipe, seed, columns, summaries)
     }
 
-    /// The same with mixtures of other K as its rivals.
+    /// The same with mixtures of other K.
     pub fn from_mixtures(
         best: GaussianMixture,
         rivals: Vec<GaussianMixture>,
@@ -321,12 +338,12 @@ impl Model {
         }
     }
 
-    /// The mixture as estimated at the end of the stream, or so far.
+    /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
     pub fn estimate(&self) -> GaussianMixture {
         mixture_of(&self.learned, self.structure.as_ref())
     }
 
-    /// The posterior at the end of the stream, or so far, where the model is Bayesian.
+    /// The posterior that [`Model::estimate`] is computed from. `None` if the learner is not Bayesian.
     pub fn posterior(&self) -> Option<&Posterior> {
         match self.structure.as_ref().and_then(|structure| structure.finished.as_ref()) {
             Some(finished) => finished.estimate.posterior(),
@@ -334,14 +351,14 @@ impl Model {
         }
     }
 
-    /// Safeguards that triggered, those at the end of the stream included.
+    /// Safeguards that triggered, including the end of the stream.
     pub fn health(&self) -> Health {
         let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
         finished.map_or(self.health, |finished| self.health + finished.health)
     }
 
-    /// The same model without rows of the data, to be shared. A pass that resumes from it does not revise the structure
-    /// until it has seen as many new rows. Where the start waits for more rows, the provisional mixture takes its place.
+    /// Removes the rows of the data, so that the model can be shared. A pass that resumes from it does not revise until it has
+    /// seen as many new rows. If the start waits for more rows, the provisional mixture replaces it.
     pub fn without_rows(mut self) -> Self {
         let Some((settings, state)) = self.clone().into_state() else { return self };
         let state = state.without_rows(&settings);
@@ -357,15 +374,14 @@ impl Model {
         self
     }
 
-    /// How many rows of the data the model file contains: those kept for revisions, or those that the start is made from
-    /// when there are enough.
+    /// How many rows of the data the model file contains: those kept for revisions, or those buffered for the start.
     pub fn rows_in_file(&self) -> u64 {
         let kept = self.kept.as_ref().map_or(0, |kept| kept.reservoir().len() + kept.validation().len());
         let pending = self.pending.as_ref().map_or(0, Vec::len);
         ((kept + pending) / self.columns.len().max(1)) as u64
     }
 
-    /// The posterior predictive, where the model is Bayesian.
+    /// The posterior predictive. `None` if the learner is not Bayesian.
     pub fn predictive(&self) -> Option<StudentMixture> {
         self.posterior().map(Posterior::predictive)
     }
@@ -375,12 +391,12 @@ impl Model {
         self.learned.k()
     }
 
-    /// Every K that the model has, its rivals included, in ascending order.
+    /// Every K of the model, in ascending order.
     pub fn ks(&self) -> Vec<usize> {
         self.choice().candidates.iter().map(|candidate| candidate.k).collect()
     }
 
-    /// Every K that the model has with its score, in ascending order.
+    /// The scores of all K compared, in ascending order of K.
     pub fn choice(&self) -> Choice {
         let own = (self.k(), self.prequential);
         let rivals = self.rivals.iter().map(|rival| (rival.learned.k(), rival.prequential));
@@ -390,9 +406,9 @@ impl Model {
         Choice::of_pass(&scores, self.scores.as_ref().unwrap_or(&none))
     }
 
-    /// The model of one K alone, without its rivals; `None` if the model does not have it. A pass that resumes from it
-    /// learns that K as one that resumes from all of them. Where the start waits for more rows, one K waits for fewer
-    /// than several do. Where K is learned, it stays as it is from then on.
+    /// The model of one K alone; `None` if the model does not have that K. A pass that resumes from it learns that K as a pass
+    /// with all K does. If the start waits for more rows, one K waits for fewer rows than several K do. A learned K stays as
+    /// it is from then on.
     ///
     /// ```
     /// use gmm_bmm::{FitSettings, OnlineFit};
@@ -417,13 +433,13 @@ impl Model {
         Some(self)
     }
 
-    /// The columns' names.
+    /// The names of the columns.
     pub fn column_names(&self) -> ColumnNames {
         let names = self.columns.iter().map(|column| column.name.clone()).collect();
         ColumnNames { names, named: self.named }
     }
 
-    /// What a log-density gains when the columns are measured in standard deviations instead of their own units.
+    /// The gain in log-density if the columns are measured in standard deviations instead of their own units.
     pub fn zscore_jacobian(&self) -> f64 {
         self.columns.iter().map(|column| column.summary.unit().ln()).sum()
     }

@@ -10,25 +10,24 @@ use tempfile::NamedTempFile;
 
 use crate::learn::Fingerprint;
 
-/// A file that appears whole or not at all: written beside its place, flushed to disk, then renamed.
+/// A file that is written atomically: to a temporary file in the same folder, flushed to disk, then renamed.
 ///
-/// It is opened before any work is done, so that a bad path fails at once. Dropped without
-/// [`OutputFile::commit`], it leaves nothing behind and an older file untouched. A process that is killed cannot tidy
-/// up: what it left is removed by the next one that writes the same file on the same machine, or after a month. Errors name
-/// the file.
+/// Open it before the work begins, so that a bad path fails at once. If it is dropped without [`OutputFile::commit`], the
+/// temporary file is removed and an existing file stays as it is. The temporary file of a killed process is removed by the
+/// next process that writes the same file on the same machine, or after a month. Errors name the file.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// As the user gave it.
+    /// The path as the user gave it.
     shown: PathBuf,
-    /// Where it really is.
+    /// The path with links resolved.
     place: PathBuf,
     target: Target,
 }
 
 #[derive(Debug)]
 enum Target {
-    Beside(BufWriter<NamedTempFile>),
-    /// A pipe or device cannot be replaced, only written to.
+    Temporary(BufWriter<NamedTempFile>),
+    /// A pipe or device, which cannot be replaced.
     Direct(BufWriter<File>),
 }
 
@@ -36,7 +35,7 @@ impl OutputFile {
     /// Opens a file that will replace `path`.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let shown = path.as_ref().to_path_buf();
-        // Through a link, so that the link stays one.
+        // A link stays a link: its target is replaced.
         let place = fs::canonicalize(&shown).unwrap_or_else(|_| shown.clone());
         match open_target(&place) {
             Ok(target) => Ok(OutputFile { shown, place, target }),
@@ -44,7 +43,7 @@ impl OutputFile {
         }
     }
 
-    /// Puts what was written in its place.
+    /// Replaces the file with what was written.
     pub fn commit(self) -> io::Result<()> {
         let OutputFile { shown, place, target } = self;
         put_in_place(target, &place).map_err(|error| failed(&shown, &error))
@@ -54,7 +53,7 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.target {
-            Target::Beside(writer) => writer.write(bytes),
+            Target::Temporary(writer) => writer.write(bytes),
             Target::Direct(writer) => writer.write(bytes),
         };
         written.map_err(|error| failed(&self.shown, &error))
@@ -62,14 +61,14 @@ impl Write for OutputFile {
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = match &mut self.target {
-            Target::Beside(writer) => writer.flush(),
+            Target::Temporary(writer) => writer.flush(),
             Target::Direct(writer) => writer.flush(),
         };
         flushed.map_err(|error| failed(&self.shown, &error))
     }
 }
 
-/// The words of an error with the file's name to them.
+/// An error with the name of the file.
 #[derive(Debug)]
 struct OutputFailure {
     path: PathBuf,
@@ -84,13 +83,13 @@ impl fmt::Display for OutputFailure {
 
 impl std::error::Error for OutputFailure {}
 
-/// Whether an error is about an [`OutputFile`], and not about standard output.
+/// Whether an error comes from an [`OutputFile`], not from standard output.
 pub fn is_output_failure(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<OutputFailure>())
 }
 
 fn failed(path: &Path, error: &io::Error) -> io::Error {
-    // An interrupted call is tried again by its kind.
+    // The kind stays, since callers retry interrupted calls.
     io::Error::new(error.kind(), OutputFailure { path: path.to_path_buf(), why: error.to_string() })
 }
 
@@ -106,13 +105,13 @@ fn open_target(place: &Path) -> io::Result<Target> {
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
     remove_abandoned(place);
-    Ok(Target::Beside(BufWriter::new(temporary_beside(place)?)))
+    Ok(Target::Temporary(BufWriter::new(temporary_beside(place)?)))
 }
 
 fn put_in_place(target: Target, place: &Path) -> io::Result<()> {
     match target {
         Target::Direct(mut writer) => writer.flush(),
-        Target::Beside(writer) => {
+        Target::Temporary(writer) => {
             let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.as_file().sync_all()?;
             file.persist(place).map_err(|error| error.error)?;
@@ -128,30 +127,29 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Characters that tell apart temporary files of one target.
+/// Random characters in the name of a temporary file.
 const RANDOM: usize = 6;
 /// Characters of [`system_tag`].
 const TAG: usize = 8;
 const SUFFIX: &str = ".part";
-/// A file of another system that was not written to for so long is abandoned.
+/// A temporary file of another system is abandoned if it was not written to for this long.
 const ABANDONED_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How often a new temporary file is made because another process removed the last one.
+/// How often a temporary file is created again because another process removed it.
 const MOST_ATTEMPTS: usize = 100;
 
-/// How the temporary files of a target begin: the rest is the tag of the system that made them, a hyphen, [`RANDOM`]
-/// characters and [`SUFFIX`].
+/// The beginning of the names of a target's temporary files. The tag of the system that made them follows, then a hyphen,
+/// [`RANDOM`] characters and [`SUFFIX`].
 fn temporary_prefix(place: &Path) -> String {
     let name = place.file_name().unwrap_or_default();
     match name.to_str() {
         Some(name) if name.len() <= 180 => format!(".gmm-bmm-{name}-"),
-        // A name must not grow beyond what file systems take.
+        // File systems limit the length of names.
         _ => format!(".gmm-bmm-{}-", Fingerprint::of_bytes(name.as_encoded_bytes())),
     }
 }
 
-/// Stands for the running kernel. On a file system that several machines share, locks may be local to each machine, so
-/// a lock that seems to be free says something only about files of the same kernel. Systems without a boot id share
-/// one tag.
+/// A tag of the running kernel. On a file system that several machines share, locks may be local to each machine, so a
+/// free lock shows that a file is abandoned only if the same kernel made it. Systems without a boot id have the same tag.
 fn system_tag() -> &'static str {
     static SYSTEM: OnceLock<String> = OnceLock::new();
     SYSTEM.get_or_init(|| {
@@ -166,13 +164,13 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
     builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
     #[cfg(unix)]
     {
-        // What any new file would get; the default of a temporary file is for its owner alone.
+        // The permissions of any new file: those of a temporary file are for its owner alone.
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Without the name of the temporary file, which nobody asked for.
+    // Leaves out the name of the temporary file, which means nothing to the user.
     let without_name = |error: io::Error| match (error.kind(), error.raw_os_error()) {
-        // The folder is there, but takes no files.
+        // The folder exists, but files cannot be created in it.
         (io::ErrorKind::NotFound, _) => io::Error::new(
             io::ErrorKind::NotFound,
             format!("no file can be made in '{}'", directory_of(place).display()),
@@ -182,9 +180,9 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
     };
     for _ in 0..MOST_ATTEMPTS {
         let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
-        // The lock ends with the process, however that ends, and says till then that the file is in use. Before it is
-        // taken, another process may take the file for abandoned: then the lock is held by that process, or the file
-        // is gone. A file system without locks only means that nothing is ever taken for abandoned.
+        // The lock shows that the file is in use, and ends with the process in any case. Until it is taken, another process
+        // may consider the file abandoned; then that process holds the lock, or the file is gone. On a file system without
+        // locks, no file is considered abandoned.
         let is_taken = matches!(file.as_file().try_lock(), Err(TryLockError::WouldBlock));
         if !is_taken && file.path().exists() {
             return Ok(file);
@@ -193,7 +191,7 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
     Err(io::Error::other("other processes remove its temporary files: stop those that write the same file"))
 }
 
-/// Removes what killed processes left of this very target. Nothing depends on its success.
+/// Removes the temporary files that killed processes left for this target. Nothing depends on its success.
 fn remove_abandoned(place: &Path) {
     let prefix = temporary_prefix(place);
     let Ok(entries) = fs::read_dir(directory_of(place)) else { return };
@@ -203,7 +201,7 @@ fn remove_abandoned(place: &Path) {
         // Some file systems lock only files that are open for writing.
         let Ok(file) = OpenOptions::new().read(true).write(true).open(entry.path()) else { continue };
         let is_old = || file.metadata().and_then(|found| found.modified()).is_ok_and(is_long_ago);
-        // The lock is held until the file is gone, so that a process that has just made it notices.
+        // The lock is held until the file is removed, so that a process that has just created it notices.
         if file.try_lock().is_ok() && (tag == system_tag() || is_old()) {
             let _ = fs::remove_file(entry.path());
         }
@@ -272,7 +270,7 @@ mod tests {
         let abandoned = format!(".gmm-bmm-out.txt-{tag}-abc123.part");
         let old = format!(".gmm-bmm-out.txt-{elsewhere}-old123.part");
         let mut stays = vec![
-            // It may be in use on another machine, whose locks are not seen here.
+            // Another machine may use it, and its locks are not visible here.
             format!(".gmm-bmm-out.txt-{elsewhere}-new123.part"),
             format!(".gmm-bmm-other.txt-{tag}-abc123.part"),
             format!(".gmm-bmm-out.txt-{tag}-mine.part"),
@@ -303,7 +301,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.txt");
         let is_there = |file: &OutputFile| match &file.target {
-            Target::Beside(writer) => writer.get_ref().path().exists(),
+            Target::Temporary(writer) => writer.get_ref().path().exists(),
             Target::Direct(_) => false,
         };
         std::thread::scope(|scope| {

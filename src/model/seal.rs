@@ -1,26 +1,25 @@
-//! The checksum of a model file, so that a digit changed by a failing disk or a slip of the hand does not pass for a
-//! learned one.
+//! The checksum of a model file, which detects damage and accidental edits.
 //!
 //! It is the last member of the file: `"checksum": "…"`, the 64-bit FNV-1a sum, in 16 hexadecimal digits, of all bytes
-//! before the comma that precedes it. Blanks, tabs and line ends outside strings do not count, so a file that was
-//! indented anew or has other line ends is still sound. Any other change of a single byte changes the sum.
+//! before the comma that precedes it. White space outside strings does not count, so a file may be
+//! indented in another way or have other line ends. Any other change of a single byte changes the sum.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 
 use crate::fnv;
 
-/// How the member begins and ends without blanks, and how many digits are between.
+/// The member without white space: its beginning, its end, and the number of digits.
 const BEGINNING: &[u8] = b"\"checksum\":\"";
 const END: &[u8] = b"\"}";
 const DIGITS: usize = 16;
 
-/// Whether a model file could be checked as a whole.
+/// Whether a model file has a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seal {
-    /// It has a checksum, and it is right.
+    /// It has one, and it is correct.
     Intact,
-    /// It has none: written by an early version, or the line was removed after a change by hand.
+    /// It has none: an early version wrote it, or the checksum was removed after an edit.
     Missing,
 }
 
@@ -55,7 +54,7 @@ impl Sum {
     }
 }
 
-/// Sums up what passes.
+/// Computes the checksum of the bytes that pass through.
 pub(super) struct Summing<'a, W> {
     pub to: W,
     pub sum: &'a Cell<Sum>,
@@ -77,14 +76,14 @@ impl<W: Write> Write for Summing<'_, W> {
     }
 }
 
-/// Passes on a model file that is read, and computes the digits that belong at its end.
+/// Passes on a model file, and computes the checksum that it should have.
 pub(super) struct Checking<R> {
     from: R,
     sum: Sum,
     /// Lists and objects that are open.
     depth: usize,
-    /// The sum before the last member of the outermost object, and the bytes of that member that count, no more than those
-    /// of a checksum and one.
+    /// The sum before the last member of the outermost object, and the bytes of that member that count, up to one more than
+    /// a checksum has.
     before_last: Sum,
     last: Vec<u8>,
     bytes: u64,
@@ -100,8 +99,7 @@ impl<R: Read> Checking<R> {
         self.bytes
     }
 
-    /// Once all is read: the digits that the checksum should have; `None` if the last member is not the checksum, as where
-    /// members were put in another order.
+    /// The digits that the checksum should have, after the whole file is read. `None` if the last member is not a checksum.
     pub fn expected_digits(&self) -> Option<String> {
         let digits = self.last.strip_prefix(BEGINNING)?.strip_suffix(END)?;
         (digits.len() == DIGITS).then(|| self.before_last.digits())

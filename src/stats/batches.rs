@@ -11,7 +11,7 @@ use super::standard_error;
 /// Batches end after the same rows wherever the stream is interrupted, so a resumed pass computes the same sums.
 ///
 /// ```
-/// use gmm_bmm::stats::BatchSums;
+/// use gmm_bmm::internals::stats::BatchSums;
 ///
 /// let mut batches = BatchSums::new(vec![0.0]);
 /// let mut total = 0.0;

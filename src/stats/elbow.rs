@@ -21,7 +21,7 @@ pub struct ScoredK {
 /// line with the same total gain.
 ///
 /// ```
-/// use gmm_bmm::stats::{Beyond, Elbow, ScoredK};
+/// use gmm_bmm::internals::stats::{Beyond, Elbow, ScoredK};
 ///
 /// let of = |scores: &[f64]| {
 ///     let scored = |(k, &score)| ScoredK { k, score, standard_error: None };

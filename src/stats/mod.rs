@@ -14,7 +14,7 @@ pub use wilcoxon::{MOST_EXACT, Method, SignedRank, Zeros, signed_rank, signed_ra
 /// of tests, the next by one less, and so on. No adjusted value is below that of a smaller p-value.
 ///
 /// ```
-/// use gmm_bmm::stats::holm;
+/// use gmm_bmm::internals::stats::holm;
 ///
 /// assert_eq!(holm(&[0.5, 0.125, 0.25]), [0.5, 0.375, 0.5]);
 /// ```

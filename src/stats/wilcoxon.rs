@@ -76,7 +76,7 @@ impl SignedRank {
 /// The test without zeros ([`Zeros::Drop`]) and with [`Method::Auto`]. `None` if a difference is NaN.
 ///
 /// ```
-/// let test = gmm_bmm::stats::signed_rank(&[0.1, 0.2, 0.3, 0.4, 0.5]).unwrap();
+/// let test = gmm_bmm::internals::stats::signed_rank(&[0.1, 0.2, 0.3, 0.4, 0.5]).unwrap();
 /// assert_eq!((test.r_plus, test.r_minus, test.p_value), (15.0, 0.0, 0.0625));
 /// assert_eq!(test.rank_biserial(), 1.0);
 /// ```

@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
-use gmm_bmm::learn::projection::Scalars;
-use gmm_bmm::learn::{
+use gmm_bmm::internals::learn::projection::Scalars;
+use gmm_bmm::internals::learn::{
     Algorithm, CandidateState, ColumnFault, FitSettings, FitState, Health, LearnError, LearnerState, Moments,
     ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
-use gmm_bmm::linalg::Factor;
-use gmm_bmm::model::Model;
+use gmm_bmm::internals::linalg::Factor;
+use gmm_bmm::internals::model::Model;
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

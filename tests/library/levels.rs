@@ -1,7 +1,7 @@
 //! What one pass reaches on real data: the split is that of `tests/reference/levels.json`.
 
 use gmm_bmm::dist::GaussianMixture;
-use gmm_bmm::learn::{EmSettings, FitSettings, OnlineFit, fit_em};
+use gmm_bmm::internals::learn::{EmSettings, FitSettings, OnlineFit, fit_em};
 use ndarray::{Array2, Axis};
 use serde_json::Value;
 

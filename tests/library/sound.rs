@@ -1,8 +1,8 @@
 //! What must hold of a learner's state, whatever rows it has seen.
 
 use gmm_bmm::dist::{GaussianMixture, Posterior};
-use gmm_bmm::learn::{FitState, LearnerState};
-use gmm_bmm::linalg::{Factor, MatrixState};
+use gmm_bmm::internals::learn::{FitState, LearnerState};
+use gmm_bmm::internals::linalg::{Factor, MatrixState};
 use ndarray::Array2;
 
 use crate::common::{matrix_of_triangle, number};

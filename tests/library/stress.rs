@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gmm_bmm::learn::{
+use gmm_bmm::internals::learn::{
     Algorithm, FitSettings, FitState, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
 };
 use ndarray::{Array2, Axis, s};

@@ -1,6 +1,6 @@
 //! The signed-rank test against SciPy, exact fractions and mpmath (`tests/reference/make_reference.py`).
 
-use gmm_bmm::stats::{Method, Zeros, signed_rank, signed_rank_with};
+use gmm_bmm::internals::stats::{Method, Zeros, signed_rank, signed_rank_with};
 use serde_json::Value;
 
 use crate::common::{number, reference, vector};

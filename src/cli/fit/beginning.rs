@@ -1,4 +1,4 @@
-//! Where an online fit begins.
+//! The beginning of an online fit: a new pass, a resumed model, a shard, or a checkpoint.
 
 use std::path::Path;
 
@@ -12,33 +12,30 @@ use crate::cli::trace::CurveEnd;
 use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
-use crate::stats::ColumnSummary;
 use crate::text::count;
 
-/// Where an online fit begins: from nothing, from a model or prior, or from the checkpoint of a run that was killed.
+/// Where an online fit begins: anew, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
-    /// `None` begins from nothing.
+    /// `None` for a new pass.
     pub(super) from: Option<OnlineFit>,
-    /// Rows of the present data that are learned already, and what they were.
+    /// How many rows of the data a checkpoint has learned already, and their fingerprint.
     pub(super) learned_before: Option<(u64, Fingerprint)>,
-    /// The columns of the rows that a model to resume had learned.
-    pub(super) resumed: Option<Vec<ColumnSummary>>,
     /// The learning curve of the rows learned before.
     pub(super) curve: EarlierCurve,
 }
 
-/// Where the learning curve of the rows learned before is to be found.
+/// Where the learning curve of earlier runs is.
 pub(super) enum EarlierCurve {
-    /// No rows were learned before.
+    /// There are no earlier runs.
     None,
-    /// In the checkpoint that the run goes on from.
+    /// In the checkpoint that the run resumes from.
     Saved(Vec<CurvePoint>),
-    /// In the file that a model to resume was traced to, if that is the file of this run.
+    /// In the trace file, if it has the curve of the resumed model.
     OfModel(CurveEnd),
 }
 
 impl EarlierCurve {
-    /// The points, where there are any, of a curve that goes on in the file `path`.
+    /// The points of the curve that is continued in the file `path`; none if the file does not have them.
     pub(super) fn points(self, path: &Path, console: &Console) -> Vec<CurvePoint> {
         let name = path.display();
         match self {
@@ -67,12 +64,10 @@ impl EarlierCurve {
 }
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
-    let mut resumed = None;
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
             let (begun, end) = read_resumable(model, args.resumed_k()?)?;
-            resumed = Some(begun.summaries().to_vec());
             curve = EarlierCurve::OfModel(end);
             Some(begun)
         }
@@ -80,7 +75,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
-    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed, curve }) };
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, curve }) };
     let (saved, Checkpoint { rows: seen, curve: points }) = read_checkpoint(path)?;
     let name = path.display();
     let other = match &from {
@@ -102,12 +97,12 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
         )));
     }
     let skip = saved.rows() - learned_before;
-    console.note(&format!("going on from checkpoint '{name}' after {}", count(skip, "row")));
+    console.note(&format!("resuming from checkpoint '{name}' after {}", count(skip, "row")));
     let curve = EarlierCurve::Saved(points);
-    Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), resumed, curve })
+    Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), curve })
 }
 
-/// What two runs do not have in common.
+/// The first setting in which two runs differ.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
     let differ = [
         (saved.components != asked.components, "another --k"),
@@ -132,7 +127,7 @@ fn read_resumable(path: &Path, k: OneK) -> anyhow::Result<(OnlineFit, CurveEnd)>
     match model.resume() {
         Ok(pass) => Ok((pass, end)),
         Err(ModelError::NotOnline(algorithm)) => Err(usage(format!(
-            "'{}' was made by '{algorithm}', which cannot go on row by row: resume a model of one of {}",
+            "'{}' was made by '{algorithm}', which does not learn row by row: resume a model of one of {}",
             path.display(),
             online_names()
         ))),

@@ -1,5 +1,5 @@
-//! `fit --algo odmm --deal parts`: each shard reads and learns its own part of the data. Here the shards share a process;
-//! in an MPI job each is a rank, and does the same.
+//! `fit --algo odmm --deal parts`: each shard reads and learns its own part of the data. The shards are threads here and
+//! ranks in an MPI job.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,33 +12,32 @@ use serde::{Deserialize, Serialize};
 use super::args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
-use crate::cli::advice;
-use crate::cli::ahead::{Ahead, Next};
 use crate::cli::console::Console;
-use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
-use crate::cli::usage;
-use crate::data::Block;
-use crate::learn::{Algorithm, CommonGround, FitSettings, OnlineFit, ShardFindings, WarmUp};
+use crate::cli::{usage, usage_error, wording};
+use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
+use crate::learn::{
+    Algorithm, CommonPrior, Finding, FitSettings, OnlineFit, LearnedShard, WarmUp, name_column_faults,
+};
 
-/// All that a shard needs to know to begin.
+/// What a shard needs to begin.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Beginnings {
-    pub dealt: Dealt,
-    pub ground: CommonGround,
+pub(super) struct ShardInput {
+    pub dealt: FileShards,
+    pub prior: CommonPrior,
 }
 
-/// What became of one part.
+/// What a shard has learned from its part, and how long it took.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PartEnd {
-    findings: ShardFindings,
+    learned: LearnedShard,
     rows_skipped: u64,
     first_skipped: Option<String>,
     read_seconds: f64,
     learn_seconds: f64,
 }
 
-/// Who is told how far a part is, and who may stop it.
+/// How the progress of a part is shown, and what stops it.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'a> {
     /// Called with the rows and bytes since the last call.
@@ -46,7 +45,7 @@ pub(super) struct Watch<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Refuses what only makes sense where one reader sees all rows, and gives the settings of the run.
+/// The settings of the run. An error for options that need one reader of all rows.
 pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
     if args.resume.is_some() || args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
@@ -56,8 +55,8 @@ pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
     }
     if args.plot.plot.is_some() {
         return Err(usage(
-            "where shards read their own parts nobody sees all rows: draw the picture afterwards, with \
-             'gmm-bmm show MODEL --plot FILE --data FILE'",
+            "no process sees all rows if shards read their own parts: draw the picture afterwards, with 'gmm-bmm show MODEL \
+             --plot FILE --data FILE'",
         ));
     }
     if args.data.reading.picks_rows() {
@@ -77,7 +76,7 @@ pub(super) fn is_asked_for(args: &Args) -> bool {
     args.odmm.deal == Some(DealBy::Parts)
 }
 
-/// All shards in this process, as many at a time as there are threads.
+/// Learns all shards in this process, in parallel.
 pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Algorithm::Odmm(odmm) = args.settings()?.algorithm else {
         return Err(usage("--deal parts is for shards: use it with --algo odmm"));
@@ -93,35 +92,39 @@ pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted
         bar.set_message(format!("{rows} rows, {:.0} rows/s", rows as f64 / begun.elapsed().as_secs_f64()));
     };
     let watch = Watch { progress: &progress, interrupted: watch_for_interrupt() };
-    let (beginnings, first) = begin(args, settings, dealt, watch, console)?;
+    let (input, first) = begin(args, settings, dealt, watch, console)?;
     let first = Mutex::new(Some(first));
     let ends = (0..odmm.shards).into_par_iter().map(|share| {
-        let taken = if share == 0 { first.lock().expect("nobody panics").take() } else { None };
+        let taken = if share == 0 {
+            first.lock().expect("no thread panics while it holds the lock").take()
+        } else {
+            None
+        };
         let part = match taken {
             Some(first) => first,
-            None => Part::open(args, &beginnings, share, watch)?,
+            None => Part::open(args, &input, share, watch)?,
         };
-        part.learn(&beginnings.ground)
+        part.learn(&input.prior)
     });
     let ends = ends.collect::<anyhow::Result<Vec<PartEnd>>>()?;
     bar.finish_and_clear();
     let wall = begun.elapsed();
-    finish(&beginnings, &ends, wall, console)
+    finish(&input, &ends, wall, console)
 }
 
-/// Learns the warm-up from the first part, which is then gone on with.
+/// Learns the warm-up from the first part, and returns the rest of that part.
 pub(super) fn begin<'a>(
     args: &Args,
     settings: FitSettings,
-    dealt: Dealt,
+    dealt: FileShards,
     watch: Watch<'a>,
     console: &Console,
-) -> anyhow::Result<(Beginnings, Part<'a>)> {
-    let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
+) -> anyhow::Result<(ShardInput, Part<'a>)> {
+    let rows = args.data.open_shard(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
-    advice::tell_size(&settings, columns.len(), console)?;
+    console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
     let mut warm = WarmUp::new(columns, settings)?;
-    let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+    let mut reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;
     while rest.is_none() && warm.rows_wanted() > 0 {
@@ -138,8 +141,8 @@ pub(super) fn begin<'a>(
         }
     }
     let pass = warm.pass();
-    advice::warn_of_columns(&pass.column_faults(), &pass.columns().names, console);
-    let (ground, mut pass) = warm.part()?;
+    console.tell(name_column_faults(&pass.column_faults(), &pass.columns().names));
+    let (prior, mut pass) = warm.finish()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
         pass.observe(block.view().slice(s![from.., ..]))?;
@@ -147,11 +150,11 @@ pub(super) fn begin<'a>(
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
     }
-    let beginnings = Beginnings { dealt, ground };
-    Ok((beginnings, Part { pass, reader, learning }))
+    let input = ShardInput { dealt, prior };
+    Ok((input, Part { pass, reader, learning }))
 }
 
-/// One part being learned.
+/// One part while it is learned.
 pub(super) struct Part<'a> {
     pass: OnlineFit,
     reader: Reader<'a>,
@@ -162,19 +165,19 @@ impl<'a> Part<'a> {
     /// Any part but the first.
     pub fn open(
         args: &Args,
-        beginnings: &Beginnings,
+        input: &ShardInput,
         share: usize,
         watch: Watch<'a>,
     ) -> anyhow::Result<Self> {
-        // What there is to say of the columns was said when the first part was opened.
-        let rows = args.data.open_part(&beginnings.dealt, share, args.seed, &Console::new(false, true))?;
-        let pass = beginnings.ground.shard()?;
-        let reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+        // The notices about the columns were printed when the first part was opened.
+        let rows = args.data.open_shard(&input.dealt, share, args.seed, &Console::new(false, true))?;
+        let pass = input.prior.begin_shard()?;
+        let reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
         Ok(Part { pass, reader, learning: Duration::ZERO })
     }
 
-    /// Learns all rows that are left.
-    pub fn learn(mut self, ground: &CommonGround) -> anyhow::Result<PartEnd> {
+    /// Learns all remaining rows.
+    pub fn learn(mut self, prior: &CommonPrior) -> anyhow::Result<PartEnd> {
         while let Some(block) = self.reader.next()? {
             let started = Instant::now();
             self.pass.observe(block.view())?;
@@ -184,9 +187,9 @@ impl<'a> Part<'a> {
         }
         let (rows, reading) = self.reader.ahead.finish();
         Ok(PartEnd {
-            findings: ground.findings(&self.pass)?,
+            learned: prior.learned_shard(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
-            first_skipped: rows.first_skipped(),
+            first_skipped: rows.first_skipped().map(BadRow::to_string),
             read_seconds: reading.as_secs_f64(),
             learn_seconds: self.learning.as_secs_f64(),
         })
@@ -194,8 +197,8 @@ impl<'a> Part<'a> {
 }
 
 struct Reader<'a> {
-    ahead: Ahead,
-    /// Told of so far.
+    ahead: Prefetch,
+    /// Bytes that `watch` knows of.
     bytes: u64,
     watch: Watch<'a>,
 }
@@ -216,38 +219,41 @@ impl Reader<'_> {
     }
 }
 
-/// Puts the parts together in their order.
+/// Merges the parts in their order.
 pub(super) fn finish(
-    beginnings: &Beginnings,
+    input: &ShardInput,
     ends: &[PartEnd],
     wall: Duration,
     console: &Console,
 ) -> anyhow::Result<Fitted> {
-    let findings: Vec<ShardFindings> = ends.iter().map(|end| end.findings.clone()).collect();
-    let pass = beginnings.ground.gather(&findings)?;
+    let shards: Vec<LearnedShard> = ends.iter().map(|end| end.learned.clone()).collect();
+    let pass = input.prior.merge(&shards)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
-    advice::warn_of_skipped(skipped, ends.iter().find_map(|end| end.first_skipped.as_deref()), console);
-    let empty = findings.iter().filter(|found| found.rows == 0).count();
-    if empty > 0 {
-        console.warn(&format!("{empty} of {} shards had no rows: use fewer", findings.len()));
+    if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
+        console.warn(&wording::skipped_rows(skipped, first));
     }
+    let empty = shards.iter().filter(|shard| shard.rows == 0).count();
+    if empty > 0 {
+        console.tell([Finding::EmptyShards { empty, shards: shards.len() }]);
+    }
+    console.tell(pass.findings());
     let (choice, model) = (pass.choice(), pass.to_model()?);
-    // Shards read and learn at the same time, so the slowest counts.
+    // Shards read and learn in parallel, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =
         FitResult::new(&model, skipped, choice, most(|end| end.read_seconds), most(|end| end.learn_seconds));
     result.parts = Some(PartsResult {
         wall_seconds: wall.as_secs_f64(),
-        rows: findings.iter().map(|found| found.rows).collect(),
+        rows: shards.iter().map(|shard| shard.rows).collect(),
         learn_seconds: ends.iter().map(|end| end.learn_seconds).collect(),
     });
     Ok(Fitted { model, result, sample: None, curve: None })
 }
 
-/// What there is to say of parts beside the model.
+/// Times and sizes of the parts.
 #[derive(Debug, Serialize)]
 pub(super) struct PartsResult {
-    /// From the first row to the last shard's end.
+    /// From the first row to the end of the last shard.
     wall_seconds: f64,
     /// Rows of each part.
     rows: Vec<u64>,

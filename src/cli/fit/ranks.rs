@@ -1,7 +1,7 @@
 //! `mpirun gmm-bmm fit --algo odmm`: each rank of an MPI job is a shard and learns its part of the data.
 //!
-//! Rank 0 deals the files, learns the warm-up and broadcasts both; every rank learns its part; rank 0 puts the findings
-//! together in the order of the ranks and writes the model. Messages are JSON, in which numbers survive exactly.
+//! Rank 0 deals the files, learns the warm-up and broadcasts both. Every rank learns its part. Rank 0 merges the shards in
+//! the order of the ranks and writes the model. Messages are JSON, which keeps numbers exactly.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -18,21 +18,21 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::args::DealBy;
-use super::parts::{Beginnings, Part, PartEnd, Watch, begin, check, finish};
+use super::parts::{Part, PartEnd, ShardInput, Watch, begin, check, finish};
 use super::{Args, open_outputs, write_and_tell};
 use crate::cli::console::Console;
 use crate::cli::exit_code;
 use crate::cli::launch::Launch;
 use crate::cli::usage;
 
-/// Between looks for a message: a rank that spins takes its core from one that learns.
+/// Time between checks for a message: a rank that spins takes a core from one that learns.
 const NAP: Duration = Duration::from_millis(5);
-/// Between lines on how far rank 0 is.
+/// Time between progress lines of rank 0.
 const TELL_EVERY: Duration = Duration::from_secs(10);
-/// A signal ends a rank at once: nothing is open that could be left half-written.
+/// A signal ends a rank at once: no file is open that could be left incomplete.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Runs this rank's part of the job. An error on any rank ends all of them.
+/// Runs this rank's part of the job. An error on any rank ends all ranks.
 pub(super) fn run(args: &Args, launch: Launch, console: &Console) -> anyhow::Result<()> {
     let (universe, _) =
         mpi::initialize_with_threading(Threading::Funneled).context("MPI is running already")?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, launch: Launch, console: &Console) -> anyhow::Res
             console.error(&error.context(format!("rank {rank}")));
             world.abort(code.into())
         }
-        // The panic has said what there is to say.
+        // The panic has written its message.
         Err(_) => world.abort(101),
     }
 }
@@ -71,7 +71,7 @@ fn lead(args: &Args, world: &SimpleCommunicator, console: &Console) -> anyhow::R
     if args.odmm.deal == Some(DealBy::Rows) {
         return Err(usage("ranks read their own parts: leave --deal rows out, or run one process"));
     }
-    // Opened to fail early, but not kept: a killed rank could not remove it.
+    // Opened to fail early, then closed: a killed rank could not remove the temporary file.
     drop(open_outputs(args)?);
     let settings = check(args, size)?;
     let dealt = args.data.deal(size)?;
@@ -79,29 +79,29 @@ fn lead(args: &Args, world: &SimpleCommunicator, console: &Console) -> anyhow::R
     let progress = Progress::new(dealt.bytes_of(0), console);
     let tell = |rows, bytes| progress.add(rows, bytes);
     let watch = Watch { progress: &tell, interrupted: &NEVER };
-    let (beginnings, part) = begin(args, settings, dealt, watch, console)?;
-    let message = encode(&beginnings)?;
+    let (input, part) = begin(args, settings, dealt, watch, console)?;
+    let message = encode(&input)?;
     let kilobytes = message.len().div_ceil(1000);
     console
         .note(&format!("warm-up learned in {:.1} s; prior ({kilobytes} kB) to {size} ranks", seconds(begun)));
     broadcast(world, message)?;
-    let own = part.learn(&beginnings.ground)?;
+    let own = part.learn(&input.prior)?;
     console.note(&format!("rank 0 has learned its part after {:.1} s", seconds(begun)));
     let mut ends = vec![own];
     for rank in 1..world.size() {
-        // In the order of the ranks, so that the same ranks give the same bits.
-        ends.push(receive(world, rank).with_context(|| format!("findings of rank {rank}"))?);
+        // In the order of the ranks, so that the result is reproducible.
+        ends.push(receive(world, rank).with_context(|| format!("shard of rank {rank}"))?);
     }
     console.note(&format!("all {size} ranks have learned their parts after {:.1} s", seconds(begun)));
-    let fitted = finish(&beginnings, &ends, begun.elapsed(), console)?;
+    let fitted = finish(&input, &ends, begun.elapsed(), console)?;
     write_and_tell(args, open_outputs(args)?, fitted, console)
 }
 
 fn follow(args: &Args, world: &SimpleCommunicator) -> anyhow::Result<()> {
-    let beginnings: Beginnings = decode(&broadcast(world, Vec::new())?)?;
+    let input: ShardInput = decode(&broadcast(world, Vec::new())?)?;
     let watch = Watch { progress: &|_, _| (), interrupted: &NEVER };
-    let part = Part::open(args, &beginnings, world.rank() as usize, watch)?;
-    send(world, &part.learn(&beginnings.ground)?)
+    let part = Part::open(args, &input, world.rank() as usize, watch)?;
+    send(world, &part.learn(&input.prior)?)
 }
 
 fn seconds(since: Instant) -> f64 {
@@ -121,7 +121,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
     serde_json::from_slice(bytes).context("a message between ranks is damaged: do all run the same gmm-bmm?")
 }
 
-/// What rank 0 gives, on all ranks.
+/// Sends a message of rank 0 to all ranks.
 fn broadcast(world: &SimpleCommunicator, mut message: Vec<u8>) -> anyhow::Result<Vec<u8>> {
     let root = world.process_at_rank(0);
     let mut length = message.len() as u64;
@@ -155,7 +155,7 @@ fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
     }
 }
 
-/// How far rank 0 is, which stands for all: parts are of about one size.
+/// The progress of rank 0, which is about that of all ranks, because parts have about the same size.
 struct Progress<'a> {
     console: &'a Console,
     total: u64,
@@ -176,7 +176,7 @@ impl<'a> Progress<'a> {
     }
 
     fn add(&self, rows: u64, bytes: u64) {
-        let mut far = self.state.lock().expect("nobody panics while telling");
+        let mut far = self.state.lock().expect("no thread panics while it holds the lock");
         far.rows += rows;
         far.bytes += bytes;
         if far.told.elapsed() >= TELL_EVERY {

@@ -117,6 +117,7 @@ pub struct MergeMove {
 /// The reason of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Reason {
     /// The rows of the start are complete.
     Start,

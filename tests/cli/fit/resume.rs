@@ -147,7 +147,7 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     );
     let again = place.run(&line.replace("--data -", "--data rows.csv")).success();
     let said = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
-    assert!(said.contains("going on from checkpoint"), "{said}");
+    assert!(said.contains("resuming from checkpoint"), "{said}");
     assert_eq!(place.read("straight.json"), place.read("model.json"));
     assert!(!place.path("run.checkpoint").exists());
 }
@@ -269,7 +269,7 @@ fn resuming_checks_what_it_is_given() {
     place.run("fit --data rows.csv --k 2 --out model.json").success();
     place.run("fit --data rows.csv --k 2 --algo em --out batch.json").success();
     place.write("other.csv", "a,b\n1,2\n3,4\n");
-    place.refuses("fit --data rows.csv --resume batch.json --out x.json", 2, &["'em'", "cannot go on"]);
+    place.refuses("fit --data rows.csv --resume batch.json --out x.json", 2, &["'em'", "cannot be resumed"]);
     place.refuses("fit --data other.csv --resume model.json --out x.json", 1, &["other.csv", "'c'"]);
     place.refuses("fit --data rows.csv --resume model.json --k 3 --out x.json", 2, &["does not have K = 3"]);
     place.refuses("fit --data rows.csv --resume rows.csv --out x.json", 1, &["rows.csv", "not a model file"]);
