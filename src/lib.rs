@@ -130,9 +130,9 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health, MergeMove,
-    LearnError, Lineage, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings, OemSettings,
-    OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
+    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health,
+    LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
+    OemSettings, OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
 };
 pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
