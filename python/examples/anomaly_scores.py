@@ -1,6 +1,7 @@
 """Score each batch of a stream before it is learned, and report unusual rows.
 
-A row is unusual if its log-density is below the lowest one in a thousand of the rows so far.
+A row is unusual if its log-density is well below that of all but one in a hundred of the rows so far, or if it belongs to a
+component of outliers: once there are some spikes, a component of their own may hold them.
 """
 
 import numpy as np
@@ -28,8 +29,9 @@ def main(batches: int = 60) -> tuple[int, int, int]:
     for rows, spikes in stream(batches):
         if levels:
             scores = mixture.score_samples(rows)
-            limit = np.quantile(np.concatenate(levels[-10:]), 0.001)
-            unusual = np.flatnonzero(scores < limit - 5)
+            limit = np.quantile(np.concatenate(levels[-10:]), 0.01)
+            outlier = mixture.clusters_[mixture.predict(rows)] == -1
+            unusual = np.flatnonzero((scores < limit - 3.5) | outlier)
             # A new mode is not an anomaly: most of the batch is unusual then.
             if unusual.size < BATCH / 10:
                 found += np.isin(spikes, unusual).sum()

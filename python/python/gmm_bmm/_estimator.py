@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from numbers import Integral
+from numbers import Integral, Real
 from os import PathLike, fspath
 
 import numpy as np
@@ -112,7 +112,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
-        "cluster_overlap": [Interval(float, 0.0, 1.0, closed="neither")],
+        "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
     }
 
