@@ -39,7 +39,7 @@ fn options_that_a_learner_has_no_use_for_are_refused() {
         ("--shards 4", ["--shards has no effect with --algo obmm", "--algo odmm"]),
         ("--algo em --discount 0.5", ["--discount has no effect with --algo em", "obmm or odmm"]),
         ("--algo odmm --alpha 0.6", ["--alpha has no effect with --algo odmm", "--algo oem"]),
-        ("--algo oem --moments paper", ["--moments means nothing", "obmm"]),
+        ("--algo oem --moments paper", ["--moments has no effect with --algo oem", "obmm"]),
     ] {
         place.refuses(&format!("fit --data rows.csv --k 2 --out m.json {options}"), 2, &words);
     }
