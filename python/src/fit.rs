@@ -43,7 +43,11 @@ impl Fit {
     }
 
     /// Uses the pass without the interpreter's lock.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Pass) -> PyResult<T> + Send) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Pass) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
         py.detach(|| {
             let broken = |_| PyRuntimeError::new_err("an earlier call ended in an internal error");
             work(&mut *self.pass.lock().map_err(broken)?)
@@ -118,7 +122,11 @@ impl Fit {
         let settings = match algorithm {
             "obmm" => FitSettings::obmm(components),
             "oem" => FitSettings::oem(components),
-            _ => return Err(PyValueError::new_err(format!("algorithm must be 'obmm' or 'oem', not '{algorithm}'"))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "algorithm must be 'obmm' or 'oem', not '{algorithm}'"
+                )));
+            }
         };
         let known = EFFORTS.iter().find(|(name, _)| *name == effort);
         let (_, effort) = known.ok_or_else(|| {
@@ -192,7 +200,8 @@ impl Fit {
     fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let names = self.with(py, |pass| {
             let labels = pass.model()?.labels(overlap);
-            let name = |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
+            let name =
+                |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
         })?;
         Ok(names.into_pyarray(py))
@@ -202,7 +211,8 @@ impl Fit {
     fn posterior<'py>(&self, py: Python<'py>) -> PyResult<Option<Posterior<'py>>> {
         let found = self.with(py, |pass| {
             let Some(posterior) = pass.model()?.posterior() else { return Ok(None) };
-            let (kappa, nu): (Vec<f64>, Vec<f64>) = posterior.components().iter().map(|c| (c.kappa(), c.nu())).unzip();
+            let (kappa, nu): (Vec<f64>, Vec<f64>) =
+                posterior.components().iter().map(|c| (c.kappa(), c.nu())).unzip();
             Ok(Some((posterior.weights().concentrations().to_vec(), kappa, nu)))
         })?;
         Ok(found.map(|(a, kappa, nu)| (a.into_pyarray(py), kappa.into_pyarray(py), nu.into_pyarray(py))))
@@ -275,7 +285,10 @@ impl Fit {
     }
 
     /// `n_components`, `algorithm`, `effort`, `start_rows`, `keep_rows` and the seed, to make an estimator of.
-    fn settings(&self, py: Python<'_>) -> PyResult<((usize, usize), bool, String, String, Option<usize>, Option<usize>, u64)> {
+    fn settings(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<((usize, usize), bool, String, String, Option<usize>, Option<usize>, u64)> {
         self.with(py, |pass| {
             let settings = pass.fit.settings();
             let (components, learned) = match &settings.components {
@@ -283,9 +296,18 @@ impl Fit {
                 Components::Given(ks) => ((ks[0], ks[ks.len() - 1]), false),
                 _ => return Err(PyValueError::new_err("the model has settings of a later version")),
             };
-            let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort).map_or("default", |e| e.0);
+            let effort =
+                EFFORTS.iter().find(|(_, effort)| *effort == settings.effort).map_or("default", |e| e.0);
             let algorithm = settings.algorithm.name().to_string();
-            Ok((components, learned, algorithm, effort.to_string(), settings.start_rows, settings.keep_rows, settings.seed))
+            Ok((
+                components,
+                learned,
+                algorithm,
+                effort.to_string(),
+                settings.start_rows,
+                settings.keep_rows,
+                settings.seed,
+            ))
         })
     }
 }

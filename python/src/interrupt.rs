@@ -30,7 +30,8 @@ pub fn interruptible<T: Send>(work: impl FnOnce(&AtomicBool) -> T + Send) -> PyR
                 stop.store(interrupt.is_some(), Ordering::Relaxed);
             }
         }
-        let result = worker.join().map_err(|_| PyRuntimeError::new_err("an internal error ended the work"))?;
+        let result =
+            worker.join().map_err(|_| PyRuntimeError::new_err("an internal error ended the work"))?;
         match interrupt {
             Some(interrupt) => Err(interrupt),
             None => Ok(result),

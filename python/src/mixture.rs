@@ -62,7 +62,8 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        let components = py.detach(|| self.mixture.predict(rows).into_iter().map(|j| j as i64).collect::<Vec<_>>());
+        let components =
+            py.detach(|| self.mixture.predict(rows).into_iter().map(|j| j as i64).collect::<Vec<_>>());
         Ok(components.into_pyarray(py))
     }
 

@@ -5,8 +5,8 @@ use crate::data::ColumnNames;
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::structure::{KeptRows, Revised, Schedule};
 use crate::learn::{
-    CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, Structure, prior_around,
-    variance_floor,
+    CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, Structure,
+    prior_around, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -37,7 +37,8 @@ impl OnlineFit {
         settings.check()?;
         let sizes = settings.components.sizes();
         let (k, dim) = (mixture.k(), mixture.dim());
-        if sizes.len() != 1 || k > settings.components.largest() || k < settings.components.largest_at_start() {
+        if sizes.len() != 1 || k > settings.components.largest() || k < settings.components.largest_at_start()
+        {
             return Err(LearnError::Setting { name: "K", must: "that of the mixture", value: k as f64 });
         }
         let summaries = column_summaries(mixture, rows);
@@ -104,7 +105,8 @@ mod tests {
 
     fn mixture() -> GaussianMixture {
         let normal = |mean: f64, sd: f64| {
-            Gaussian::new(vec![mean, -mean], Factor::from_standard_deviations(&[sd, 2.0 * sd]).unwrap()).unwrap()
+            Gaussian::new(vec![mean, -mean], Factor::from_standard_deviations(&[sd, 2.0 * sd]).unwrap())
+                .unwrap()
         };
         GaussianMixture::new(vec![0.25, 0.75], vec![normal(0.0, 1.0), normal(9.0, 2.0)]).unwrap()
     }
