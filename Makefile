@@ -34,6 +34,7 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 	$(CARGO) clippy --no-default-features --lib -- -D warnings
+	$(CARGO) clippy --no-default-features --features csv --lib -- -D warnings
 
 test-plain:
 	$(CARGO) test

@@ -1,7 +1,7 @@
-//! The per-row kernels alone, one thread: `cargo bench --bench kernel [-- 0.1]` (the number shrinks the work).
+//! The kernels of a row, on one thread: `cargo bench --bench kernel [-- 0.1]` (the number scales the work).
 //!
-//! Nanoseconds per row and component, the best of several runs: the fused product of the precision form, of four
-//! components, and the Cholesky form.
+//! Prints nanoseconds per row and component, the best of several runs, of the fused kernel of the precision form with four
+//! components, and of the Cholesky form.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,10 +9,10 @@ use std::time::Instant;
 use gmm_bmm::internals::linalg::{Factor, fused_kernel};
 
 fn main() {
-    let share: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);
+    let scale: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);
     println!("{:>4} {:>16} {:>10} {:>8}", "d", "precision, fused", "Cholesky", "ratio");
     for dim in [3, 10, 16, 50, 91] {
-        let work = (share * 2e7 / (dim * dim + 20) as f64).ceil() as usize;
+        let work = (scale * 2e7 / (dim * dim + 20) as f64).ceil() as usize;
         let fused = best_of_many(|| fused(dim, work));
         let cholesky = best_of_many(|| cholesky(dim, work / 4 + 1));
         println!("{dim:>4} {fused:>13.1} ns {cholesky:>7.1} ns {:>8.2}", cholesky / fused);
@@ -23,7 +23,7 @@ fn best_of_many(run: impl Fn() -> f64) -> f64 {
     (0..40).map(|_| run()).fold(f64::INFINITY, f64::min)
 }
 
-/// Rows of plausible numbers, each padded with zeros to `width`.
+/// Rows of numbers between −1 and 1, each padded with zeros to `width`.
 fn rows(dim: usize, width: usize, count: usize) -> Vec<f64> {
     let value = |i: usize| if i % width < dim { ((i * 7919) % 1013) as f64 / 506.0 - 1.0 } else { 0.0 };
     (0..count * width).map(value).collect()

@@ -1,9 +1,9 @@
-//! Whole passes of each learner over rows in memory, one thread: `cargo bench --bench learners [-- 0.1]` (the number
-//! shrinks the data sets).
+//! Passes of each learner over rows in memory, on one thread: `cargo bench --bench learners [-- 0.1]` (the number scales the
+//! data sets).
 //!
-//! Nanoseconds per row and component, the start apart, and the ratio of the pass to the bare kernel of as many columns
-//! and components in the same run. Other work on the machine only ever adds time, so of each 4096 rows the best of several
-//! runs counts, and those are summed.
+//! Prints nanoseconds per row and component without the start, and the ratio to the fused kernel alone with the same number of
+//! columns and components in the same run. Other load on the machine only adds time, so the time of each 4096 rows is the
+//! best of several runs, and these times are summed.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -61,7 +61,7 @@ fn run(share: f64) {
     }
 }
 
-/// Seconds of the start, and of each portion of the pass.
+/// The seconds of the start, and of each portion of the pass.
 fn time(rows: &Block, algorithm: Algorithm, k: usize) -> (f64, Vec<f64>) {
     let first = default_start_rows(k, rows.columns());
     let settings = FitSettings::new(algorithm, [k]).seed(1).start_rows(first);
@@ -76,7 +76,7 @@ fn time(rows: &Block, algorithm: Algorithm, k: usize) -> (f64, Vec<f64>) {
     (observe(buffered), rest.axis_chunks_iter(Axis(0), 4096).map(observe).collect())
 }
 
-/// Nanoseconds per row and component of the bare kernel of so many components.
+/// Nanoseconds per row and component of the fused kernel with `k` components.
 fn kernel_time(dim: usize, k: usize) -> f64 {
     let width = dim.div_ceil(4) * 4;
     let value = |i: usize| if i % width < dim { ((i * 7919) % 1013) as f64 / 506.0 - 1.0 } else { 0.0 };

@@ -1,7 +1,7 @@
-//! Speed of reading CSV on one thread, through the csv crate alone and with the fast way through plain lines:
+//! Speed of reading CSV on one thread, by the csv crate alone and with the fast path for plain lines:
 //! `cargo bench --bench reading`, or `cargo bench --bench reading -- FILE...` for files of your own.
 //!
-//! The text is in memory, its numbers written to the last digit; the figures are the best of seven runs in turn.
+//! The text is in memory, its numbers are written to the last digit, and the figures are the best of seven runs.
 
 use std::fmt::Write;
 use std::io::Cursor;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input, RowSource};
+use gmm_bmm::data::{Block, Input, ReadOptions, RowSource};
 
 const TEXT_BYTES: usize = 32 << 20;
 const RUNS: usize = 7;
@@ -25,7 +25,7 @@ impl AsRef<[u8]> for Text {
 }
 
 fn main() {
-    println!("{:>3} {:>9}   {:^24}   {:^24}   ratio", "", "", "csv crate", "fast way");
+    println!("{:>3} {:>9}   {:^24}   {:^24}   ratio", "", "", "csv crate", "fast path");
     println!("{:>3} {:>9}   {:>9} {:>14}   {:>9} {:>14}", "d", "rows", "MB/s", "rows/s", "MB/s", "rows/s");
     // Cargo itself adds '--bench'.
     let files: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -77,11 +77,12 @@ fn generate(dim: usize) -> Text {
 fn read(text: &Text, csv_crate_only: bool) -> (usize, u64) {
     let reader = Box::new(Cursor::new(text.clone()));
     let input = Input::Reader { name: "text".into(), reader };
-    let mut stream = CsvStream::open(vec![input], CsvOptions::default()).expect("the text is a table");
+    let mut options = ReadOptions::default();
     if csv_crate_only {
-        stream = stream.with_csv_crate_only();
+        options = options.csv_crate_only();
     }
-    let mut block = Block::new(stream.columns().len());
-    while stream.read_block(&mut block, 4096).expect("every row can be read") {}
-    (stream.columns().len(), stream.rows_read())
+    let mut rows = options.open_inputs(vec![input]).expect("the text is a table");
+    let mut block = Block::new(rows.columns().len());
+    while rows.read_block(&mut block, 4096).expect("every row can be read") {}
+    (rows.columns().len(), rows.rows_read())
 }

@@ -1,6 +1,6 @@
-//! Wall time of oDMM on one thread and on two, rows in memory: `cargo bench --bench shards`.
+//! Wall time of oDMM on one thread and on two, with rows in memory: `cargo bench --bench shards`.
 //!
-//! The figures are ratios of runs in turn on one machine, the best of six each.
+//! Runs on one and on two threads alternate, and the best of six counts.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ fn main() {
     synth.training().read_block(&mut rows, 130_064).expect("a drawn source cannot fail");
     println!("{} rows × {} columns, K = 5", rows.rows(), rows.columns());
     let ceilings = (0..4).map(|_| ceiling(&rows));
-    println!("two passes that share nothing, at once: ratio {:.2} at best", ceilings.fold(1.0, f64::min));
+    println!("two independent passes in parallel: ratio {:.2} at best", ceilings.fold(1.0, f64::min));
     for shards in [5, 8] {
         let mut best = [f64::INFINITY; 2];
         for _ in 0..6 {
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// What the machine itself allows: two whole passes on a thread each, against the two one after the other.
+/// The best possible ratio on this machine: two independent passes in parallel, relative to one after the other.
 fn ceiling(rows: &Block) -> f64 {
     let one_by_one = time(rows, 1, 1) + time(rows, 1, 1);
     let spent = std::thread::scope(|scope| {
@@ -41,7 +41,7 @@ fn ceiling(rows: &Block) -> f64 {
     spent / one_by_one
 }
 
-/// Seconds of a pass after the start, which is the same for all.
+/// The seconds of a pass after the start, which is the same for all runs.
 fn time(rows: &Block, shards: usize, threads: usize) -> f64 {
     let algorithm = Algorithm::Odmm(OdmmSettings { shards, ..OdmmSettings::default() });
     let settings = FitSettings::new(algorithm, [5]).seed(1).start_rows(1000);

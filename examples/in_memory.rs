@@ -3,10 +3,9 @@
 //! Prints the seconds of reading and learning as JSON, the least of all runs. `scripts/bench_peers.py` compares them with
 //! other libraries.
 
-use std::path::Path;
 use std::time::Instant;
 
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
+use gmm_bmm::data::ReadOptions;
 use gmm_bmm::{FitSettings, fit};
 use ndarray::Array2;
 
@@ -35,13 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// All rows of a file, block by block.
+/// All rows of a file.
 fn read(file: &str) -> Result<Array2<f64>, Box<dyn std::error::Error>> {
-    let mut stream = CsvStream::open(vec![Input::from_argument(Path::new(file))], CsvOptions::default())?;
-    let columns = stream.columns().len();
-    let (mut values, mut block) = (Vec::new(), Block::new(columns));
-    while stream.read_block(&mut block, 4096)? {
-        values.extend_from_slice(block.values());
-    }
-    Ok(Array2::from_shape_vec((values.len() / columns, columns), values)?)
+    Ok(ReadOptions::default().open(&[file])?.read_all()?.into_array())
 }

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 
-use gmm_bmm::data::{BadRows, Block, Catalogue, CsvOptions, CsvStream, DataError, Input};
+use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, ReadOptions};
 use gmm_bmm::internals::model::Model;
 
 /// The name of the text in messages.
@@ -39,27 +39,24 @@ pub fn csv(bytes: &[u8]) {
 
 type Outcome = (Vec<String>, Vec<Vec<f64>>, Option<String>);
 
-fn csv_options(bytes: &[u8]) -> (CsvOptions, &[u8]) {
+fn csv_options(bytes: &[u8]) -> (ReadOptions, &[u8]) {
     let (&[first, second], text) = bytes.split_first_chunk().unwrap_or((&[0, 0], bytes));
     let bit = |place: u8| first >> place & 1 == 1;
-    let words = |chosen: &[&str]| chosen.iter().map(|word| word.to_string()).collect();
-    let options = CsvOptions {
-        delimiter: bit(0).then_some(second),
-        has_header: bit(1).then_some(bit(2)),
-        columns: if bit(3) { words(&["2", "1"]) } else { Vec::new() },
-        drop: if bit(4) { words(&["1"]) } else { Vec::new() },
-        bad_rows: if bit(5) { BadRows::Skip } else { BadRows::Refuse },
-        limit: Some(if bit(6) { 3 } else { MOST_ROWS }),
-        expected: None,
-    };
+    let options = ReadOptions::default()
+        .delimiter(bit(0).then_some(second))
+        .has_header(bit(1).then_some(bit(2)))
+        .columns(if bit(3) { &["2", "1"][..] } else { &[] }.iter().copied())
+        .drop(bit(4).then_some("1"))
+        .bad_rows(if bit(5) { BadRows::Skip } else { BadRows::Refuse })
+        .limit(if bit(6) { 3 } else { MOST_ROWS });
     (options, text)
 }
 
 /// The columns, the rows, and the error that reading ended with.
-fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &CsvOptions) -> Outcome {
+fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &ReadOptions) -> Outcome {
     let reader = Box::new(Pieces { bytes: text.to_vec(), at: 0, piece });
     let input = Input::Reader { name: NAME.into(), reader };
-    let mut stream = match CsvStream::open(vec![input], options.clone()) {
+    let mut stream = match options.open_inputs(vec![input]) {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),
     };
@@ -98,7 +95,7 @@ fn rows_survive_being_written(columns: &[String], rows: &[Vec<f64>]) {
         let cells: Vec<String> = row.iter().map(f64::to_string).collect();
         text += &(cells.join(",") + "\n");
     }
-    let options = CsvOptions { delimiter: Some(b','), has_header: Some(true), ..CsvOptions::default() };
+    let options = ReadOptions::default().delimiter(b',').has_header(true);
     let (_, again, ending) = read_csv(text.as_bytes(), usize::MAX, 1000, &options);
     assert_eq!((again.as_slice(), ending), (rows, None), "rows survive being written");
 }
@@ -187,7 +184,7 @@ pub fn catalogue(bytes: &[u8]) {
     if let Ok(catalogue) = serde_json::from_slice::<Catalogue>(bytes) {
         for set in catalogue.sets() {
             assert!(catalogue.find(&set.name).is_some());
-            let _ = (set.file_rows(), set.width(), set.how_to_get(), set.path_in("datasets".as_ref()));
+            let _ = (set.file_rows(), set.width(), set.availability(), set.path_in("datasets".as_ref()));
         }
     }
 }

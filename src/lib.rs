@@ -34,6 +34,10 @@
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
+//! The feature `cli`, which is on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli`
+//! implies, adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and
+//! compiles half of the packages.
+//!
 //! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
 //! generator of `rand` 0.10, such as those of `rand_chacha` 0.10.
 //!
@@ -84,6 +88,7 @@ mod fnv;
 mod learn;
 mod linalg;
 mod model;
+mod remedy;
 #[cfg(feature = "cli")]
 mod report;
 mod special;
@@ -125,12 +130,13 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, FitSettings, Health, JoinMove,
+    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health, MergeMove,
     LearnError, Lineage, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings, OemSettings,
     OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
 };
 pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
+pub use remedy::Remedy;
 pub use stats::{ColumnSummary, Elbow};
 
 #[cfg(test)]

@@ -15,6 +15,11 @@ pub(crate) fn listed(names: impl ExactSizeIterator<Item = String>, most: usize) 
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
+/// The same with each name in quotes.
+pub(crate) fn quoted(names: &[impl AsRef<str>], most: usize) -> String {
+    listed(names.iter().map(|name| format!("'{}'", name.as_ref())), most)
+}
+
 /// Ascending values of K, with consecutive ones as ranges: `2–4, 7`.
 #[cfg(feature = "cli")]
 pub(crate) fn runs_of_k(ks: &[usize]) -> String {

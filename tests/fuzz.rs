@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
-use gmm_bmm::data::{CsvOptions, CsvStream, Input};
+use gmm_bmm::data::{Input, ReadOptions};
 use gmm_bmm::internals::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
 use gmm_bmm::internals::model::{Model, ModelError, Seal};
 use rand::{RngExt, SeedableRng};
@@ -289,7 +289,7 @@ fn a_model_file_edited_by_hand_says_how_to_go_on() {
 fn memory_for(text: Vec<u8>) -> (usize, Option<String>) {
     PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
     let before = LIVE.load(Ordering::Relaxed);
-    let ending = match CsvStream::open(vec![Input::from_bytes("hostile.csv", text)], CsvOptions::default()) {
+    let ending = match ReadOptions::default().open_inputs(vec![Input::from_bytes("hostile.csv", text)]) {
         Err(error) => Some(error.to_string()),
         Ok(mut stream) => {
             let mut block = gmm_bmm::data::Block::new(stream.columns().len());

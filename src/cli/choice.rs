@@ -1,11 +1,11 @@
-//! Several K of one pass: what is said of them, and the use of one of them.
+//! Several K of one pass: their table of scores, the elbow, and the choice of one of them.
 
 use std::path::Path;
 
 use super::console::decimal;
 use super::files::{is_dash, read_model};
 use super::usage;
-use crate::learn::{Choice, RatedK};
+use crate::learn::{Choice, RatedK, TryNext};
 use crate::model::Model;
 use crate::stats::{Beyond, Elbow};
 use crate::text::runs_of_k;
@@ -42,7 +42,7 @@ fn decimals_of(candidates: &[RatedK]) -> usize {
     (-least.log10()).ceil().clamp(4.0, 9.0) as usize
 }
 
-/// The scores of several K, of which one was kept, and what a person should know before using it.
+/// The scores of several K, of which one was kept, and their elbow.
 pub(super) fn describe_choice(choice: &Choice, kept: usize, heading: &str) -> String {
     let candidates = &choice.candidates;
     let width = heading.chars().count();
@@ -53,42 +53,45 @@ pub(super) fn describe_choice(choice: &Choice, kept: usize, heading: &str) -> St
         let error = candidate
             .standard_error
             .map_or(String::new(), |error| format!(" ± {}", decimal(error, decimals)));
-        let beside = match candidate.difference {
+        let difference = match candidate.difference {
             _ if candidate.k == kept => "← kept".into(),
             Some(difference) => decimal(difference, decimals) + &error,
             None => "–".into(),
         };
-        text += &format!("{:>4}   {score:<width$}   {beside}\n", candidate.k);
+        text += &format!("{:>4}   {score:<width$}   {difference}\n", candidate.k);
     }
     if candidates.iter().all(|candidate| candidate.standard_error.is_none()) {
-        text += "no standard errors: too few rows were scored, or some by shards that read parts of their own, or by an earlier version\n";
+        text += "no standard errors: too few rows were scored, or shards or an earlier version scored some of them\n";
     }
     text + &describe_elbow(choice, kept)
 }
 
 /// The elbow in words. Nothing where there are no scores.
 pub(super) fn describe_elbow(choice: &Choice, best: usize) -> String {
-    let [first, .., last] = choice.candidates.as_slice() else { return String::new() };
-    let larger = format!("try larger ones, such as --k {}..{}", last.k, 2 * last.k);
-    let Some(Elbow { k, share, beyond }) = choice.elbow else {
-        let scored = choice.candidates.iter().all(|candidate| candidate.score.is_some_and(f64::is_finite));
-        let text = format!("no elbow: the score rises evenly up to K = {best}: {larger}\n");
-        return if scored { text } else { String::new() };
+    if !choice.is_scored() {
+        return String::new();
+    }
+    let next = match choice.try_next() {
+        Some(TryNext::Larger(ks)) => format!(": try larger K, such as --k {}..{}", ks.start(), ks.end()),
+        Some(TryNext::Smaller(ks)) => {
+            format!("; smaller K may do as well: try --k {}..{}", ks.start(), ks.end())
+        }
+        None => String::new(),
     };
+    let Some(Elbow { k, share, beyond }) = choice.elbow else {
+        return format!("no elbow: the score rises evenly up to K = {best}{next}\n");
+    };
+    let smallest = choice.candidates[0].k;
     let share = share.map_or(String::new(), |share| {
-        format!("{} % of the gain from K = {} to K = {best}", decimal(100.0 * share, 0), first.k)
+        format!("{} % of the gain from K = {smallest} to K = {best}", decimal(100.0 * share, 0))
     });
     let gain = match beyond {
-        Beyond::Nothing => "the best: no larger K gains anything".into(),
+        Beyond::Nothing => "the best: larger K gain nothing".into(),
         Beyond::WithinError => format!("within one standard error of K = {best}, the best"),
         Beyond::Little => format!("with {share}: larger K gain little"),
-        Beyond::Rises => format!("with {share}; the score rises to the end of the range: {larger}"),
+        Beyond::Rises => format!("with {share}; the score rises to the end of the range"),
     };
-    let smaller = match k == first.k && k > 1 && beyond != Beyond::Rises {
-        true => format!("; smaller K may do as well: try --k 1..{k}"),
-        false => String::new(),
-    };
-    format!("elbow at K = {k}, {gain}{smaller}\n")
+    format!("elbow at K = {k}, {gain}{next}\n")
 }
 
 /// How another K of a model file is used. Nothing where there is one K only.
@@ -110,16 +113,16 @@ mod tests {
     use crate::learn::Choice;
     use crate::stats::{BatchSums, ScoredK};
 
-    /// What is said of K = 2, 3, … with such differences to the best, and with such standard errors.
-    fn said(beside: &[(f64, f64)]) -> String {
-        let best = beside.iter().position(|(difference, _)| *difference == 0.0).unwrap();
+    /// The text about K = 2, 3, … with these differences to the best and these standard errors.
+    fn described(differences: &[(f64, f64)]) -> String {
+        let best = differences.iter().position(|(difference, _)| *difference == 0.0).unwrap();
         let candidate = |(place, &(difference, error)): (usize, &(f64, f64))| RatedK {
             k: place + 2,
             score: Some(difference - 5.0),
             difference: Some(difference).filter(|_| place != best),
             standard_error: Some(error).filter(|_| place != best),
         };
-        let candidates: Vec<_> = beside.iter().enumerate().map(candidate).collect();
+        let candidates: Vec<_> = differences.iter().enumerate().map(candidate).collect();
         let scored = candidates.iter().map(|rated| ScoredK {
             k: rated.k,
             score: rated.score.unwrap(),
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_elbow_is_named_with_what_larger_k_gain() {
-        let last_line = |beside: &[(f64, f64)]| said(beside).lines().last().unwrap().to_string();
+        let last_line =
+            |differences: &[(f64, f64)]| described(differences).lines().last().unwrap().to_string();
         assert_eq!(
             last_line(&[(-0.5, 0.01), (-0.2, 0.3), (0.0, 0.0), (-0.1, 0.01)]),
             "elbow at K = 3, within one standard error of K = 4, the best"
@@ -142,20 +146,20 @@ mod tests {
         );
         assert_eq!(
             last_line(&[(-0.5, 0.01), (-0.2, 0.001), (0.0, 0.0), (-0.1, 0.01)]),
-            "elbow at K = 4, the best: no larger K gains anything"
+            "elbow at K = 4, the best: larger K gain nothing"
         );
         assert_eq!(
             last_line(&[(-0.9, 0.01), (-0.4, 0.01), (-0.2, 0.01), (0.0, 0.0)]),
             "elbow at K = 3, with 56 % of the gain from K = 2 to K = 5; the score rises to the end of the range: \
-             try larger ones, such as --k 5..10"
+             try larger K, such as --k 5..10"
         );
         assert_eq!(
             last_line(&[(-0.5, 0.01), (0.0, 0.0)]),
-            "no elbow: the score rises evenly up to K = 3: try larger ones, such as --k 3..6"
+            "no elbow: the score rises evenly up to K = 3: try larger K, such as --k 3..6"
         );
         assert_eq!(
             last_line(&[(0.0, 0.0), (-0.1, 0.01)]),
-            "elbow at K = 2, the best: no larger K gains anything; smaller K may do as well: try --k 1..2"
+            "elbow at K = 2, the best: larger K gain nothing; smaller K may do as well: try --k 1..2"
         );
     }
 
@@ -167,8 +171,8 @@ mod tests {
 
     #[test]
     fn small_differences_have_the_decimals_that_show_them() {
-        assert!(said(&[(-0.5, 0.01), (0.0, 0.0)]).contains("-0.5000 ± 0.0100\n"));
-        assert!(said(&[(-0.000061, 0.0000234), (0.0, 0.0)]).contains("-0.00006 ± 0.00002\n"));
-        assert!(said(&[(-0.5, 0.0), (0.0, 0.0)]).contains("-0.5000 ± 0.0000\n"));
+        assert!(described(&[(-0.5, 0.01), (0.0, 0.0)]).contains("-0.5000 ± 0.0100\n"));
+        assert!(described(&[(-0.000061, 0.0000234), (0.0, 0.0)]).contains("-0.00006 ± 0.00002\n"));
+        assert!(described(&[(-0.5, 0.0), (0.0, 0.0)]).contains("-0.5000 ± 0.0000\n"));
     }
 }

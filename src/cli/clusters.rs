@@ -1,17 +1,16 @@
-//! Components and clusters by their names, for the commands that tell of them.
+//! The clusters of a model in words.
 
 use serde::Serialize;
 
-use super::console::listed;
 use crate::dist::Clusters;
 use crate::model::{Labels, Model};
-use crate::text::count;
+use crate::text::{count, listed};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {
-    /// Unite components into one cluster while the probability that a row of one is taken for a row of the other exceeds this
+    /// Unite components into one cluster while the probability that a row of one is assigned to the other exceeds P
     ///
-    /// The probabilities follow from the mixture, by rows that are drawn from it. A smaller value leaves fewer clusters. A component whose centre is assigned to another component joins it at any value: a core and its wide tails are one cluster.
+    /// The probabilities are estimated from rows drawn from the mixture. A smaller value gives fewer clusters. A component whose centre is assigned to another component joins it at any value, so that a core and its wide tails are one cluster.
     #[arg(long, value_name = "P", default_value_t = Clusters::OVERLAP, value_parser = parse_probability)]
     pub overlap: f64,
 }
@@ -19,11 +18,11 @@ pub(super) struct ClusterArgs {
 fn parse_probability(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("it has to be from 0 to 1".into()),
+        _ => Err("give a number from 0 to 1".into()),
     }
 }
 
-/// The clusters of a model, for people and for programs.
+/// The clusters of a model.
 #[derive(Debug, Serialize)]
 pub(super) struct ClustersResult {
     overlap: f64,
@@ -86,7 +85,7 @@ impl ClustersResult {
 fn line(name: &str, weight: f64, components: &[u64]) -> String {
     let what = if components.len() == 1 { "component" } else { "components" };
     let percent = 100.0 * weight;
-    // A few rows of very many must not look like none.
+    // A small weight must not look like zero.
     let percent = if percent < 0.1 { format!("{percent:.3}") } else { format!("{percent:.1}") };
     let components = listed(components.iter().map(u64::to_string), MOST_NAMED);
     format!("  {name:<16} {percent:>6} %   {what} {components}\n")
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_and_outliers_are_told_in_words() {
+    fn clusters_and_outliers_have_a_line_each() {
         let cluster = |cluster, weight, components| ShownCluster { cluster, weight, components };
         let result = ClustersResult {
             overlap: 0.03,

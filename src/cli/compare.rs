@@ -27,7 +27,7 @@ use crate::experiment::{
     CellRecord, Contender, Ending, ExperimentError, Pairs, Plan, RECORDS_FILE, RecordIndex, SelectRule,
     Session, Workers, read_records, refuse_file_as_folder,
 };
-use crate::report::{ReportOptions, SetSummary, report_files, write_report};
+use crate::report::{ReportError, ReportOptions, SetSummary, report_files, write_report};
 use crate::text::printable;
 
 /// Compare learners over a range of K on one or more data sets
@@ -180,6 +180,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());
     let summary = write_report(records, &args.shown.options(), folder)
+        .map_err(with_remedy)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
         folder: folder.to_path_buf(),
@@ -190,6 +191,15 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         sets: summary.sets,
     };
     console.styled_result(&result, describe).map_err(Into::into)
+}
+
+fn with_remedy(error: ReportError) -> anyhow::Error {
+    let remedy = match error {
+        ReportError::NoReference(_) => "give --reference a learner that took part",
+        ReportError::Unpaired { .. } => "remove them and run the comparison again",
+        _ => return error.into(),
+    };
+    anyhow::anyhow!("{error}: {remedy}")
 }
 
 /// Refuses to replace the tables of other records.

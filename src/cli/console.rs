@@ -1,4 +1,4 @@
-//! What a person or a program sees: results on standard output, everything else on standard error.
+//! Output of the command: results on standard output, everything else on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -6,30 +6,31 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-pub(super) use crate::text::listed;
+use super::wording;
+use crate::learn::Finding;
 use crate::text::printable;
 
-/// Where a command's words go.
+/// Writes results, messages and progress.
 #[derive(Debug)]
 pub(super) struct Console {
     json: bool,
     quiet: bool,
 }
 
-/// A number with so many decimals, or with an exponent where its digits would fill a line.
+/// A number with this many decimals, or with an exponent where it is very large.
 pub(super) fn decimal(value: f64, decimals: usize) -> String {
     if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }
 }
 
-/// An error of standard output with its name to it; its kind, by which a closed pipe is known, stays.
+/// Says of an error that standard output has failed. The kind, by which a closed pipe is recognised, stays.
 pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
-/// An error and its causes in one line, those left out whose words the one before has already.
+/// An error and its causes in one line, without causes whose text is part of the one before.
 fn chain(error: &anyhow::Error) -> String {
     let mut said: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain().map(wording::error) {
         if said.last().is_none_or(|before| !before.contains(&cause)) {
             said.push(cause);
         }
@@ -37,25 +38,28 @@ fn chain(error: &anyhow::Error) -> String {
     said.join(": ")
 }
 
-/// Shards beyond these are not shown one by one.
+/// Shards beyond these have no counter of their own.
 const MOST_COUNTERS: usize = 16;
+
+/// Faulty columns beyond these are not named one by one.
+const MOST_FAULTS: usize = 5;
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Self {
         Console { json, quiet }
     }
 
-    /// Whether a result that went into a file is to be told as well.
+    /// Whether to print a result that was also written to a file.
     pub fn tells_of_files(&self) -> bool {
         self.json || !self.quiet
     }
 
-    /// The result of a command: as JSON if that was asked for, in `text`'s words otherwise.
+    /// Prints the result of a command, as JSON or as `text`.
     pub fn result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         self.styled_result(result, |result| printable(&text(result)).into_owned())
     }
 
-    /// The same with words that hold escape sequences on purpose; names from files must have none.
+    /// The same for text that contains escape sequences on purpose. Names from files must have none.
     pub fn styled_result<T: Serialize>(&self, result: &T, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let written = if self.json {
@@ -68,19 +72,37 @@ impl Console {
         written.and_then(|()| out.flush()).map_err(stdout_failed)
     }
 
-    /// Something worth knowing.
+    /// Prints something worth knowing.
     pub fn note(&self, text: &str) {
         self.say("note", text);
     }
 
-    /// Something worth acting on.
+    /// Prints something worth acting on.
     pub fn warn(&self, text: &str) {
         self.say("warning", text);
     }
 
+    /// Prints findings: warnings, or notes where there is nothing to act on. Many constant and collinear columns are only
+    /// counted.
+    pub fn tell(&self, findings: impl IntoIterator<Item = Finding>) {
+        let is_fault = |finding: &Finding| {
+            matches!(finding, Finding::ConstantColumn { .. } | Finding::CollinearColumn { .. })
+        };
+        let (faults, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_fault);
+        if faults.len() > MOST_FAULTS {
+            self.warn(&wording::faulty_columns(faults.len()));
+        } else {
+            others.splice(0..0, faults);
+        }
+        for finding in &others {
+            let text = wording::finding(finding);
+            if wording::is_warning(finding) { self.warn(&text) } else { self.note(&text) }
+        }
+    }
+
     fn say(&self, kind: &str, text: &str) {
         if !self.quiet {
-            // Nowhere to complain if standard error is closed.
+            // Nothing can be done if standard error is closed.
             let _ = writeln!(io::stderr(), "{kind}: {}", printable(text));
         }
     }
@@ -89,8 +111,8 @@ impl Console {
         let _ = writeln!(io::stderr(), "error: {}", printable(&chain(error)));
     }
 
-    /// A progress bar over `total` bytes or rows, or a counter where the total is not known; hidden unless a
-    /// person is watching.
+    /// A progress bar over `total` bytes or rows, or a counter where the total is not known. Hidden unless standard error is a
+    /// terminal.
     pub fn progress(&self, total: Option<u64>) -> ProgressBar {
         if self.quiet || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -105,7 +127,7 @@ impl Console {
         bar
     }
 
-    /// A counter below `bar` for each shard; none unless a person is watching, and no more than fit a screen.
+    /// A counter below `bar` for each shard, as many as fit on a screen; none where the bar is hidden.
     pub fn shard_counters(&self, bar: &ProgressBar, shards: usize) -> Vec<ProgressBar> {
         if bar.is_hidden() {
             return Vec::new();

@@ -1,15 +1,16 @@
-//! `gmm-bmm datasets`: the catalogue of data sets, and which of them are there.
+//! `gmm-bmm datasets`: the catalogue of data sets.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::console::Console;
-use crate::data::{Block, Catalogue, CsvOptions, CsvStream, DataSet, Input, Source};
+use super::wording;
+use crate::data::{Block, Catalogue, DataError, DataSet, Input, ReadOptions, Source};
 
-/// List the catalogue of data sets, and which of them are there
+/// List the catalogue of data sets, and whether their files are present
 ///
-/// Wherever data are read, --data takes the name of a set in place of a file. Some sets come with the source code; scripts/fetch_datasets.py fetches the others, and with --list compares checksums.
+/// Every option --data takes the name of a set in place of a file. Some sets come with the source code. scripts/fetch_datasets.py fetches the others; with --list it compares checksums.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm datasets
@@ -21,7 +22,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "datasets", env = "GMM_BMM_DATASETS")]
     datasets: PathBuf,
 
-    /// Read the files that are there, and compare rows and columns with the catalogue
+    /// Read the files that are present, and compare their rows and columns with the catalogue
     #[arg(long)]
     check: bool,
 }
@@ -33,9 +34,9 @@ struct Listed {
     set: &'static DataSet,
     path: PathBuf,
     present: bool,
-    /// What to do to have it.
+    /// How to get it.
     how_to_get: String,
-    /// With --check: whether the file that is there is as the catalogue says.
+    /// With --check: whether the file has the rows and columns of the catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     good: Option<bool>,
     /// What is wrong with it.
@@ -53,7 +54,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     match bad.collect::<Vec<_>>().join(", ") {
         bad if bad.is_empty() => Ok(()),
         bad => anyhow::bail!(
-            "not as the catalogue says: {bad}; make anew with scripts/fetch_datasets.py --force"
+            "these files differ from the catalogue: {bad}; fetch them again with scripts/fetch_datasets.py --force"
         ),
     }
 }
@@ -65,7 +66,7 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
     Listed {
         set,
         present,
-        how_to_get: set.how_to_get(),
+        how_to_get: wording::how_to_get(set),
         good: checked.as_ref().map(Result::is_ok),
         fault: checked.and_then(Result::err),
         path,
@@ -74,14 +75,14 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
 
 /// Whether a file has the set's columns and rows, all of them numbers.
 fn check(set: &DataSet, path: &Path) -> Result<(), String> {
-    let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
+    let options = ReadOptions::default().columns(&set.columns);
     let count = || {
-        let mut stream = CsvStream::open(vec![Input::File(path.to_path_buf())], options)?;
+        let mut stream = options.open_inputs(vec![Input::File(path.to_path_buf())])?;
         let mut block = Block::new(stream.columns().len());
         while stream.read_block(&mut block, 4096)? {}
         Ok(stream.rows_read())
     };
-    let rows = count().map_err(|error: crate::data::DataError| error.to_string())?;
+    let rows = count().map_err(|error: DataError| wording::error(&error))?;
     if rows == set.file_rows() {
         return Ok(());
     }

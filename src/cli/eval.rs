@@ -3,16 +3,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::choice::OneK;
 use super::clusters::ClusterArgs;
 use super::console::{Console, decimal};
-use super::data_args::DataArgs;
+use super::data_args::{DataArgs, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::Block;
+use crate::data::{Block, Units};
 use crate::dist::{Density, Mixture, most_probable};
 use crate::model::{Labels, Model};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -20,7 +19,7 @@ use crate::text::count;
 
 /// Score data under a model
 ///
-/// Prints the mean log-likelihood (natural logarithm) per row with its standard error, which is taken over batches of rows, for neighbouring rows may be alike; in a file that is sorted by class it is large, unless --shuffle-buffer mixes the rows. For labels of the rows give --scores. Columns are matched by name where both the model and the data have names, by position otherwise. --columns can name others in the order of the model's; a note then says which column is taken for which.
+/// Prints the mean log-likelihood per row (natural logarithm) with its standard error. --scores writes the score and the labels of each row. The standard error is taken over batches of consecutive rows, because neighbouring rows may be alike; it is large for a file that is sorted by class, unless --shuffle-buffer mixes the rows. Columns are matched by name where both the model and the data have names, and by position otherwise. --columns can name other columns in the order of the model's; a note then says which column takes the place of which.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
@@ -36,9 +35,9 @@ pub(super) struct Args {
     #[command(flatten)]
     one_k: OneK,
 
-    /// Write the score of each row and its labels to this CSV file ('-' is standard output, which then has nothing else)
+    /// Write the score and the labels of each row to this CSV file ('-' is standard output, where nothing else is printed then)
     ///
-    /// The columns are 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', of that component given the row; 'cluster', the name of that component's cluster; and 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. 'show' explains components, clusters and identifiers, and uses the same.
+    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
 
@@ -46,7 +45,7 @@ pub(super) struct Args {
     #[arg(long)]
     predictive: bool,
 
-    /// Units of the score: the data's own, or the training data's standard deviations
+    /// Units of the score: those of the data, or standard deviations of the training data
     #[arg(long, value_enum, default_value_t = Units::Raw)]
     units: Units,
 
@@ -55,13 +54,6 @@ pub(super) struct Args {
 
     #[command(flatten)]
     data: DataArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Units {
-    Raw,
-    Zscore,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,7 +87,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     } else {
         score(args, &model, &model.estimate(), console)?
     };
-    // Standard output has one content: the scores, if they were sent there.
+    // If the scores go to standard output, nothing else does.
     if !args.scores.as_deref().is_some_and(is_dash) {
         console.result(&result, describe)?;
     }
@@ -117,7 +109,7 @@ fn score<C: Density>(
     let mut labels = Vec::new();
     if let Some(file) = &mut scores {
         writeln!(file, "row,log_likelihood,component,probability,cluster,outlier")?;
-        labels = cells(&model.labels(args.clusters.overlap));
+        labels = fields(&model.labels(args.clusters.overlap));
     }
     let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
     let mut summary = ColumnSummary::default();
@@ -129,29 +121,30 @@ fn score<C: Density>(
         if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
             break;
         }
-        let (log_densities, shares) = mixture.responsibilities(block.view());
-        for (i, (log_density, shares)) in log_densities.iter().zip(shares.outer_iter()).enumerate() {
+        let (log_densities, responsibilities) = mixture.responsibilities(block.view());
+        let scored = log_densities.iter().zip(responsibilities.outer_iter());
+        for (i, (log_density, responsibilities)) in scored.enumerate() {
             anyhow::ensure!(
                 log_density.is_finite(),
-                "row {} (of those read) is so far from every component that its density is zero in double precision: \
-                 look for a wrong unit or a stray value",
+                "row {} of those read is so far from every component that its density is zero in double precision: look for a \
+                 wrong unit or a stray value",
                 summary.count + 1
             );
             summary.push(log_density + shift);
             total += log_density + shift;
             batches.record(1, &[total]);
             if let Some(file) = &mut scores {
-                let (best, share) = most_probable(shares.iter().copied());
+                let (best, probability) = most_probable(responsibilities.iter().copied());
                 let row = before + block.place(i);
                 let (component, cluster) = &labels[best];
-                writeln!(file, "{row},{},{component},{share},{cluster}", log_density + shift)?;
+                writeln!(file, "{row},{},{component},{probability},{cluster}", log_density + shift)?;
             }
         }
         bar.set_position(rows.bytes_read());
         bar.set_message(format!("{} rows", summary.count));
     }
     bar.finish_and_clear();
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     anyhow::ensure!(summary.count > 0, "there are no rows to score");
     if let Some(file) = scores {
         file.commit()?;
@@ -168,8 +161,8 @@ fn score<C: Density>(
     })
 }
 
-/// For rows of each component: the cell of the component, and those of cluster and outlier.
-fn cells(labels: &Labels) -> Vec<(u64, String)> {
+/// For each component: its identifier, and the fields of cluster and outlier.
+fn fields(labels: &Labels) -> Vec<(u64, String)> {
     let of_component = |(component, &identifier): (usize, &u64)| {
         let cluster = labels.clusters().of(component).map(|cluster| labels.cluster_name(cluster));
         (identifier, cluster.map_or("0,1".into(), |cluster| format!("{cluster},0")))

@@ -15,7 +15,7 @@ use crate::report::figure1;
 
 /// Draw the paper's Figure 1: learning curves of oBMM on nine synthetic sets
 ///
-/// Each set is drawn from a known mixture ('synth --paper 1..9'), learned in one pass, and scored on test rows as it goes. Writes figure1.jsonl (the curves), and the figure with scores and with gaps to the true model as SVG and PNG.
+/// Each set is generated from a known mixture ('synth --paper 1..9') and learned in one pass; test rows are scored during the pass. Writes the curves to figure1.jsonl, and two figures as SVG and PNG: the scores, and the gaps to the true model.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm figure1 --out results/figure1
@@ -48,15 +48,15 @@ struct Panel {
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
-    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make '{}'", args.out.display()))?;
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create '{}'", args.out.display()))?;
     let mut file = create_output(&args.out.join("figure1.jsonl"))?;
     let bar = console.progress(Some(PAPER_SETS as u64));
-    let draw = |set: usize| {
+    let learn = |set: usize| {
         let curve = figure1_curve(set, args.rows, args.test_rows, args.seed);
         bar.inc(1);
         curve
     };
-    let curves: Vec<CurveRecord> = (1..=PAPER_SETS).into_par_iter().map(draw).collect::<Result<_, _>>()?;
+    let curves: Vec<CurveRecord> = (1..=PAPER_SETS).into_par_iter().map(learn).collect::<Result<_, _>>()?;
     bar.finish_and_clear();
     for curve in &curves {
         serde_json::to_writer(&mut file, &Record::Curve(curve.clone()))?;

@@ -9,7 +9,7 @@ use super::console::stdout_failed;
 use super::usage;
 use crate::model::{Model, OutputFile, Seal};
 
-/// Whether a path stands for standard input or output.
+/// Whether a path means standard input or output.
 pub(super) fn is_dash(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -19,7 +19,7 @@ pub(super) fn read_model(path: &Path) -> anyhow::Result<Model> {
     read_sealed_model(path).map(|(model, _)| model)
 }
 
-/// The same, and whether there was a checksum to check it by.
+/// The same, and whether the file had a checksum.
 pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
     let describe = || format!("model file '{}'", path.display());
     if is_dash(path) {
@@ -34,12 +34,12 @@ pub(super) fn read_sealed_model(path: &Path) -> anyhow::Result<(Model, Seal)> {
     Model::read_sealed(std::io::BufReader::new(file)).with_context(describe)
 }
 
-/// Opens an output file before any work is done.
+/// Opens an output file. Commands do so before any work, so that a bad path is found early.
 pub(super) fn create_output(path: &Path) -> anyhow::Result<OutputFile> {
     Ok(OutputFile::create(path)?)
 }
 
-/// An output file or standard output, opened before any work is done.
+/// An output file or standard output.
 pub(super) enum Output {
     Stdout(io::BufWriter<io::Stdout>),
     File(OutputFile),
@@ -54,13 +54,13 @@ impl Output {
         })
     }
 
-    /// Writes a model and nothing more.
+    /// Writes a model and closes the output.
     pub fn write_model(mut self, model: &Model) -> anyhow::Result<()> {
         model.write(&mut self)?;
         Ok(self.commit()?)
     }
 
-    /// Puts what was written in its place.
+    /// Completes the output: a file appears under its name only now.
     pub fn commit(self) -> io::Result<()> {
         match self {
             Output::Stdout(mut stdout) => stdout.flush().map_err(stdout_failed),
@@ -85,7 +85,7 @@ impl Write for Output {
     }
 }
 
-/// Refuses a model and data that both come from standard input.
+/// Refuses to read both a model and data from standard input.
 pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Result<()> {
     if is_dash(model) && data.iter().any(|path| is_dash(path)) {
         return Err(usage("model and data cannot both come from standard input"));
@@ -93,7 +93,7 @@ pub(super) fn refuse_sharing_stdin(model: &Path, data: &[PathBuf]) -> anyhow::Re
     Ok(())
 }
 
-/// Refuses outputs that would replace an input, or each other. Inputs are files, not patterns or names of sets.
+/// Refuses outputs that would replace an input or another output. Inputs are files, not patterns or names of sets.
 pub(super) fn refuse_overwriting<'a>(
     outputs: impl Iterator<Item = &'a PathBuf>,
     inputs: impl Iterator<Item = &'a PathBuf>,
@@ -105,7 +105,7 @@ pub(super) fn refuse_overwriting<'a>(
             Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
         })
     };
-    // Standard input may be a file as well, if a shell has opened it.
+    // Standard input may be a file that the shell has opened.
     let read_from = |path: &'a PathBuf| if is_dash(path) { Path::new("/dev/stdin") } else { path };
     let inputs: Vec<PathBuf> = inputs.filter_map(|path| place(read_from(path)).ok()).collect();
     let mut written: Vec<PathBuf> = Vec::new();

@@ -15,16 +15,16 @@ use args::{Algo, TraceArgs};
 pub(super) use args::{Args, MOST_SHARDS};
 use beginning::{Beginning, beginning};
 
-use super::advice;
 use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
+use super::data_args::tell_end;
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd};
 use super::plot::PlotOutput;
 use super::structure::StructureResult;
 use super::trace::CurvePoints;
-use super::usage;
+use super::{usage, usage_error};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, Health, OnlineFit};
@@ -48,7 +48,7 @@ struct FitResult {
     #[serde(flatten)]
     choice: Choice,
     health: Health,
-    /// For shards that read their own parts.
+    /// The shards, where each reads its own part.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
     #[serde(flatten)]
@@ -86,17 +86,17 @@ impl FitResult {
     }
 }
 
-/// A fit before it is written.
+/// A fit that has yet to be written.
 struct Fitted {
     model: Model,
     result: FitResult,
-    /// Some of its rows, for a picture.
+    /// A sample of its rows, if there is to be a picture.
     sample: Option<Reservoir>,
     /// The points of its learning curve, for a picture.
     curve: Option<CurvePoints>,
 }
 
-/// The files that are written.
+/// The files that it is written to.
 struct Outputs {
     model: Output,
     plot: Option<PlotOutput>,
@@ -105,7 +105,7 @@ struct Outputs {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     args.refuse_foreign_options()?;
-    // A process with --shard writes its own file, also if a launcher started it.
+    // A process that learns a numbered shard writes its own file, also if a launcher started it.
     if let Some(launch) = launch().filter(|_| args.shard.is_none()) {
         // A single process may also hold several shards.
         #[cfg(feature = "mpi")]
@@ -129,18 +129,18 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 fn refuse_ranks(args: &Args, size: u32) -> anyhow::Error {
     if cfg!(feature = "mpi") && !args.is_odmm() {
         return usage(format!(
-            "{size} ranks can learn together by --algo odmm only, and otherwise would each learn the same data and \
-             write the same file: use --algo odmm, or let each learn one shard with --prior and --shard"
+            "{size} ranks can learn together only with --algo odmm; otherwise each would learn the same data and write the \
+             same file: use --algo odmm, or let each learn one shard with --prior and --shard"
         ));
     }
     usage(format!(
         "this is one of {size} processes that a launcher such as mpirun has started, but this gmm-bmm was built without \
-         MPI, and each would learn all the data and write the same file: build it with 'cargo install --locked --path . \
+         MPI, so each would learn all the data and write the same file: build it with 'cargo install --locked --path . \
          --features mpi', or learn each shard with --prior and --shard and combine them with 'gmm-bmm merge'"
     ))
 }
 
-/// Opens all outputs. Refuses to overwrite an input.
+/// Opens the files of model and pictures. An error where one would replace an input.
 fn open_outputs(args: &Args) -> anyhow::Result<Outputs> {
     let TraceArgs { trace, plot_curve, .. } = &args.trace;
     let others = [trace, plot_curve, &args.checkpoint.checkpoint, &args.plot.plot];
@@ -166,8 +166,6 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
         // The model is written, so the checkpoint is no longer needed.
         let _ = std::fs::remove_file(checkpoint);
     }
-    advice::warn_of_health(&result.health, console);
-    advice::warn_of_few_rows(model.k(), model.rows(), console);
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
     }
@@ -194,7 +192,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 }
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
-    let Beginning { from, learned_before, resumed, curve } = beginning(args, console)?;
+    let Beginning { from, learned_before, curve } = beginning(args, console)?;
     let expected = from.as_ref().map(|begun| begun.columns().clone());
     let seed = from.as_ref().map_or(args.seed, |begun| begun.settings().seed);
     let rows = args.data.open(seed, expected, console)?;
@@ -202,36 +200,24 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
         Some(begun) => begun,
         None => OnlineFit::new(rows.columns().clone(), args.settings()?)?,
     };
-    advice::tell_size(fit.settings(), fit.dim(), console)?;
+    console.tell(fit.settings().check_size(fit.dim()).map_err(usage_error)?);
     let trace = args.trace.open(&args.data, &fit, curve, console)?;
     let checkpoint = args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every));
     let sample = args.plot.sample(&fit.columns().names, seed)?;
-    let pass = Pass { fit, checkpoint, trace, learned_before, sample, console };
-    let PassEnd { fit, curve, sample, numbering, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
-    rows.tell_end(console);
-    let names = &fit.columns().names;
-    let faults = fit.column_faults();
-    advice::warn_of_columns(&faults, names, console);
-    if let Some(before) = &resumed {
-        advice::tell_of_repeated_rows(before, fit.summaries(), console);
-    }
-    // Revisions handle rows that are sorted by time or class, but not columns that number the rows.
-    let mut shifts = fit.start_shifts();
-    shifts.retain(|shift| !fit.keeps_rows() || numbering.contains(&shift.column));
-    advice::warn_of_order(&shifts, &numbering, names, args.data.reading.shuffles(), console);
+    let pass = Pass { fit, checkpoint, trace, learned_before, sample, told: Vec::new(), console };
+    let PassEnd { fit, curve, sample, told, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
+    tell_end(&mut rows, console);
+    console.tell(fit.findings().into_iter().filter(|finding| !told.contains(finding)));
     let choice = fit.choice();
-    advice::warn_of_choice(&fit.scores(), console);
     let model = fit.to_model()?;
-    advice::warn_of_repeats(&model, console);
-    advice::tell_of_floor(&model, &faults, console);
     let result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);
     Ok(Fitted { model, result, sample, curve })
 }
 
 fn describe(result: &FitResult) -> String {
     let (scores, reading) = match result.algorithm {
-        "em" => ("log-lik. − BIC's price", format!(", {:.2} s reading", result.read_seconds)),
-        _ => ("prequential", " (reading ran in parallel)".to_string()),
+        "em" => ("log-lik. − BIC penalty", "before"),
+        _ => ("prequential", "in parallel"),
     };
     let mut text = String::new();
     if result.choice.candidates.len() > 1 {

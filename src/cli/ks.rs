@@ -1,4 +1,4 @@
-//! Numbers of components, as commands are given them.
+//! Numbers of components and other ranges of numbers, as options give them.
 
 use std::ops::RangeInclusive;
 
@@ -32,12 +32,20 @@ pub(super) fn parse_components(text: &str) -> Result<Components, String> {
 }
 
 fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let number = |text: &str| match text.trim().parse::<usize>() {
+    parse_range(text, |text| match text.parse::<usize>() {
         Ok(0) => Err("K must be at least 1".to_string()),
         Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
         Ok(k) => Ok(k),
         Err(_) => Err("give a number, a range such as 2..10, a list such as 2,3,5, or auto".to_string()),
-    };
+    })
+}
+
+/// Parses `5` or `2..10`, with both ends included; `number` parses an end.
+pub(super) fn parse_range(
+    text: &str,
+    number: impl Fn(&str) -> Result<usize, String>,
+) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str| number(text.trim());
     let Some((low, high)) = text.split_once("..") else { return number(text).map(|k| k..=k) };
     let (low, high) = (number(low)?, number(high.trim_start_matches('='))?);
     if low > high {

@@ -1,4 +1,4 @@
-//! `gmm-bmm completions` and `gmm-bmm man`: for shells and for `man`.
+//! `gmm-bmm completions` and `gmm-bmm man`: shell completions and manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use super::Cli;
 use super::console::Console;
 use super::files::create_output;
 
-/// Print completions for a shell
+/// Print the completion script of a shell
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm completions bash > ~/.local/share/bash-completion/completions/gmm-bmm
   gmm-bmm completions zsh > ~/.zfunc/_gmm-bmm")]
 pub(super) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     shell: clap_complete::Shell,
 }
@@ -27,7 +27,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     Ok(std::io::stdout().write_all(&text)?)
 }
 
-/// Write man pages, one for each command
+/// Write a manual page for each command
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm man ~/.local/share/man/man1 && man gmm-bmm-fit")]
@@ -39,7 +39,7 @@ pub(super) struct ManArgs {
 
 pub(super) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.folder)
-        .with_context(|| format!("cannot make '{}'", args.folder.display()))?;
+        .with_context(|| format!("cannot create '{}'", args.folder.display()))?;
     let mut command = Cli::command();
     command.build();
     let subcommands = command.get_subcommands().map(|sub| {
@@ -54,6 +54,6 @@ pub(super) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
         clap_mangen::Man::new(page).render(&mut file)?;
         file.commit()?;
     }
-    console.note(&format!("{number} pages written to '{}'", args.folder.display()));
+    console.note(&format!("{number} manual pages written to '{}'", args.folder.display()));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! How the allocator treats large blocks.
+//! Settings of the memory allocator.
 
-/// Makes the allocator return large blocks to the system when they are freed, and threads share what it keeps. By default
-/// that of glibc keeps blocks of up to 32 MB for later use once one of that size was freed, and free memory of each thread
-/// apart; together that adds a half to the memory of a revision. Called before other threads start.
+/// Makes the allocator of glibc return large blocks to the system when they are freed, and use one pool for all threads.
+/// By default it keeps freed blocks of up to 32 MB, and a pool for each thread, which makes a revision take half as much
+/// memory again. Has to be called before other threads start.
 pub(super) fn return_freed_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::set_limits();
@@ -25,7 +25,7 @@ mod glibc {
         const M_TRIM_THRESHOLD: c_int = -1;
         const M_MMAP_THRESHOLD: c_int = -3;
         const M_ARENA_MAX: c_int = -8;
-        // SAFETY: it takes two numbers, and refuses those it does not know.
+        // SAFETY: mallopt takes two integers, and ignores parameters that it does not know.
         unsafe {
             mallopt(M_MMAP_THRESHOLD, LARGE);
             mallopt(M_TRIM_THRESHOLD, SPARE);

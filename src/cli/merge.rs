@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::advice;
-use super::console::{Console, listed};
+use super::console::Console;
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
+use crate::learn::Lineage;
 use crate::model::{Merged, Model, merge_models};
-use crate::text::count;
+use crate::text::{count, listed};
 
-/// Merge shards that were learned from a common prior: product of posteriors over prior
+/// Merge shards that were learned from a common prior
 ///
-/// Each shard is learned by 'fit --prior PRIOR' from its own part of the data, on any machine. Models with another prior or other columns, and models that have learned the same rows, are refused. Rows of the prior that shards have learned again are reported. The order of the shards does not matter, and a merged model can be merged again with other shards of the same prior. If the shards are numbered ('fit --shard 3/8') and some are missing, they are named and nothing is written, unless --partial is given.
+/// Each shard is learned with 'fit --prior PRIOR' from its own part of the data, on any machine. The merged posterior is the product of the shards' posteriors over the prior. Models that were learned from another prior, have other columns or have learned exactly the same rows are refused. Rows of the prior that shards have learned again are reported. The order of the shards does not matter. A merged model can be merged again with other shards of the same prior. If the shards are numbered ('fit --shard 3/8'), missing ones are named and nothing is written, unless --partial is given.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm fit --data first.csv --k 5 --out prior.json
@@ -22,11 +22,11 @@ use crate::text::count;
   gmm-bmm fit --data part2.csv --prior prior.json --shard 2/2 --out p2.json
   gmm-bmm merge --prior prior.json p1.json p2.json --out model.json")]
 pub(super) struct Args {
-    /// The common prior of the shards
+    /// The common prior of all shards
     #[arg(long, value_name = "MODEL")]
     prior: PathBuf,
 
-    /// The shards
+    /// The model files of the shards
     #[arg(required = true, value_name = "SHARD")]
     shards: Vec<PathBuf>,
 
@@ -34,15 +34,15 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 
-    /// First put components that are in another order than the prior's into its order
+    /// Reorder components that are in another order than the prior's before merging
     #[arg(long)]
     align: bool,
 
-    /// Fail unless there are exactly N shards, so that a lost one is noticed
+    /// Fail unless exactly N shards are given, so that a lost one is noticed
     #[arg(long, value_name = "N")]
     expect: Option<usize>,
 
-    /// Merge although numbered shards are missing, and name them in a warning
+    /// Merge even if numbered shards are missing, and name them in a warning
     #[arg(long)]
     partial: bool,
 }
@@ -77,8 +77,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         );
         anyhow::ensure!(
             found == expected,
-            "{found} shards were given where {expected} are expected, so {} lost: learn what is missing in addition to {}, or \
-             number shards with 'fit --shard I/N', so that the missing ones can be named",
+            "{found} shards were given where {expected} are expected, so {} lost: learn those missing from {}, or \
+             number shards with 'fit --shard I/N', so that missing ones can be named",
             if expected - found == 1 { "one is".to_string() } else { format!("{} are", expected - found) },
             listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MOST_NAMED)
         );
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
-    advice::warn_of_repeats(&model, console);
+    console.tell(model.lineage().and_then(Lineage::repeats));
     let identifiers = prior.identifiers();
     for (what, damping) in [("", &report.damping), ("the weight of ", &report.weight_damping)] {
         for (j, lambda) in damping.iter().enumerate().filter(|(_, lambda)| **lambda < 1.0) {
@@ -163,8 +163,8 @@ fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &C
             console.note(&format!("the components of '{name}' were reordered like the prior's: {order}"));
         } else {
             console.warn(&format!(
-                "the components of '{name}' seem to be in another order than the prior's ({order}): if they \
-                 were permuted, merge again with --align"
+                "the components of '{name}' seem to be in another order than the prior's ({order}): if they were permuted, \
+                 merge again with --align"
             ));
         }
     }
@@ -175,7 +175,7 @@ fn describe(result: &MergeResult) -> String {
     let revisions = result.structure.describe_revisions().map_or(String::new(), |said| said + "\n");
     format!(
         "{} merged: {} from {} and a common prior of {}\n\
-         shards differ from the whole by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
+         shards differ from the merged model by {most:.4} at most (Bhattacharyya distance, mean over shards)\n\
          {revisions}model written to {}; it {}\n",
         count(result.shards as u64, "shard"),
         count(result.k as u64, "component"),

@@ -1,7 +1,5 @@
-//! The command line: each command parses its arguments, calls the library and prints.
+//! The command line: each command parses its arguments, calls the library and prints the result.
 
-mod advice;
-mod ahead;
 mod choice;
 mod clusters;
 mod compare;
@@ -19,11 +17,11 @@ mod memory;
 mod merge;
 mod pass;
 mod plot;
-mod rows;
 mod show;
 mod structure;
 mod synth;
 mod trace;
+mod wording;
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -51,11 +49,11 @@ struct Cli {
     #[arg(long, global = true, help_heading = "Any command")]
     json: bool,
 
-    /// Print no notes, no warnings and no progress bars; results and errors are still printed
+    /// Print no notes, warnings and progress bars; results and errors are still printed
     #[arg(long, short, global = true, help_heading = "Any command")]
     quiet: bool,
 
-    /// Threads to use; results do not depend on it [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
@@ -75,7 +73,7 @@ enum Command {
     Man(manuals::ManArgs),
 }
 
-/// What was built in, and what of it this machine uses.
+/// The version with the features of this build and the kernels that this machine uses.
 fn long_version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let features = [("openblas", cfg!(feature = "openblas")), ("mpi", cfg!(feature = "mpi"))];
@@ -97,6 +95,11 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
+/// An error of the library that comes from how the command was called.
+fn usage_error(error: impl std::error::Error + 'static) -> anyhow::Error {
+    usage(wording::error(&error))
+}
+
 /// The user pressed Ctrl-C: exit code 130.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted{0}")]
@@ -116,7 +119,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Of processes started together all would say the same of how they were called.
+            // All processes that were started together would print the same usage error.
             if !(error.is::<UsageError>() && launch::is_another_first()) {
                 console.error(&error);
             }
@@ -125,8 +128,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The usage shown is that of the whole command, not of the options that were given or come from the environment. Of a
-/// file given without its option the tip names the option.
+/// Shows the usage of the whole command, not that of the given options. Where a file was given without its option, a tip names
+/// the option.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let mut cli = Cli::command();
     cli.build();
@@ -149,14 +152,13 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     let takes = |option: &str| called.get_opts().any(|arg| arg.get_id() == option);
     let option = if word.ends_with(".json") && takes("model") { "model" } else { "data" };
     if takes(option) {
-        let tip = format!("a file is named by its option: '--{option} {word}'");
+        let tip = format!("give a file with its option: '--{option} {word}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-/// Whether these words, without the name of the program, are a command as far as parsing can tell; for the tests, which
-/// throw any words at it.
+/// Whether these words, without the name of the program, parse as a command. For the tests.
 #[doc(hidden)]
 pub fn parses<T: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item = T>) -> bool {
     let words = words.into_iter().map(Into::into);
@@ -191,8 +193,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Whoever read our standard output has had enough (`gmm-bmm show … | head`): no reason to complain. A pipe that was
-/// named for a result is another matter: the result is lost.
+/// Whether the reader of standard output has closed the pipe (`gmm-bmm show … | head`), which is no failure. It is one for a
+/// pipe that was named as an output file, because the result is lost.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |cause: &(dyn std::error::Error + 'static)| {
         cause

@@ -11,15 +11,12 @@ use indicatif::ProgressBar;
 use ndarray::s;
 
 use super::Interrupted;
-use super::advice::{tell_of_discrete, tell_of_numbering};
-use super::ahead::{Ahead, Next};
 use super::console::Console;
 use super::files::create_output;
-use super::rows::Rows;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, Reservoir};
-use crate::learn::{Algorithm, Fingerprint, OnlineFit, Reason, check_enough_rows};
+use crate::data::{Block, Next, Prefetch, Reservoir, Rows};
+use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
 
@@ -30,8 +27,10 @@ pub(super) struct Pass<'a> {
     pub trace: Option<Trace>,
     /// How many rows of the data an earlier run has learned, and their fingerprint.
     pub learned_before: Option<(u64, Fingerprint)>,
-    /// Some of the rows, for a picture.
+    /// A sample of the rows for a picture.
     pub sample: Option<Reservoir>,
+    /// The findings that were printed so far.
+    pub told: Vec<Finding>,
     pub console: &'a Console,
 }
 
@@ -40,9 +39,9 @@ pub(super) struct PassEnd {
     /// The points of the learning curve, for a picture.
     pub curve: Option<CurvePoints>,
     pub sample: Option<Reservoir>,
-    /// Columns that number the rows.
-    pub numbering: Vec<usize>,
-    /// The reader, which counts skipped rows.
+    /// The findings that were printed already.
+    pub told: Vec<Finding>,
+    /// The reader, for its notices.
     pub rows: Rows,
     pub read_seconds: f64,
     pub learn_seconds: f64,
@@ -62,8 +61,7 @@ impl Pass<'_> {
         let mut position = 0u64;
         // Only a checkpoint needs the fingerprint of the rows.
         let mut seen = self.checkpoint.as_ref().map(|_| Fingerprint::default());
-        let mut numbering = Vec::new();
-        let ahead = Ahead::start(rows, self.longest());
+        let ahead = Prefetch::start(rows, self.longest());
         loop {
             let block = match ahead.next(interrupted)? {
                 Next::Rows(block) if !interrupted.load(Ordering::Relaxed) => block,
@@ -73,13 +71,6 @@ impl Pass<'_> {
                     return Err(self.save_interrupted(position, seen));
                 }
             };
-            if position == 0 && self.fit.rows() == 0 {
-                let names = &self.fit.columns().names;
-                bar.suspend(|| {
-                    tell_of_discrete(block.view(), names, self.console);
-                    numbering = tell_of_numbering(block.view(), names, self.console);
-                });
-            }
             if let Some(sample) = &mut self.sample {
                 block.iter().for_each(|row| sample.offer(row));
             }
@@ -96,8 +87,8 @@ impl Pass<'_> {
         shards.iter().for_each(|counter| counter.finish_and_clear());
         if self.learned_before.is_some_and(|(skip, _)| position < skip) {
             return Err(usage(
-                "the rows end before the one that the checkpoint was saved at: give the same rows again from the first, or \
-                 name another checkpoint",
+                "there are fewer rows than the checkpoint has learned: give the same rows again from the first, or name another \
+                 checkpoint",
             ));
         }
         anyhow::ensure!(
@@ -105,7 +96,7 @@ impl Pass<'_> {
             "there are no rows to learn from: check the file, and --skip and --limit if they are given"
         );
         if self.fit.lineage().is_none() {
-            // Checked before the start is fitted, which takes long with many columns.
+            // Before the start is fitted, which takes long in many dimensions.
             check_enough_rows(self.fit.settings().components.largest_at_start(), self.fit.rows())?;
         }
         let started = Instant::now();
@@ -125,14 +116,15 @@ impl Pass<'_> {
             fit: self.fit,
             curve,
             sample: self.sample,
-            numbering,
+            told: self.told,
             rows,
             read_seconds: reading.as_secs_f64(),
             learn_seconds: learning.as_secs_f64(),
         })
     }
 
-    /// Learns a block in batches that end where a checkpoint or a point of the curve is due. Returns the time spent learning.
+    /// Learns a block in batches that end where a checkpoint, a point of the curve or a revision is due. Returns the time of
+    /// learning alone.
     fn learn_block(
         &mut self,
         block: &Block,
@@ -169,7 +161,7 @@ impl Pass<'_> {
         Ok(learning)
     }
 
-    /// Fits the start or revises if that is due, with a checkpoint before and after it. Returns the time spent.
+    /// Fits the start or makes a revision if one is due, with a checkpoint before and after it. Returns the time it took.
     fn revise_if_due(
         &mut self,
         position: u64,
@@ -177,6 +169,11 @@ impl Pass<'_> {
         bar: &ProgressBar,
     ) -> anyhow::Result<Duration> {
         let Some(reason) = self.fit.revision_due() else { return Ok(Duration::ZERO) };
+        if reason == Reason::Start {
+            // The start may take long.
+            self.told = self.fit.first_findings();
+            bar.suspend(|| self.console.tell(self.told.clone()));
+        }
         let interrupted = watch_for_interrupt();
         let checkpoint = self.checkpoint.as_ref().map(|(path, _)| path.clone());
         if let Some(path) = &checkpoint {
@@ -231,8 +228,8 @@ impl Pass<'_> {
 
     /// Saves an interrupted pass, and describes what was saved.
     ///
-    /// While the rows of the checkpoint are read again, the checkpoint stays as it is: it has learned more rows than `seen`
-    /// has, so the two do not belong together.
+    /// While rows that the checkpoint has already learned are read again, the checkpoint stays as it is: it holds
+    /// more rows than `seen` does, so together they would make a checkpoint that no run can resume from.
     fn save_interrupted(&self, position: u64, seen: Option<Fingerprint>) -> anyhow::Error {
         let Some((path, _)) = &self.checkpoint else {
             return Interrupted(format!(
@@ -244,7 +241,7 @@ impl Pass<'_> {
         match self.learned_before {
             Some((skip, _)) if position <= skip => Interrupted(format!(
                 " while reading again the {} that the checkpoint has learned: '{}' is unchanged, and the same command \
-                 continues from it",
+                 resumes from it",
                 count(skip, "row"),
                 path.display()
             ))
@@ -267,16 +264,16 @@ impl Pass<'_> {
 
 fn other_data() -> anyhow::Error {
     usage(
-        "the rows are not those that the checkpoint was saved from: give the same rows again from the first, or name \
-         another checkpoint",
+        "the rows are not those that the checkpoint has learned: give the same rows again from the first, or name another \
+         checkpoint",
     )
 }
 
 /// Signals within this time count as one.
 const ONE_SIGNAL: Duration = Duration::from_millis(100);
 
-/// A flag that the first Ctrl-C sets. The second ends the process at once, unless it follows within [`ONE_SIGNAL`]: some
-/// launchers signal both a process and its group.
+/// A flag that the first Ctrl-C sets. The second ends the process at once, unless it comes within [`ONE_SIGNAL`]: some
+/// launchers signal a process and its group.
 pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();

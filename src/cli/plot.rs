@@ -1,10 +1,10 @@
-//! `--plot`: a picture of a mixture, for the commands that have one.
+//! `--plot`: a picture of a mixture.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::files::create_output;
-use super::usage;
+use super::{usage, wording};
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
 use crate::model::{Labels, Model, OutputFile, Recipe};
@@ -15,11 +15,11 @@ use crate::report::{LearningCurve, PairPlot, PictureFormat, PlotGroup};
 pub(super) struct PlotArgs {
     /// Draw the mixture to this file, .svg or .png
     ///
-    /// A pair plot: up to 1000 rows, taken at random, with each component's 1σ and 2σ ellipses for every pair of axes, and a histogram with the densities for each axis. Components of one cluster have one colour, and the legend names clusters as 'show' does; outlier components are grey.
+    /// A pair plot: for every pair of axes a random sample of up to 1000 rows with the 1σ and 2σ ellipses of the components, and for each axis a histogram with the densities. The components of a cluster have one colour. The legend names the clusters as 'show' does. Outlier components are grey.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 
-    /// What to draw it along: 'columns' (the first four), 'principal' (the four directions of the largest variance), or up to five columns by name or number
+    /// Axes: 'columns' (the first four), 'principal' (the four directions of the largest variance), or up to five columns by name or number
     #[arg(
         long,
         value_name = "columns|principal|LIST",
@@ -30,25 +30,25 @@ pub(super) struct PlotArgs {
     plot_axes: Vec<String>,
 }
 
-/// A picture's place, opened before any work is done.
+/// The file of a picture, opened before any work is done.
 pub(super) struct PlotOutput {
     file: OutputFile,
     format: PictureFormat,
 }
 
 impl PlotOutput {
-    /// Refuses a file that no picture can be written to.
+    /// Opens the file; an error where its name does not end in .svg or .png.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let Some(format) = PictureFormat::of(path) else {
             return Err(usage(format!(
-                "'{}' is not a picture that can be drawn: give a name that ends in .svg or .png",
+                "'{}' is neither an SVG nor a PNG file: give a name that ends in .svg or .png",
                 path.display()
             )));
         };
         Ok(PlotOutput { file: create_output(path)?, format })
     }
 
-    /// Writes a learning curve. Returns whether there was a point to draw; if not, there is no file.
+    /// Writes a learning curve. Without a point to draw it returns false and writes no file.
     pub fn write_curve(mut self, curve: &LearningCurve) -> anyhow::Result<bool> {
         let Some(drawn) = curve.draw(self.format)? else { return Ok(false) };
         self.file.write_all(&drawn)?;
@@ -57,18 +57,18 @@ impl PlotOutput {
     }
 }
 
-/// Rows that a picture shows.
+/// The most rows that a picture shows.
 const MOST_ROWS: usize = 1000;
-/// Numbers that it holds for that, unless a hundred rows have more.
+/// The most numbers that its rows have, unless a hundred rows have more.
 const MOST_NUMBERS: usize = 1 << 20;
 
 impl PlotArgs {
-    /// Refuses a file that no picture can be written to.
+    /// Opens the file of the picture, if there is to be one.
     pub fn open(&self) -> anyhow::Result<Option<PlotOutput>> {
         self.plot.as_deref().map(PlotOutput::open).transpose()
     }
 
-    /// An empty sample for the rows of a picture, if there is to be one; refuses axes that these columns do not have.
+    /// An empty sample for the rows of the picture, if there is to be one; an error for axes that are not among the columns.
     pub fn sample(&self, columns: &[String], seed: u64) -> anyhow::Result<Option<Reservoir>> {
         if self.plot.is_none() {
             return Ok(None);
@@ -78,14 +78,14 @@ impl PlotArgs {
         Ok(Some(Reservoir::new(columns.len(), most, seed)))
     }
 
-    /// The columns asked for by name; nothing where the directions follow from the model.
+    /// The chosen columns; `None` where the directions follow from the model.
     fn chosen(&self, columns: &[String]) -> anyhow::Result<Option<Vec<usize>>> {
         match self.plot_axes.as_slice() {
             [word] if word == "principal" => Ok(None),
             [word] if word == "columns" => Ok(Some((0..columns.len().min(Axes::LEADING)).collect())),
             list => {
-                let chosen =
-                    select_columns(columns, list).map_err(|error| usage(format!("--plot-axes: {error}")))?;
+                let chosen = select_columns(columns, list)
+                    .map_err(|error| usage(format!("--plot-axes: {}", wording::error(&error))))?;
                 if chosen.len() > PairPlot::MOST_AXES {
                     let most = PairPlot::MOST_AXES;
                     return Err(usage(format!(
@@ -105,7 +105,7 @@ impl PlotArgs {
         })
     }
 
-    /// Draws a model, with some rows if there are any.
+    /// Draws a model, with a sample of rows if there is one.
     pub fn write(
         &self,
         to: PlotOutput,
@@ -129,7 +129,7 @@ impl PlotArgs {
     }
 }
 
-/// Clusters have a colour each.
+/// A group for each cluster, and one for the outliers.
 fn groups(labels: &Labels) -> Vec<PlotGroup> {
     let clusters = labels.clusters();
     let of_cluster = |cluster: usize| PlotGroup {
@@ -145,7 +145,7 @@ fn groups(labels: &Labels) -> Vec<PlotGroup> {
     groups
 }
 
-/// What stands above a picture: who learned the model.
+/// The heading of a picture: how the model was learned.
 pub(super) fn heading(model: &Model) -> String {
     let by = match model.algorithm() {
         Recipe::Truth => "the true mixture".into(),

@@ -1,4 +1,4 @@
-//! `gmm-bmm show`: print a model file for a person.
+//! `gmm-bmm show`: print a model file.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::{Console, decimal};
-use super::data_args::ReadingArgs;
+use super::data_args::{ReadingArgs, tell_end};
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
@@ -16,13 +16,13 @@ use crate::learn::{Choice, Health, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 
-/// Print a model file for a person: clusters, weights, means, spreads, how it was learned, its health
+/// Print a model file: its clusters and components, and how it was learned
 ///
-/// A component is one Gaussian; a cluster is a group of rows. A cluster that is skewed, curved or heavy-tailed takes several components, so there are often more components than clusters. 'show' unites components that rows cannot tell apart (--overlap), and names the clusters with their weights.
+/// A component is one Gaussian; a cluster is a group of rows. A cluster that is skewed, curved or heavy-tailed takes several components, so there are often more components than clusters. 'show' unites components that rows cannot tell apart (--overlap) and lists the clusters with their weights.
 ///
-/// A component keeps its identifier while it is learned: through --resume, through 'merge', and through revisions that leave it alone. Parts of a split and the outcome of a join get new ones ('--history'). A cluster is called by the smallest identifier of its components, or of those that they came from by splits and joins, which no other cluster has: its name stays while components come and go. An outlier component holds less than 0.1 % of the rows, far from all others or scattered over more room than all others together; it belongs to no cluster and is no mode.
+/// A component keeps its identifier through --resume, through 'merge', and through revisions that do not change it. The parts of a split and the result of a join get new identifiers (--history). A cluster is named after the smallest identifier among its components and their ancestors by splits and joins that no other cluster has, so its name stays while its components change. An outlier component holds less than 0.1 % of the rows, far from all others or spread over more room than all others together. It belongs to no cluster.
 ///
-/// Of each component, from the heaviest, the table has: its identifier; 'cluster'; 'weight', the share of the rows that it explains; 'κ', the rows that its mean rests on (Bayesian learners only), which a discount makes fewer than its share; 'condition', how nearly its columns are functions of each other (the condition number of its correlation matrix, in which units have no part: 1 is uncorrelated); and for each column of the data the mean ± the standard deviation. 'health' counts what had to be guarded against. With --plot and --quiet there is only the picture.
+/// The table lists the components, the heaviest first: the identifier; the cluster; the weight, which is the fraction of rows that it explains; κ, the number of rows that its mean is based on (Bayesian learners only), which a discount reduces; the condition number of its correlation matrix, which does not depend on units (1 is uncorrelated, a large value means that columns are nearly functions of each other); and for each column of the data the mean ± the standard deviation. The last line counts the numerical safeguards that were triggered. With --plot and --quiet only the picture is written.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json
@@ -41,7 +41,7 @@ pub(super) struct Args {
 
     /// List the revisions of the structure instead of the components
     ///
-    /// For each revision: the rows seen by then; the reason, which is 'number of rows' (revisions are due each time the number of rows has doubled, less often where they change nothing, and soon after a new kind of rows appeared), 'new kind of rows' (many rows had a density that hardly any row had before), 'end of the stream' or 'merge of shards'; whether the revised mixture was kept; what it gained per row on validation rows, which decides about that; and the moves, which split one component in two and join two others. Of several K learned in one pass, the history is that of the K shown. With --json it is always there.
+    /// For each revision the table has: the rows seen by then; the reason; whether the revised mixture was kept; its gain per row on validation rows, which decides whether it is kept; and the moves, which split one component in two and join two others. The reasons are 'number of rows' (it has doubled since the last revision; the intervals grow where revisions change nothing, and are shorter after a new kind of rows), 'new kind of rows' (many rows had a density lower than nearly all rows before), 'end of the stream' and 'merge of shards'. Of several K learned in one pass, the history is that of the K shown. --json always contains it.
     #[arg(long)]
     history: bool,
 
@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[command(flatten)]
     plot: PlotArgs,
 
-    /// Rows to show in the picture: CSV files, '-' or a set of the catalogue, as in 'eval'
+    /// Rows to show in the picture: CSV files, '-' for standard input, or a set of the catalogue
     #[arg(long, value_name = "FILE|NAME", help_heading = "Data", requires = "plot")]
     data: Vec<PathBuf>,
 
@@ -76,11 +76,11 @@ struct Shown {
     choice: Choice,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Whether the start waits for more rows, so that a resumed run begins anew from the rows kept in the file.
+    /// Whether the start needs more rows. A resumed run then fits it again, with the rows in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
     lineage: Option<Lineage>,
-    /// How well the shards of oDMM fitted together.
+    /// How well the shards agree.
     merged: Option<MergeReport>,
     #[serde(flatten)]
     clusters: ClustersResult,
@@ -99,7 +99,7 @@ struct ShownComponent {
     cluster: Option<u64>,
     outlier: bool,
     weight: f64,
-    /// Rows that the component is worth (`κ`), where the model is Bayesian.
+    /// Rows that its mean is based on (`κ`), where the model is Bayesian.
     worth_rows: Option<f64>,
     mean: Vec<f64>,
     standard_deviation: Vec<f64>,
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let plot = args.plot.open()?;
     let (model, seal) = read_sealed_model(&args.model)?;
     if seal == Seal::Missing {
-        console.note("the file has no checksum, so a change of a digit would not be noticed");
+        console.note("the file has no checksum, so changes to it cannot be noticed");
     }
     let (best_k, choice) = (model.k(), model.choice());
     let model = args.one_k.of(model, &args.model)?;
@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Some of the rows to show in the picture; nothing where it is to show the mixture alone.
+/// A sample of the rows for the picture; `None` where the picture shows the mixture alone.
 fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Option<Reservoir>> {
     let names = model.column_names();
     let sample = args.plot.sample(&names.names, model.seed())?;
@@ -141,7 +141,7 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
     while rows.read_block(&mut block, 4096)? {
         block.iter().for_each(|row| sample.offer(row));
     }
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     anyhow::ensure!(sample.seen() > 0, "there are no rows to show");
     Ok(Some(sample))
 }
@@ -205,7 +205,7 @@ fn describe_history(shown: &Shown) -> String {
     let mut text = heading(shown);
     text += &match shown.structure.describe_revisions() {
         Some(revisions) => format!("{revisions}\n"),
-        None => "no revisions: there is nothing to revise in such a model\n".into(),
+        None => "no revisions: this model has nothing to revise\n".into(),
     };
     let history = shown.structure.history();
     if !history.is_empty() {
@@ -238,12 +238,14 @@ fn describe(shown: &Shown) -> String {
     }
     if let Some(report) = &shown.merged {
         let most = report.disagreement.iter().copied().fold(0.0, f64::max);
-        text += &format!("shards differ from the whole by {most:.4} at most (Bhattacharyya distance)\n");
+        text += &format!(
+            "shards differ from the merged model by {most:.4} at most (Bhattacharyya distance, mean over shards)\n"
+        );
     }
     text += &describe_structure(shown);
     text += &shown.clusters.describe();
     text += &component_table(shown);
-    text += &describe_health(&shown.health);
+    text += &describe_safeguards(&shown.health);
     text + &describe_plot(shown)
 }
 
@@ -271,13 +273,13 @@ fn describe_structure(shown: &Shown) -> String {
     }
     text += &format!("the file {}\n", shown.structure.describe_rows());
     if shown.waiting_for_rows {
-        text += "the mixture is provisional\n";
+        text += "the mixture is provisional: the start needs more rows\n";
     }
     text
 }
 
-/// What there is to say of each component, and apart from it, since a column may have any name, a row for each column of
-/// the data: mean ± standard deviation.
+/// The properties of each component, and below a blank line, since a column may have any name, mean ± standard deviation
+/// for each column of the data.
 fn component_table(shown: &Shown) -> String {
     const PER_TABLE: usize = 5;
     let width =
@@ -308,28 +310,26 @@ fn component_table(shown: &Shown) -> String {
     text + "\n"
 }
 
-fn describe_health(health: &Health) -> String {
+fn describe_safeguards(health: &Health) -> String {
     let counts = [
-        (health.rows_out_of_range, "rows so far out that nothing could be learned from them"),
-        (health.pivots_raised, "times a column's spread was held at the floor"),
-        (health.nu_floored, "times a projection was held at the least degrees of freedom"),
+        (health.rows_out_of_range, "rows were too far from every component to be learned"),
+        (health.pivots_raised, "times a column's variance was held at its floor"),
+        (health.nu_floored, "times a projection was held at the fewest degrees of freedom"),
         (health.literal_steps_kept, "times the paper's equations had no solution"),
-        (health.components_damped, "components whose product over the shards had to be damped"),
+        (health.components_damped, "components had a product over the shards that was damped"),
     ];
-    let told: Vec<String> = counts
+    let triggered: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    if told.is_empty() {
-        "health: nothing had to be guarded\n".into()
-    } else {
-        format!("health: {}\n", told.join("; "))
+    match triggered.is_empty() {
+        true => "numerical safeguards: none triggered (this says nothing about the fit)\n".into(),
+        false => format!("numerical safeguards: {}\n", triggered.join("; ")),
     }
 }
 
-/// A mean to the decimals at which three digits of its standard deviation end; both with exponents where the digits
-/// would fill the cell.
+/// A mean with as many decimals as three digits of its standard deviation have; both with exponents where they are long.
 fn mean_and_spread(mean: f64, deviation: f64) -> String {
     if mean.abs() >= 1e6 || !(1e-4..1e6).contains(&deviation) {
         return format!("{mean:.3e} ± {deviation:.2e}");

@@ -1,18 +1,19 @@
-//! What there is to say about the structure of a model: its revisions, and the rows of the data that its file contains.
+//! The structure of a model in words: its revisions, and the rows of the data that its file contains.
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::console::decimal;
 use crate::learn::{Effort, Move, Reason, RevisionRecord};
-use crate::model::{Model, Recipe};
+use crate::model::{Model, NoRevisions, Recipe};
 use crate::text::count;
 
-/// The revisions of a model and the rows that its file contains, for people and for programs.
+/// The revisions of a model and the rows that its file contains.
 #[derive(Debug, Serialize)]
 pub(super) struct StructureResult {
-    /// How much work went into the start and into revisions, where that is known.
+    /// The effort of the start and of revisions, where it is known.
     effort: Option<Effort>,
-    /// All revisions, the oldest first; none where there is no record of them.
+    /// All revisions, the oldest first; `None` where there is no record of them.
     revisions: Option<Vec<RevisionRecord>>,
     /// Rows of the data that the model file contains.
     kept_rows: u64,
@@ -20,9 +21,8 @@ pub(super) struct StructureResult {
     pending: bool,
     #[serde(skip)]
     forgotten: bool,
-    /// Why there are no revisions, if there are none.
     #[serde(skip)]
-    without: &'static str,
+    no_revisions: Option<NoRevisions>,
 }
 
 impl StructureResult {
@@ -37,17 +37,15 @@ impl StructureResult {
             kept_rows: model.rows_in_file(),
             pending: model.is_provisional(),
             forgotten: model.may_have_forgotten(),
-            without: why_without(model),
+            no_revisions: model.why_no_revisions(),
         }
     }
 
-    /// How many revisions there were, and when the last was. Nothing where no revision could have been expected.
+    /// How many revisions there were, and when the last was. `None` where there is nothing to revise.
     pub fn describe_revisions(&self) -> Option<String> {
         let revisions = self.revisions.as_deref().unwrap_or_default();
         let Some(last) = revisions.last() else {
-            return Some(self.without)
-                .filter(|why| !why.is_empty())
-                .map(|why| format!("no revisions: {why}"));
+            return self.no_revisions.map(|why| format!("no revisions: {}", describe_why(why)));
         };
         let changed = match (revisions.iter().filter(|revision| revision.kept).count(), revisions.len()) {
             (0, 1) => "which did not change".to_string(),
@@ -76,8 +74,8 @@ impl StructureResult {
         match (self.has_rows(), self.pending) {
             (false, _) => "contains no rows of the data".into(),
             (_, true) => format!(
-                "contains all {rows} of the data, since the start needs more: a resumed run makes it anew \
-                 ('fit --no-rows' leaves them out, --init-rows starts from fewer)"
+                "contains all {rows} of the data, since the start needs more: a resumed run fits it again \
+                 ('fit --no-rows' leaves them out, --init-rows sets how many the start needs)"
             ),
             (_, false) => {
                 format!("contains {rows} of the data, for later revisions ('fit --no-rows' leaves them out)")
@@ -85,13 +83,9 @@ impl StructureResult {
         }
     }
 
-    /// The effort as the option is spelt, where it is known.
-    pub fn effort(&self) -> Option<&'static str> {
-        self.effort.map(|effort| match effort {
-            Effort::Fast => "fast",
-            Effort::Default => "default",
-            Effort::Thorough => "thorough",
-        })
+    /// The effort as the option spells it, where it is known.
+    pub fn effort(&self) -> Option<String> {
+        self.effort?.to_possible_value().map(|value| value.get_name().to_string())
     }
 
     /// A table of all revisions.
@@ -113,23 +107,19 @@ impl StructureResult {
             );
             moves[1..].iter().for_each(|next| text += &format!("{:54}{next}\n", ""));
         }
-        text + "gain: of the mean log-density of the validation rows; of all kept rows where these are few\n"
+        text + "gain: in the mean log-density of the validation rows, or of all kept rows where these are few\n"
     }
 }
 
-/// Why a model without revisions has none; empty where nobody would ask.
-fn why_without(model: &Model) -> &'static str {
-    let merged = model.lineage().is_some_and(|lineage| lineage.merged.is_some());
-    match model.has_history() {
-        _ if model.algorithm().online().is_none() => "",
-        false => "there is no record of any, since the model was written by a version that did not revise",
-        true if model.k() == 1 => "",
-        true if model.effort() == Effort::Fast => "--effort fast makes the start alone",
-        true if model.keep_rows() == Some(0) => "--keep-rows 0 turns them off",
-        true if model.is_provisional() => "there are fewer rows than the start needs",
-        true if model.lineage().is_some() && !merged => "shards are revised when they are merged",
-        true if !model.keeps_rows() => "the model was started without rows to revise on",
-        true => "none was due",
+fn describe_why(why: NoRevisions) -> &'static str {
+    match why {
+        NoRevisions::NotRecorded => "the model was written by a version that did not revise",
+        NoRevisions::FastEffort => "--effort fast only fits the start",
+        NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
+        NoRevisions::WaitsForRows => "there are fewer rows than the start needs",
+        NoRevisions::Shard => "shards are revised when they are merged",
+        NoRevisions::StartedWithoutRows => "the model was started without rows to revise on",
+        _ => "none was due",
     }
 }
 
@@ -143,7 +133,7 @@ fn reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Each move in words, at least one line. Identifiers of moves that were not kept are given again later.
+/// Each move in words, at least one line.
 fn describe_moves(revision: &RevisionRecord) -> Vec<String> {
     if revision.moves.is_empty() && !revision.anew {
         return vec![if revision.kept { "components adjusted" } else { "–" }.to_string()];
@@ -152,7 +142,7 @@ fn describe_moves(revision: &RevisionRecord) -> Vec<String> {
     let mut lines: Vec<String> =
         revision.moves.iter().map(|made| format!("{tried}{}", describe_move(made))).collect();
     if revision.anew {
-        lines.push("the mixture was found anew from all rows".to_string());
+        lines.push("a new mixture was fitted to all rows".to_string());
     }
     lines
 }
@@ -162,13 +152,13 @@ fn describe_move(made: &Move) -> String {
         let [one, other] = split.into;
         format!("split {} into {one} and {other}", split.component)
     });
-    let joined = made.joined.map(|joined| {
-        let [one, other] = joined.components;
-        format!("joined {one} and {other} into {}", joined.into)
+    let merged = made.merged.map(|merged| {
+        let [one, other] = merged.components;
+        format!("joined {one} and {other} into {}", merged.into)
     });
     let added = made.added.map(|added| format!("added {added} for rows of a new kind"));
     let gain = format!("gain {} per row", decimal(made.gain, 4));
-    let parts: Vec<String> = split.into_iter().chain(added).chain(joined).chain([gain]).collect();
+    let parts: Vec<String> = split.into_iter().chain(added).chain(merged).chain([gain]).collect();
     parts.join("; ")
 }
 
@@ -180,7 +170,7 @@ fn signed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::{JoinMove, SplitMove};
+    use crate::learn::{MergeMove, SplitMove};
 
     fn result(revisions: Vec<RevisionRecord>) -> StructureResult {
         StructureResult {
@@ -189,7 +179,7 @@ mod tests {
             kept_rows: 3,
             pending: false,
             forgotten: false,
-            without: "none was due",
+            no_revisions: Some(NoRevisions::NoneDue),
         }
     }
 
@@ -201,7 +191,7 @@ mod tests {
     fn swap(from: u64) -> Move {
         Move {
             split: Some(SplitMove { component: 3, into: [from, from + 1] }),
-            joined: Some(JoinMove { components: [1, 4], into: from + 2 }),
+            merged: Some(MergeMove { components: [1, 4], into: from + 2 }),
             added: None,
             gain: 0.012,
         }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::console::Console;
 use super::files::{is_dash, refuse_overwriting};
+use super::ks::parse_range;
 use super::usage;
 use crate::data::Catalogue;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, TrueLevel};
@@ -21,7 +22,7 @@ use output::{Sink, write_rows};
 
 /// Draw data from a known mixture
 ///
-/// Draws the parameters of a mixture of Gaussians and then rows from it: training rows, test rows and the true mixture as a model file, which every other command reads. The true mixture's score on the test rows is what a learner can hope to reach. The same options and seed give the same bytes on any number of threads. Memory does not grow with the rows.
+/// Draws the parameters of a Gaussian mixture, then training rows and test rows from it. --truth writes the true mixture as a model file, which every other command reads. Its score on the test rows is the best that a learner can expect. The same options and seed give the same bytes with any number of threads. Memory does not grow with the number of rows.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm synth --k <K> --d <D> --n <N> --out <FILE> [OPTIONS]
        gmm-bmm synth --paper <N|LO..HI> --out <FILE|DIR> [OPTIONS]
@@ -36,15 +37,15 @@ use output::{Sink, write_rows};
   gmm-bmm synth --like yearmsd --out yearmsd-stand-in.csv.gz
   gmm-bmm synth --k 3 --d 2 --n 1000000 --drift 5 --out - | gmm-bmm fit --data - --k 3 --out model.json")]
 pub(super) struct Args {
-    /// Clusters
+    /// Number of clusters
     #[arg(long, value_name = "K", required_unless_present_any = ["paper", "like"])]
     k: Option<usize>,
 
-    /// Columns
+    /// Number of columns
     #[arg(long, value_name = "D", required_unless_present_any = ["paper", "like"])]
     d: Option<usize>,
 
-    /// Training rows
+    /// Number of training rows
     #[arg(long, value_name = "N", required_unless_present_any = ["paper", "like"])]
     n: Option<u64>,
 
@@ -58,16 +59,16 @@ pub(super) struct Args {
     #[command(flatten)]
     mixture: MixtureArgs,
 
-    /// The paper's sets of these numbers instead, from 1 to 9
+    /// Draw sets like those of the paper's Figure 1, by number from 1 to 9
     ///
-    /// The nine sets of Figure 1: 2 to 6 clusters in 3 to 10 columns that overlap, 170000 training and 30000 test rows. With one number --out is a file; with a range such as 1..9 it is a folder, which gets set1/train.csv, set1/test.csv, set1/truth.json and so on. The seed of set i is SEED + i − 1.
+    /// The nine sets have 2 to 6 overlapping clusters in 3 to 10 columns, 170000 training rows and 30000 test rows. With one number --out is a file. With a range such as 1..9 it is a folder with set1/train.csv, set1/test.csv, set1/truth.json and so on. The seed of set i is SEED + i − 1.
     #[arg(long, value_name = "N|LO..HI", value_parser = parse_sets, help_heading = "Sets with a name",
           conflicts_with_all = ["k", "d", "separation", "condition", "weight_skew", "drift", "heavy_tails", "like"])]
     paper: Option<PaperSets>,
 
-    /// A stand-in for this set of the catalogue instead
+    /// Draw a stand-in for this set of the catalogue: synthetic rows of its columns
     ///
-    /// It has the set's rows, columns and column names, and heavy tails, strongly correlated columns in different units and clusters that overlap; the numbers have nothing else to do with the set. Other options change what they name, such as --n the rows.
+    /// It has the set's number of rows and its column names. Its clusters overlap and have heavy tails; its columns are strongly correlated and have different units. The values have nothing else in common with the set. Other options override single properties, such as --n the number of rows.
     #[arg(long, value_name = "NAME", help_heading = "Sets with a name", conflicts_with = "d")]
     like: Option<String>,
 }
@@ -75,11 +76,11 @@ pub(super) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 struct OutputArgs {
-    /// Where to write the training rows, as CSV ('-' is standard output; a name in .gz is compressed)
+    /// Where to write the training rows as CSV ('-' is standard output; a name that ends in .gz is compressed)
     #[arg(long, short, value_name = "FILE|DIR")]
     out: PathBuf,
 
-    /// Test rows to draw
+    /// Number of test rows to draw
     #[arg(long, value_name = "N")]
     test_rows: Option<u64>,
 
@@ -87,7 +88,7 @@ struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     test_out: Option<PathBuf>,
 
-    /// Where to write the true mixture, as a model file
+    /// Where to write the true mixture as a model file
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 }
@@ -97,11 +98,11 @@ struct OutputArgs {
 struct MixtureArgs {
     /// How far apart the clusters' means are [default: 4]
     ///
-    /// The root mean square distance between two means, where 1 is the spread of a cluster (the square root of its variance averaged over all directions). At 2 clusters overlap a lot, at 6 hardly.
+    /// The root mean square distance between two means, in spreads of a cluster. The spread is the square root of the variance averaged over all directions. At 2 the clusters overlap a lot, at 6 hardly.
     #[arg(long, hide_short_help = true, value_name = "SPREADS")]
     separation: Option<f64>,
 
-    /// How long-drawn the clusters are: largest over smallest eigenvalue of a covariance [default: 10]
+    /// How elongated the clusters are: largest over smallest eigenvalue of a covariance [default: 10]
     #[arg(long, hide_short_help = true, value_name = "RATIO")]
     condition: Option<f64>,
 
@@ -111,13 +112,13 @@ struct MixtureArgs {
 
     /// How far each mean moves from the first training row to the last [default: 0]
     ///
-    /// Each mean moves in a random direction of its own, at an even pace, by so many spreads. The true mixture and the test rows are those at the end.
+    /// Each mean moves at a constant speed in its own random direction, by this many spreads in all. The true mixture and the test rows are those at the end.
     #[arg(long, hide_short_help = true, value_name = "SPREADS")]
     drift: Option<f64>,
 
-    /// Make rows far out common: each cluster is three Gaussians, 1, 3 and 10 times as wide
+    /// Give the clusters heavy tails: each is three Gaussians, 1, 3 and 10 times as wide
     ///
-    /// They have 80, 15 and 5 % of the cluster's weight, so that the true mixture has three components for each cluster.
+    /// They have 80, 15 and 5 % of the cluster's weight, so the true mixture has three components for each cluster.
     #[arg(long, hide_short_help = true)]
     heavy_tails: bool,
 }
@@ -127,23 +128,16 @@ struct MixtureArgs {
 struct PaperSets(Vec<usize>);
 
 fn parse_sets(text: &str) -> Result<PaperSets, String> {
-    let number = |text: &str| match text.trim().parse() {
+    let sets = parse_range(text, |text| match text.parse() {
         Ok(set) if (1..=PAPER_SETS).contains(&set) => Ok(set),
         _ => Err(format!("give a number from 1 to {PAPER_SETS}, or a range such as 1..{PAPER_SETS}")),
-    };
-    let (low, high) = match text.split_once("..") {
-        Some((low, high)) => (number(low)?, number(high.trim_start_matches('='))?),
-        None => (number(text)?, number(text)?),
-    };
-    if low > high {
-        return Err(format!("the range ends before it begins: write {high}..{low}"));
-    }
-    Ok(PaperSets((low..=high).collect()))
+    });
+    sets.map(|sets| PaperSets(sets.collect()))
 }
 
 /// One mixture to draw and where its rows go.
 struct Job {
-    /// What it is called, where it has a name.
+    /// Its name, if it has one.
     set: Option<String>,
     synth: Synth,
     test_rows: u64,
@@ -152,7 +146,7 @@ struct Job {
     truth: Option<PathBuf>,
 }
 
-/// What was drawn.
+/// The result of drawing one set.
 #[derive(Debug, Serialize)]
 struct Drawn {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,7 +223,7 @@ impl Args {
         }
         if test_out.is_some() || truth.is_some() {
             return Err(usage(
-                "several sets go into the folder --out with their test rows and truth: leave out --test-out and --truth",
+                "several sets are written to the folder --out with their test rows and truth: leave out --test-out and --truth",
             ));
         }
         let in_folder = |&set: &usize| {
@@ -258,7 +252,7 @@ impl Args {
         })
     }
 
-    /// A mixture to order, or a stand-in.
+    /// The mixture that the options describe, or a stand-in for a set of the catalogue.
     fn draw_mixture(&self, console: &Console) -> anyhow::Result<(Option<String>, Synth)> {
         let catalogue = Catalogue::built_in();
         let like = match &self.like {
@@ -291,7 +285,7 @@ impl Args {
             console.note(&describe_stand_in(&set.name, &synth));
         }
         if synth.spec().drift > 0.0 {
-            console.note("the means move: the truth and the test rows are the mixture at the end");
+            console.note("the means move: the truth and the test rows are those at the end");
         }
         Ok((like.map(|set| format!("stand-in for {}", set.name)), synth))
     }
@@ -300,9 +294,9 @@ impl Args {
 fn describe_stand_in(name: &str, synth: &Synth) -> String {
     let SynthSpec { k, dim, rows, .. } = synth.spec();
     format!(
-        "stand-in for {name}: {rows} rows of its {dim} columns, invented: {k} overlapping clusters with heavy \
-         tails (80 % as a Gaussian, 15 % three and 5 % ten times as wide), correlated columns in different \
-         units; the truth is a mixture of {} Gaussians",
+        "stand-in for {name}: {rows} synthetic rows of its {dim} columns, {k} overlapping clusters with heavy tails (each \
+         80 % a Gaussian, 15 % one three times and 5 % one ten times as wide), correlated columns in different units; the \
+         true mixture has {} Gaussians",
         synth.truth().k()
     )
 }
@@ -311,7 +305,7 @@ fn place(path: &Path) -> String {
     if is_dash(path) { "standard output".into() } else { path.display().to_string() }
 }
 
-/// Two outputs in one place would spoil each other.
+/// Refuses two outputs in one place.
 fn check_paths(jobs: &[Job]) -> anyhow::Result<()> {
     if jobs.iter().flat_map(Job::paths).filter(|path| is_dash(path)).count() > 1 {
         return Err(usage("'-' is named for two outputs: give each its own"));

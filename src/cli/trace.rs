@@ -85,8 +85,8 @@ impl Trace {
         Trace { file, test, every, begun: Instant::now(), seconds_before, points, picture }
     }
 
-    /// Continues with the points of earlier runs, if there are any. The last point of a run scores the mixture at the end of
-    /// the stream. Where the stream continues, it is replaced by the score of the mixture so far.
+    /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
+    /// run is that of the mixture at the end of the stream; a resumed stream has the mixture so far there.
     pub fn resume(mut self, points: Vec<CurvePoint>, fit: &OnlineFit) -> anyhow::Result<Self> {
         self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
         self.points = points;
@@ -113,7 +113,7 @@ impl Trace {
         self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
     }
 
-    /// Rows until a point is due, after `rows` rows of all runs.
+    /// Rows until a point is due, after `rows` rows in all.
     pub fn rows_until_due(&self, rows: u64) -> u64 {
         let picture = self.picture.as_ref().map(|picture| picture.every);
         let until = |every: u64| every - rows % every;

@@ -1,11 +1,11 @@
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 
-/// Some rows of a data set, row after row in one allocation that is reused from block to block.
+/// Consecutive rows of a data set, in one allocation that is reused for the next rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     columns: usize,
     values: Vec<f64>,
-    /// Where bad rows were skipped: the row before which, and how many so far.
+    /// Where bad rows were skipped: the row that follows them, and how many were skipped up to there.
     skipped: Vec<(usize, u64)>,
 }
 
@@ -15,7 +15,8 @@ impl Block {
     /// # Panics
     /// If `columns` is zero.
     pub fn new(columns: usize) -> Self {
-        Block::from_values(columns, Vec::new())
+        assert!(columns > 0, "a block needs at least one column");
+        Block { columns, values: Vec::new(), skipped: Vec::new() }
     }
 
     /// An empty block with room for `rows` rows of `columns` numbers.
@@ -26,16 +27,6 @@ impl Block {
         let mut block = Block::new(columns);
         block.values.reserve_exact(rows * columns);
         block
-    }
-
-    /// A block that owns `values`, row after row.
-    ///
-    /// # Panics
-    /// If `columns` is zero, or `values` does not hold a whole number of rows.
-    pub fn from_values(columns: usize, values: Vec<f64>) -> Self {
-        assert!(columns > 0, "a block needs at least one column");
-        assert!(values.len().is_multiple_of(columns), "values must be whole rows");
-        Block { columns, values, skipped: Vec::new() }
     }
 
     /// How many numbers a row has.
@@ -58,13 +49,14 @@ impl Block {
         &self.values[i * self.columns..(i + 1) * self.columns]
     }
 
-    /// Which of the rows that were read for the block is row `i`, counted from 1. Bad rows that were skipped count too.
+    /// The number of row `i` among all rows that were read for the block, counted from 1 and including skipped bad rows.
     pub fn place(&self, i: usize) -> u64 {
         let before = self.skipped.partition_point(|&(row, _)| row <= i).checked_sub(1);
         i as u64 + 1 + before.map_or(0, |last| self.skipped[last].1)
     }
 
-    /// Notes that a bad row was skipped.
+    /// Counts a bad row that was skipped before the next row.
+    #[cfg(feature = "csv")]
     pub(super) fn skip_one(&mut self) {
         let next = self.rows();
         match self.skipped.last_mut() {
@@ -86,7 +78,7 @@ impl Block {
         &self.values
     }
 
-    /// Forgets the rows, keeps the memory.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();
         self.skipped.clear();
@@ -101,7 +93,8 @@ impl Block {
         self.values.extend_from_slice(row);
     }
 
-    /// Appends a row of zeros, to be written to.
+    /// Appends a row of zeros and returns it.
+    #[cfg(feature = "csv")]
     pub(super) fn grow(&mut self) -> &mut [f64] {
         let begin = self.values.len();
         self.values.resize(begin + self.columns, 0.0);
@@ -113,7 +106,12 @@ impl Block {
         self.values.truncate(rows * self.columns);
     }
 
-    /// The rows as a matrix, one row each.
+    /// The rows as an array that takes over their memory.
+    pub fn into_array(self) -> Array2<f64> {
+        Array2::from_shape_vec((self.rows(), self.columns), self.values).expect("a block holds whole rows")
+    }
+
+    /// The rows as a matrix.
     pub fn view(&self) -> ArrayView2<'_, f64> {
         ArrayView2::from_shape((self.rows(), self.columns), &self.values).expect("a block holds whole rows")
     }

@@ -1,4 +1,4 @@
-//! The catalogue of data sets: what the paper's sets are, where they come from and what the paper reports.
+//! The catalogue of data sets: the sets of the paper, where they come from, and what the paper reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use super::nearest::nearest;
 
 const TEXT: &str = include_str!("../../datasets/catalogue.json");
 
-/// The data sets that the tool knows by name.
+/// The data sets that are known by name.
 ///
 /// ```
 /// use gmm_bmm::data::Catalogue;
@@ -30,46 +30,46 @@ pub struct Catalogue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataSet {
-    /// What it is called on the command line.
+    /// The name by which it is opened.
     pub name: String,
-    /// What it is called in print.
+    /// The name in tables.
     pub title: String,
-    /// Rows that the paper gives for it.
+    /// Rows according to the paper.
     pub rows: u64,
-    /// Rows among them that hold no measurement, which the clean file does not have.
+    /// How many of them hold no measurement. The file does not contain these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows_left_out: u64,
-    /// The columns that the paper uses, by their names in the header; empty where they are not known.
+    /// The columns that the paper uses, by their names in the header; empty if they are not known.
     pub columns: Vec<String>,
-    /// How many columns the paper uses, where that is known.
+    /// How many columns the paper uses, if that is known.
     pub dimensions: Option<usize>,
     /// The file's name in the folder of data sets.
     pub file: String,
     /// Whether the file comes with the source code.
     pub bundled: bool,
-    /// The file's checksum, where it is known.
+    /// The file's checksum, if it is known.
     pub sha256: Option<String>,
-    /// The terms under which the data may be passed on.
+    /// The licence of the data.
     pub licence: String,
-    /// Whom to cite.
+    /// What to cite.
     pub citation: String,
-    /// Where it can be had, best first; empty where no public copy is known.
+    /// Where to get it, best first; empty if no public copy is known.
     pub sources: Vec<Source>,
     /// What a user should know about it.
     pub notes: String,
-    /// The units that the paper's figures fit.
+    /// The units in which the paper reports.
     pub units: Units,
-    /// Whether some columns take few values, so that the likelihood of a mixture has no bound.
+    /// Whether some columns have few distinct values, so that the likelihood of a mixture is unbounded.
     pub discrete: bool,
     /// What the paper reports.
     pub paper: PaperFigures,
 }
 
-/// A place that a data set can be had from.
+/// A place from which to get a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Source {
-    /// Its home on the web.
+    /// A web page.
     Url {
         /// The address.
         at: String,
@@ -85,17 +85,29 @@ pub enum Source {
     },
 }
 
+/// Where the file of a data set is to be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// It comes with the source code.
+    Bundled,
+    /// It can be fetched from a public source.
+    Public,
+    /// No public copy is known.
+    NotPublic,
+}
+
 /// The units that a log-likelihood is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
-    /// The data's own.
+    /// Those of the data
     Raw,
-    /// Every column scaled to mean 0 and standard deviation 1.
+    /// Every column scaled to mean 0 and standard deviation 1
     Zscore,
 }
 
-/// What the paper reports of a data set, by its tables.
+/// What the paper's tables report about a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFigures {
@@ -132,7 +144,7 @@ pub struct PaperTriple {
 }
 
 impl Catalogue {
-    /// The catalogue that comes with the tool.
+    /// The catalogue of this version.
     pub fn built_in() -> &'static Catalogue {
         static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
         CATALOGUE.get_or_init(|| {
@@ -145,7 +157,12 @@ impl Catalogue {
         self.sets.iter().find(|set| set.name.eq_ignore_ascii_case(name))
     }
 
-    /// The set whose name is so near to this one that it may be meant.
+    /// The set of the built-in catalogue that a path names. A file of that name takes precedence.
+    pub fn set_named_by(path: &Path) -> Option<&'static DataSet> {
+        Catalogue::built_in().find(path.to_str()?).filter(|_| !path.exists())
+    }
+
+    /// The set with the most similar name, if one is similar enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&DataSet> {
         self.find(nearest(name, self.sets.iter().map(|set| set.name.as_str()))?)
     }
@@ -157,35 +174,28 @@ impl Catalogue {
 }
 
 impl DataSet {
-    /// Where its file is, or belongs, in a folder of data sets.
+    /// The path of its file in a folder of data sets.
     pub fn path_in(&self, folder: &Path) -> PathBuf {
         folder.join(&self.file)
     }
 
-    /// Rows of its clean file.
+    /// Rows in its file.
     pub fn file_rows(&self) -> u64 {
         self.rows.saturating_sub(self.rows_left_out)
     }
 
-    /// How many columns it has, where that is known.
+    /// How many columns it has, if that is known.
     pub fn width(&self) -> Option<usize> {
         self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
     }
 
-    /// What to do to have its file, in words that follow a colon.
-    pub fn how_to_get(&self) -> String {
-        let DataSet { name, file, .. } = self;
-        if self.bundled {
-            return format!(
-                "it comes with the source code as datasets/{file}; give that folder with --datasets"
-            );
+    /// Where its file is to be had.
+    pub fn availability(&self) -> Availability {
+        match (self.bundled, self.sources.is_empty()) {
+            (true, _) => Availability::Bundled,
+            (false, false) => Availability::Public,
+            (false, true) => Availability::NotPublic,
         }
-        if self.sources.is_empty() {
-            return format!(
-                "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
-            );
-        }
-        format!("fetch it with: python3 scripts/fetch_datasets.py {name}")
     }
 }
 
@@ -221,11 +231,11 @@ mod tests {
     }
 
     #[test]
-    fn each_set_says_how_to_get_it() {
-        let how = |name: &str| Catalogue::built_in().find(name).unwrap().how_to_get();
-        assert!(how("abalone").contains("comes with the source code"));
-        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
-        assert!(how("northridge").contains("if you have the data"));
+    fn each_set_says_where_its_file_is_to_be_had() {
+        let of = |name: &str| Catalogue::built_in().find(name).unwrap().availability();
+        assert_eq!(of("abalone"), Availability::Bundled);
+        assert_eq!(of("plastic"), Availability::Public);
+        assert_eq!(of("northridge"), Availability::NotPublic);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Discrete columns, and noise that spreads them.
+//! Discrete columns, and noise that makes them continuous.
 //!
-//! Where many rows share one value of a column, a mixture can put a component on that value and make the likelihood
-//! as high as its floor allows. Uniform noise of one quantum, added once to all rows, turns such a column into one
-//! that has a density, and a likelihood that says something.
+//! If many rows share one value of a column, a mixture can put a component on that value and make the likelihood as high
+//! as the variance floor allows. Uniform noise of one quantum, added once to all rows, gives such a column a density, and
+//! likelihoods can be compared.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A column to spread.
+/// A discrete column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiscreteColumn {
     /// Which column, from 0.
@@ -19,19 +19,18 @@ pub struct DiscreteColumn {
     pub quantum: f64,
 }
 
-/// A column with more than this share of its rows on one value counts as discrete: it is inflated there.
+/// A column is discrete if more than this fraction of its rows share one value. It is also discrete if its values occur
+/// `REPEATS` times on average and its `COMMONEST` values hold more than `ON_COMMONEST` of the rows.
 const ON_ONE_VALUE: f64 = 0.1;
-/// So does a column whose values occur so often on average …
 const REPEATS: usize = 5;
-/// … if its commonest values, as many as a mixture may well have components, …
+/// About as many as a mixture may have components.
 const COMMONEST: usize = 10;
-/// … hold more than this share of the rows.
 const ON_COMMONEST: f64 = 0.1;
-/// Steps below this share of the standard deviation are not taken for the column's step: noise so thin would
-/// leave the spikes where they are.
-const THINNEST: f64 = 0.01;
+/// Smaller steps, as a fraction of the standard deviation, are not the column's quantum: such narrow noise would not remove
+/// the spikes.
+const NARROWEST: f64 = 0.01;
 
-/// The discrete columns of `rows`, each with its quantum. Constant columns are left alone: they have no step.
+/// The discrete columns of `rows`, each with its quantum. Constant columns have no quantum and are not listed.
 ///
 /// ```
 /// use gmm_bmm::data::find_discrete;
@@ -54,14 +53,14 @@ pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
     rows.columns().into_iter().enumerate().filter_map(found).collect()
 }
 
-/// Column `column` of `rows` as one to spread, whether it looks discrete or not; `None` if it is constant.
+/// Column `column` of `rows` with its quantum, even if it does not look discrete; `None` if it is constant.
 pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteColumn> {
     let quantum = Values::of(rows.column(column)).quantum()?;
     Some(DiscreteColumn { column, quantum })
 }
 
-/// A copy of `rows` with noise, uniform within half a quantum on either side, in the columns named. The noise of a column
-/// follows from the seed and the column's number alone.
+/// A copy of `rows` with uniform noise of one quantum, centred on zero, in `columns`. The noise of a column depends only on
+/// the seed and the column's number.
 pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
     let mut noisy = rows.to_owned();
     for &DiscreteColumn { column, quantum } in columns {
@@ -109,16 +108,16 @@ impl Values {
         share(1) > ON_ONE_VALUE || (few_values && share(COMMONEST) > ON_COMMONEST)
     }
 
-    /// The smallest gap between neighbouring values that is not thin; without one, the thinnest allowed.
+    /// The smallest gap between neighbouring values that is wide enough, or the narrowest width allowed if there is none.
     fn quantum(&self) -> Option<f64> {
-        let thinnest = THINNEST * self.standard_deviation;
-        if !(thinnest > 0.0 && thinnest.is_finite()) {
+        let narrowest = NARROWEST * self.standard_deviation;
+        if !(narrowest > 0.0 && narrowest.is_finite()) {
             return None;
         }
         let gaps = self.sorted.windows(2).map(|pair| pair[1].0 - pair[0].0);
-        let smallest = gaps.filter(|gap| *gap >= thinnest).fold(f64::INFINITY, f64::min);
-        // Decimal steps come out of binary subtraction with a tail of nines or noughts.
-        Some(if smallest.is_finite() { rounded(smallest) } else { thinnest })
+        let smallest = gaps.filter(|gap| *gap >= narrowest).fold(f64::INFINITY, f64::min);
+        // Subtraction of decimal values leaves rounding errors in the last digits.
+        Some(if smallest.is_finite() { rounded(smallest) } else { narrowest })
     }
 }
 
@@ -127,24 +126,18 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "csv"))]
 mod tests {
     use super::*;
-    use crate::data::{Block, Catalogue, CsvOptions, CsvStream, Input};
+    use crate::data::{Catalogue, ReadOptions};
 
     /// The discrete columns of a bundled set, as the paper uses it.
     fn found_in(name: &str) -> Vec<(String, f64)> {
         let set = Catalogue::built_in().find(name).unwrap();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets");
-        let options = CsvOptions { columns: set.columns.clone(), ..CsvOptions::default() };
-        let mut stream = CsvStream::open(vec![Input::File(set.path_in(&folder))], options).unwrap();
-        let mut all = Block::new(stream.columns().len());
-        let mut block = Block::new(stream.columns().len());
-        while stream.read_block(&mut block, 1000).unwrap() {
-            block.iter().for_each(|row| all.push(row));
-        }
-        let found = find_discrete(all.view());
-        found.iter().map(|found| (stream.columns().names[found.column].clone(), found.quantum)).collect()
+        let mut rows = ReadOptions::default().columns(&set.columns).open(&[set.path_in(&folder)]).unwrap();
+        let found = find_discrete(rows.read_all().unwrap().view());
+        found.iter().map(|found| (rows.columns().names[found.column].clone(), found.quantum)).collect()
     }
 
     fn names(found: &[(String, f64)]) -> Vec<&str> {

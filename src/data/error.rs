@@ -1,29 +1,34 @@
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::text::count;
+use super::catalogue::DataSet;
+use super::notice::Notice;
+use crate::remedy::Remedy;
+use crate::text::{count, listed};
 
-/// What can go wrong while data are opened and read. Every message names the file and says what to do.
+/// What can go wrong while data are opened and read. The text names the file and states the fact;
+/// [`DataError::remedies`] says what else can be done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// No input was given.
-    #[error("no input was given: name at least one file, or '-' for standard input")]
+    #[error("no input was given: name at least one")]
     NoInputs,
     /// Standard input was named twice.
-    #[error("standard input was named more than once: it can be read only once, so name '-' once")]
+    #[error("standard input was named more than once, and it can be read only once")]
     StdinTwice,
-    /// Only files can be dealt to shares.
-    #[error("'{file}' cannot be dealt to shares, which is for files: write the rows to a file first")]
+    /// Only files can be dealt to shards.
+    #[error("'{file}' cannot be dealt to shards, which is for files: write the rows to a file first")]
     NotDealt {
         /// What it is.
         file: String,
     },
     /// A compressed file cannot be read from the middle.
     #[error(
-        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shares of {}: unpack it, \
+        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shards from {}: unpack it, \
          give more files, or use at most {files}",
         count(*files as u64, "file")
     )]
@@ -32,7 +37,7 @@ pub enum DataError {
         file: String,
         /// How many files there are.
         files: usize,
-        /// How many shares there should be.
+        /// How many shards there should be.
         shares: usize,
     },
     /// There is no such file.
@@ -91,23 +96,21 @@ pub enum DataError {
         file: String,
     },
     /// The file is JSON.
-    #[error("'{file}' looks like JSON, not rows of cells: export it as CSV first")]
+    #[error("'{file}' looks like JSON, not rows of numbers: export it as CSV first")]
     Json {
         /// The file.
         file: String,
     },
     /// The file is a model, not data.
-    #[error(
-        "'{file}' is a model file, not rows of data: 'gmm-bmm show' prints it, and 'gmm-bmm eval' takes it as --model"
-    )]
+    #[error("'{file}' is a model file, not rows of data")]
     Model {
         /// The file.
         file: String,
     },
     /// Numbers are written with decimal commas.
     #[error(
-        "'{file}': column '{column}' holds '{cell}', a number with a decimal comma: write a decimal point \
-         instead (if the file has no other commas{}), or leave the column out with --drop '{column}'",
+        "'{file}': column '{column}' holds '{cell}', a number with a decimal comma where a point is needed (if the file has \
+         no other commas{})",
         if cell.contains('.') { " and points: tr -d . | tr ',' '.'" } else { ": tr ',' '.'" }
     )]
     DecimalComma {
@@ -120,8 +123,8 @@ pub enum DataError {
     },
     /// Numbers are written with commas between their digits.
     #[error(
-        "'{file}': column '{column}' holds '{cell}', a number with thousands separators: write it without them \
-         (or, if that is a decimal comma, with a point), or leave the column out with --drop '{column}'"
+        "'{file}': column '{column}' holds '{cell}', a number with thousands separators, which have to be left out (or, if \
+         that is a decimal comma, it has to be a point)"
     )]
     ThousandsComma {
         /// The file.
@@ -149,12 +152,14 @@ pub enum DataError {
         rows: usize,
     },
     /// A chosen or dropped column is not there.
-    #[error("there is no column '{wanted}'{hint}")]
+    #[error("there is no column '{wanted}': {}", columns_there_are(nearest.as_deref(), columns))]
     UnknownColumn {
         /// What was asked for.
         wanted: String,
-        /// The nearest name and the names there are.
-        hint: String,
+        /// A name so near to it that it may be meant.
+        nearest: Option<String>,
+        /// The columns there are.
+        columns: Vec<String>,
     },
     /// A column number is out of range, or a range runs backwards.
     #[error("'{wanted}' is not a column number or range here: columns are numbered 1 to {count}")]
@@ -164,21 +169,27 @@ pub enum DataError {
         /// How many columns there are.
         count: usize,
     },
-    /// A name stands for several columns.
-    #[error("the name '{wanted}' stands for columns {numbers}: choose by number instead")]
+    /// Several columns have the name.
+    #[error("columns {} are all called '{wanted}': choose by number instead", joined(numbers, ", "))]
     AmbiguousColumn {
         /// What was asked for.
         wanted: String,
-        /// The columns' numbers.
-        numbers: String,
+        /// The columns' numbers, from 1.
+        numbers: Vec<usize>,
     },
-    /// Nothing is left to read.
-    #[error("'{file}': no columns are left to read: {why}")]
-    NoColumns {
+    /// Every column is to be left out.
+    #[error("'{file}': no columns are left to read, because all are to be left out")]
+    AllColumnsDropped {
         /// The file.
         file: String,
-        /// How it came to that, with a remedy.
-        why: String,
+    },
+    /// No column holds numbers.
+    #[error("'{file}': no column holds numbers in the first rows ({})", joined(left_out, "; "))]
+    NoNumbers {
+        /// The file.
+        file: String,
+        /// What the columns hold instead.
+        left_out: Vec<Notice>,
     },
     /// A later file lacks a column of the first.
     #[error(
@@ -191,10 +202,7 @@ pub enum DataError {
         column: String,
     },
     /// The data lack a column that a model was learned from.
-    #[error(
-        "'{file}' has no column '{column}', which the model was learned from: add it, or name the columns \
-         to use in the model's order with --columns"
-    )]
+    #[error("'{file}' has no column '{column}', which the model was learned from")]
     ExpectedColumn {
         /// The file.
         file: String,
@@ -203,8 +211,7 @@ pub enum DataError {
     },
     /// The data have another number of columns than a model was learned from.
     #[error(
-        "'{file}' gives {} of numbers where the model was learned from {expected}: choose them \
-         with --columns or --drop",
+        "'{file}' gives {} of numbers where the model was learned from {expected}",
         count(*found as u64, "column")
     )]
     ColumnCount {
@@ -217,8 +224,7 @@ pub enum DataError {
     },
     /// A column that a model was learned from is chosen for another one.
     #[error(
-        "'{file}': --columns puts '{column}' in the place of the model's '{place}', but the model has a column '{column}' of \
-         its own: give the model's columns, or others in its order"
+        "'{file}': '{column}' is chosen in the place of the model's '{place}', but the model has a column '{column}' of its own"
     )]
     MisplacedColumn {
         /// The file.
@@ -229,7 +235,7 @@ pub enum DataError {
         place: String,
     },
     /// A column is to be left out that a model was learned from.
-    #[error("the model was learned from column '{column}', so --drop cannot leave it out")]
+    #[error("the model was learned from column '{column}', so it cannot be left out")]
     NeededColumn {
         /// The column.
         column: String,
@@ -260,7 +266,7 @@ pub enum DataError {
         expected: usize,
     },
     /// A row cannot be used.
-    #[error("{0}; {remedy}", remedy = .0.remedy())]
+    #[error("{0}")]
     BadRow(Box<BadRow>),
     /// The compressed data end early or are damaged.
     #[error(
@@ -284,10 +290,8 @@ pub enum DataError {
         /// What the system says.
         source: io::Error,
     },
-    /// A field or a record is beyond all measure.
-    #[error(
-        "'{file}': the record after row {row} has {what}: check the file for an unclosed quote or missing line ends"
-    )]
+    /// A field or a row is too large.
+    #[error("'{file}': the row after row {row} has {what}: look for an unclosed quote or missing line ends")]
     TooLarge {
         /// The file.
         file: String,
@@ -296,9 +300,42 @@ pub enum DataError {
         /// What exceeds which limit.
         what: &'static str,
     },
+    /// A pattern of file names is malformed.
+    #[error("'{pattern}' is not a pattern: {reason}")]
+    BadPattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A pattern matches no file.
+    #[error("no file matches '{pattern}': check the path")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+    },
+    /// A name is neither that of a file nor that of a set in the catalogue.
+    #[error(
+        "'{name}' is neither a file nor a set of the catalogue{}",
+        nearest.as_ref().map_or(String::new(), |name| format!(" (did you mean '{name}'?)"))
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The most similar name in the catalogue.
+        nearest: Option<String>,
+    },
+    /// The file of a set in the catalogue is not there.
+    #[error("'{}' is a set of the catalogue, but '{}' does not exist", set.name, file.display())]
+    SetNotThere {
+        /// The set.
+        set: &'static DataSet,
+        /// Where its file should be.
+        file: PathBuf,
+    },
 }
 
-/// A row that cannot be used, where it is and why. Its text has no remedy, [`DataError::BadRow`] adds one.
+/// A row that cannot be used, where it is and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRow {
     /// The file.
@@ -360,25 +397,52 @@ pub enum BadCell {
     Date,
 }
 
-impl BadRow {
-    fn remedy(&self) -> String {
-        match &self.problem {
-            RowProblem::Cell { column, chosen, .. } => match chosen {
-                ChosenBy::Content => format!(
-                    "fix the cell, leave the column out with --drop '{column}', or skip such rows with --bad-rows skip"
-                ),
-                ChosenBy::User => {
-                    "fix the cell, name other columns with --columns, or skip such rows with --bad-rows skip"
-                        .to_string()
+impl DataError {
+    /// What can be done about it, where the text does not say it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let drop = |column: &String| Remedy::DropColumns(vec![column.clone()]);
+        match self {
+            DataError::Model { .. } => vec![Remedy::UseAsModel],
+            DataError::UnknownName { .. } => vec![Remedy::ChooseDataSet],
+            DataError::DecimalComma { column, .. } | DataError::ThousandsComma { column, .. } => {
+                vec![Remedy::CorrectData, drop(column)]
+            }
+            DataError::AllColumnsDropped { .. } | DataError::NeededColumn { .. } => {
+                vec![Remedy::DropFewerColumns]
+            }
+            DataError::NoNumbers { .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
+            DataError::ColumnCount { .. } => vec![Remedy::ChooseColumns],
+            DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
+                vec![Remedy::ChooseColumnsInModelOrder]
+            }
+            DataError::BadRow(bad) => match &bad.problem {
+                RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
+                    vec![Remedy::CorrectData, drop(column), Remedy::SkipBadRows]
                 }
-                ChosenBy::Model => {
-                    "fix the cell, since the model needs the column, or skip such rows with --bad-rows skip"
-                        .to_string()
+                RowProblem::Cell { chosen: ChosenBy::User, .. } => {
+                    vec![Remedy::CorrectData, Remedy::ChooseColumns, Remedy::SkipBadRows]
+                }
+                RowProblem::Cell { chosen: ChosenBy::Model, .. } | RowProblem::Fields { .. } => {
+                    vec![Remedy::CorrectData, Remedy::SkipBadRows]
                 }
             },
-            RowProblem::Fields { .. } => "fix the row, or skip such rows with --bad-rows skip".to_string(),
+            _ => Vec::new(),
         }
     }
+}
+
+/// The column that may be meant, and the columns there are.
+fn columns_there_are(nearest: Option<&str>, columns: &[String]) -> String {
+    const MOST: usize = 20;
+    let columns = format!("columns are {}", listed(columns.iter().cloned(), MOST));
+    match nearest {
+        Some(name) => format!("did you mean '{name}'? The {columns}"),
+        None => format!("the {columns}"),
+    }
+}
+
+fn joined(items: &[impl ToString], between: &str) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
 impl fmt::Display for BadRow {
@@ -412,19 +476,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_row_says_where_it_is_and_its_error_adds_the_remedy() {
+    fn a_bad_row_says_where_it_is_and_the_remedy_depends_on_who_chose_the_column() {
         let row = |chosen| {
             let (column, cell) = ("Height".into(), "tall".into());
             let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen };
             BadRow { file: "a.csv".into(), line: 8, row: 7, problem }
         };
-        let error = |chosen| DataError::BadRow(Box::new(row(chosen))).to_string();
+        let remedies = |chosen| DataError::BadRow(Box::new(row(chosen))).remedies();
         assert_eq!(
             row(ChosenBy::Content).to_string(),
             "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number"
         );
-        assert!(error(ChosenBy::Content).contains("--drop 'Height'"));
-        assert!(error(ChosenBy::User).contains("name other columns with --columns"));
-        assert!(!error(ChosenBy::Model).contains("--drop"));
+        let drop = Remedy::DropColumns(vec!["Height".into()]);
+        assert_eq!(remedies(ChosenBy::Content), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
+        assert!(remedies(ChosenBy::User).contains(&Remedy::ChooseColumns));
+        assert_eq!(remedies(ChosenBy::Model), [Remedy::CorrectData, Remedy::SkipBadRows]);
     }
 }

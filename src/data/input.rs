@@ -1,9 +1,9 @@
-//! Opening inputs: files, standard input, any reader; compressed or not.
+//! Opening inputs: files, standard input or any reader, compressed or not.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use super::error::DataError;
 pub(super) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const GZIP_BUFFER: usize = 128 * 1024;
 
-/// Where bytes come from. Compression by gzip is recognised in each.
+/// Where bytes come from. Gzip is recognised in all of them.
 pub enum Input {
     /// Standard input.
     Stdin,
@@ -22,7 +22,7 @@ pub enum Input {
     File(PathBuf),
     /// Any reader, with a name for messages.
     Reader {
-        /// What messages call it.
+        /// The name in messages.
         name: String,
         /// The bytes.
         reader: Box<dyn Read + Send>,
@@ -30,17 +30,12 @@ pub enum Input {
 }
 
 impl Input {
-    /// The input that a command-line argument names: `-` is standard input, all else a file.
-    pub fn from_argument(argument: &Path) -> Input {
-        if argument.as_os_str() == "-" { Input::Stdin } else { Input::File(argument.to_path_buf()) }
-    }
-
     /// An input that reads `bytes`.
     pub fn from_bytes(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Input {
         Input::Reader { name: name.into(), reader: Box::new(Cursor::new(bytes.into())) }
     }
 
-    /// What messages call it.
+    /// The name in messages.
     pub fn name(&self) -> String {
         match self {
             Input::Stdin => "standard input".to_string(),
@@ -49,7 +44,7 @@ impl Input {
         }
     }
 
-    /// Checks, without taking anything from it, that the input is there; its size if it is a regular file.
+    /// Checks that the input exists, without reading from it. Returns its size if it is a regular file.
     pub(super) fn check(&self) -> Result<Option<u64>, DataError> {
         let Input::File(path) = self else { return Ok(None) };
         let file = || self.name();
@@ -68,7 +63,7 @@ impl Input {
         Ok(Some(metadata.len()))
     }
 
-    /// Opens the input; what is taken from it, before decompression, is added to `bytes`.
+    /// Opens the input and adds what is read from it, before decompression, to `bytes`.
     pub(super) fn open(self, bytes: Arc<AtomicU64>) -> Result<OpenInput, DataError> {
         let name = self.name();
         let raw: Box<dyn Read + Send> = match self {
@@ -121,8 +116,8 @@ impl OpenInput {
     }
 }
 
-/// The members of a gzip input, one after the other. Zeros after a member are padding, as tapes and some block devices
-/// leave it; anything else must be a member.
+/// The members of a gzip input, one after the other. Zeros after a member are padding, which tapes and some block devices
+/// add; anything else must be a member.
 struct Members<R> {
     /// `None` at the end.
     member: Option<GzDecoder<R>>,
@@ -150,7 +145,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Skips zeros; says whether the input ends with them.
+/// Skips zeros. Returns whether the input ends after them.
 fn skip_zeros(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let held = input.fill_buf()?;
@@ -162,7 +157,7 @@ fn skip_zeros(input: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Counts the bytes that pass.
+/// Counts the bytes that are read.
 struct Counted<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
@@ -229,11 +224,5 @@ mod tests {
         assert_eq!(read(&[&one, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
         assert_eq!(read(&[&one, &zeros, b"rubbish, and more of it"]), Err(io::ErrorKind::InvalidInput));
         assert_eq!(read(&[&one, &zeros, &two[..two.len() - 1]]), Err(io::ErrorKind::UnexpectedEof));
-    }
-
-    #[test]
-    fn a_dash_is_standard_input() {
-        assert!(matches!(Input::from_argument(Path::new("-")), Input::Stdin));
-        assert!(matches!(Input::from_argument(Path::new("./-")), Input::File(_)));
     }
 }

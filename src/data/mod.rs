@@ -1,42 +1,54 @@
-//! Where rows come from: streaming CSV, the catalogue of data sets, synthetic draws.
+//! Where rows come from: streaming CSV, the catalogue of data sets, synthetic rows.
 //!
-//! [`CsvStream`] reads delimited text block by block, [`SynthRows`](synth::SynthRows) are drawn, and [`ShuffleBuffer`] mixes
-//! the order of either. All are a [`RowSource`].
+//! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`Rows`], or deal them
+//! to shards. [`Prefetch`] reads them on a thread of its own. [`SynthRows`](synth::SynthRows) are drawn from a mixture. Both
+//! are a [`RowSource`].
+//!
+//! Reading needs the feature `csv`.
 
 mod block;
 mod catalogue;
-mod cell;
 mod column_names;
-mod columns;
+#[cfg(feature = "csv")]
+mod csv;
 mod dequantize;
-mod detect;
 mod error;
-mod expected;
-mod feed;
+#[cfg(feature = "csv")]
 mod input;
-mod lines;
 mod nearest;
-mod number;
-mod plain;
-mod records;
+mod notice;
+#[cfg(feature = "csv")]
+mod options;
+#[cfg(feature = "csv")]
+mod prefetch;
 mod reservoir;
-mod sample;
-mod share;
+#[cfg(feature = "csv")]
+mod resolve;
+#[cfg(feature = "csv")]
+mod rows;
+#[cfg(feature = "csv")]
+mod shards;
+#[cfg(feature = "csv")]
 mod shuffle;
 mod source;
-mod stream;
 pub mod synth;
-mod table;
 
 pub use block::Block;
-pub use catalogue::{Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use catalogue::{Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
 pub use column_names::ColumnNames;
-pub use columns::select_columns;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
-pub use error::{BadCell, BadRow, DataError, RowProblem};
-pub use input::Input;
+pub use error::{BadCell, BadRow, ChosenBy, DataError, RowProblem};
+pub use notice::{ColumnContent, Notice};
 pub use reservoir::Reservoir;
-pub use share::{Piece, deal};
-pub use shuffle::ShuffleBuffer;
 pub use source::RowSource;
-pub use stream::{BadRows, CsvOptions, CsvStream};
+
+#[cfg(feature = "csv")]
+pub use self::csv::select_columns;
+#[cfg(feature = "csv")]
+pub use self::{
+    input::Input,
+    options::{BadRows, ReadOptions},
+    prefetch::{Next, Prefetch},
+    rows::Rows,
+    shards::FileShards,
+};

@@ -1,6 +1,6 @@
-//! The name that a misspelt one was meant to be.
+//! The name that a misspelt one most likely means.
 
-/// The name nearest to `wanted`, if one is so near that it may be meant, or begins with it; case does not matter.
+/// The name most similar to `wanted`, if one is similar enough to be meant or begins with it. Case does not matter.
 pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     let letters = wanted.chars().count();
@@ -13,7 +13,7 @@ pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) ->
         .map(|(_, name)| name)
 }
 
-/// How many letters must be added, dropped or changed to get from one word to the other.
+/// The Levenshtein distance between two words.
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

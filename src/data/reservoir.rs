@@ -1,8 +1,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A random sample of the rows of a stream, in memory that is bounded whatever the stream's length: every row offered
-/// so far is in it with the same probability. Which ones follows from the seed alone.
+/// A random sample of the rows of a stream, in bounded memory. Every row offered so far is in it with the same probability.
+/// Equal seeds give equal samples.
 #[derive(Debug, Clone)]
 pub struct Reservoir {
     columns: usize,
@@ -22,7 +22,7 @@ impl Reservoir {
         Reservoir { columns, most, seen: 0, rng: ChaCha8Rng::seed_from_u64(seed), values: Vec::new() }
     }
 
-    /// Takes one more row into account.
+    /// Offers one more row.
     ///
     /// # Panics
     /// If `row` has another number of columns.

@@ -6,15 +6,15 @@ use super::column_names::ColumnNames;
 use super::error::DataError;
 use super::source::RowSource;
 
-/// How many rows are taken from the source at a time. The order of the rows does not depend on it.
+/// Rows read from the source at a time. The order of the rows does not depend on it.
 const INTAKE: usize = 1024;
 
-/// Mixes the order of a stream with bounded memory.
+/// Shuffles a stream in bounded memory.
 ///
-/// The first rows fill the buffer; each further row takes the place of a random one, which goes out; at the end
-/// the rest goes out in random order. With as many slots as there are rows this is a full shuffle. The order
-/// follows from the seed alone, whatever the sizes of the blocks asked for.
-pub struct ShuffleBuffer<S> {
+/// The first rows fill the buffer. Each further row replaces a random one, which is given out. At the end the rest is given
+/// out in random order. With as many slots as there are rows this is a full shuffle. The order depends on the seed, not on
+/// the sizes of blocks.
+pub(super) struct ShuffleBuffer<S> {
     source: S,
     slots: usize,
     rng: ChaCha8Rng,
@@ -25,11 +25,11 @@ pub struct ShuffleBuffer<S> {
 }
 
 impl<S: RowSource> ShuffleBuffer<S> {
-    /// Mixes the rows of `source` in a buffer of `slots` rows. One slot leaves the order as it is.
+    /// Shuffles the rows of `source` in a buffer of `slots` rows. One slot leaves the order as it is.
     ///
     /// # Panics
     /// If there are no slots.
-    pub fn new(source: S, slots: usize, seed: u64) -> Self {
+    pub(super) fn new(source: S, slots: usize, seed: u64) -> Self {
         assert!(slots > 0, "a shuffle buffer needs at least one slot");
         let intake = Block::new(source.columns().len());
         let rng = ChaCha8Rng::seed_from_u64(seed);
@@ -37,8 +37,12 @@ impl<S: RowSource> ShuffleBuffer<S> {
     }
 
     /// The source, for its counters.
-    pub fn source(&self) -> &S {
+    pub(super) fn source(&self) -> &S {
         &self.source
+    }
+
+    pub(super) fn source_mut(&mut self) -> &mut S {
+        &mut self.source
     }
 
     fn rows_held(&self) -> usize {
@@ -49,7 +53,7 @@ impl<S: RowSource> ShuffleBuffer<S> {
     fn refill(&mut self) -> Result<(), DataError> {
         if self.taken == self.intake.rows() && !self.source_ended {
             self.taken = 0;
-            // Also the end if this fails: rows after a gap must not pass for the whole.
+            // Also the end if this fails: rows after a gap are not the data.
             self.source_ended = true;
             self.source_ended = !self.source.read_block(&mut self.intake, INTAKE)?;
         }

@@ -2,12 +2,12 @@ use super::block::Block;
 use super::column_names::ColumnNames;
 use super::error::DataError;
 
-/// Where rows come from, a block at a time.
+/// A source of rows, which are read a block at a time.
 pub trait RowSource: Send {
     /// The columns of each row.
     fn columns(&self) -> &ColumnNames;
 
-    /// Replaces the rows in `block` by the next ones, `most` at most; false, and an empty block, at the end.
+    /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
     ///
     /// # Panics
     /// If the block has another number of columns than the source, or `most` is zero.

@@ -215,7 +215,7 @@ contenders! {
         name: "oBMM auto",
         id: "obmm_auto",
         family: "obmm",
-        description: "oBMM that also learns K, as 'fit --k auto' does",
+        description: "oBMM that revises its structure and also learns K",
         way: Way::Online {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use super::contender::Contender;
 use crate::learn::LearnError;
+use crate::remedy::Remedy;
 
 /// Why a comparison cannot be run or read.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +26,7 @@ pub enum ExperimentError {
         source: LearnError,
     },
     /// Records of another comparison in the same folder.
-    #[error(
-        "the records are of {what} {theirs}, not {ours}: give another folder with --out, or the settings that the \
-         records were made with"
-    )]
+    #[error("the records are of {what} {theirs}, not {ours}")]
     OtherSettings {
         /// What differs.
         what: String,
@@ -50,10 +48,7 @@ pub enum ExperimentError {
         path: PathBuf,
     },
     /// Records that another run is writing to.
-    #[error(
-        "another comparison is writing to '{}': wait until it has ended, or give another folder with --out",
-        path.display()
-    )]
+    #[error("another comparison is writing to '{}'", path.display())]
     InUse {
         /// The file of records.
         path: PathBuf,
@@ -79,4 +74,17 @@ pub enum ExperimentError {
         /// What is wrong.
         why: String,
     },
+}
+
+impl ExperimentError {
+    /// What can be done about it, where the text does not say it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            ExperimentError::OtherSettings { .. } => {
+                vec![Remedy::UseOtherFolder, Remedy::UseSettingsOfRecords]
+            }
+            ExperimentError::InUse { .. } => vec![Remedy::WaitForOtherRun, Remedy::UseOtherFolder],
+            _ => Vec::new(),
+        }
+    }
 }

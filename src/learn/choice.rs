@@ -1,9 +1,11 @@
 //! Several K of one pass: their scores, and which to use.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
 use super::Prequential;
-use crate::stats::{BatchSums, Elbow, ScoredK};
+use crate::stats::{BatchSums, Beyond, Elbow, ScoredK};
 
 /// One K of several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -16,6 +18,15 @@ pub struct RatedK {
     pub difference: Option<f64>,
     /// The standard error of that difference, paired over batches of rows.
     pub standard_error: Option<f64>,
+}
+
+/// Other K that are worth trying.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TryNext {
+    /// Larger ones: the score rises to the end of the range.
+    Larger(RangeInclusive<usize>),
+    /// Smaller ones: the smallest K of the range does as well as any.
+    Smaller(RangeInclusive<usize>),
 }
 
 /// Several K with their scores, in the order of K.
@@ -56,6 +67,23 @@ impl Choice {
         let elbow = scored.collect::<Option<Vec<_>>>().and_then(|scored| Elbow::find(&scored));
         Choice { candidates, elbow }
     }
+
+    /// Whether every one of several K has a finite score.
+    pub fn is_scored(&self) -> bool {
+        self.candidates.len() > 1
+            && self.candidates.iter().all(|candidate| candidate.score.is_some_and(f64::is_finite))
+    }
+
+    /// The K to try after these, where the scores suggest some.
+    pub fn try_next(&self) -> Option<TryNext> {
+        let (first, last) = (self.candidates.first()?.k, self.candidates.last()?.k);
+        match self.elbow {
+            _ if !self.is_scored() => None,
+            None | Some(Elbow { beyond: Beyond::Rises, .. }) => Some(TryNext::Larger(last..=2 * last)),
+            Some(Elbow { k, .. }) if k == first && k > 1 => Some(TryNext::Smaller(1..=k)),
+            Some(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +106,21 @@ mod tests {
         let errors: Vec<_> = choice.candidates.iter().map(|rated| rated.standard_error).collect();
         assert!(errors[0] > Some(0.05) && errors[1].is_none() && errors[2] == Some(0.0), "{errors:?}");
         assert_eq!(choice.elbow.map(|elbow| elbow.k), Some(3));
+    }
+
+    #[test]
+    fn other_k_are_suggested_where_the_range_ends_too_soon() {
+        let next = |from: usize, scores: &[f64]| {
+            let scores: Vec<_> = (from..).zip(scores.iter().map(|&score| Some(score))).collect();
+            Choice::new(&scores, &BatchSums::default()).try_next()
+        };
+        assert_eq!(next(2, &[-9.0, -6.0, -5.5, -5.0, -4.5, -4.0]), Some(TryNext::Larger(7..=14)));
+        assert_eq!(next(2, &[-6.0, -5.0, -4.0]), Some(TryNext::Larger(4..=8)));
+        assert_eq!(next(3, &[-4.0, -4.1, -4.2]), Some(TryNext::Smaller(1..=3)));
+        assert_eq!(next(1, &[-4.0, -4.1, -4.2]), None);
+        assert_eq!(next(2, &[-9.0, -6.0, -5.0, -4.98, -4.97, -4.96]), None);
+        assert_eq!(next(2, &[-9.0]), None);
+        assert_eq!(next(2, &[-9.0, f64::NAN]), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, MergeReport, are_repeated};
+use super::findings::judge_prior_rows;
+use super::{Finding, Fingerprint, MergeReport};
 
 /// Where a shard comes from: its common prior, and the rows that it has learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,11 +42,9 @@ pub struct Numbered {
 }
 
 impl Lineage {
-    /// How many of the sampled rows of the prior the shards have learned again, and how many were sampled. `None` if they
-    /// are too few to show it.
-    pub fn repeats(&self) -> Option<(usize, usize)> {
-        let (found, wanted) = (self.prior_repeated.len(), self.prior_sample.len());
-        are_repeated(found, wanted).then_some((found, wanted))
+    /// Whether shards have learned rows of the prior again.
+    pub fn repeats(&self) -> Option<Finding> {
+        judge_prior_rows(self.prior_repeated.len(), self.prior_sample.len())
     }
 }
 

@@ -5,6 +5,7 @@ mod candidate;
 mod choice;
 mod columns;
 mod em;
+mod findings;
 mod fingerprint;
 mod learning;
 mod lineage;
@@ -21,13 +22,17 @@ pub mod projection;
 mod recognise;
 mod settings;
 mod shards;
+mod size;
 mod start;
 mod state;
 mod structure;
 
-pub use choice::{Choice, RatedK};
+pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
+pub use findings::{
+    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+};
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
 pub use lineage::{Lineage, Numbered, Shard};
@@ -43,20 +48,23 @@ pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
 pub use settings::{Components, FitSettings};
 pub(crate) use shards::close_merged;
 pub use shards::{CommonPrior, LearnedShard, WarmUp};
+pub(crate) use size::MOST_MODEL_BYTES;
+pub use size::check_shards;
 pub(crate) use start::variance_floor;
 pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
 pub(crate) use state::mixture_of;
 pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
 pub use structure::{
-    Effort, Identifiers, JoinMove, KeptRows, Move, Reason, Revised, RevisionRecord, SplitMove,
+    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
     default_kept_rows,
 };
 pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
+use crate::remedy::Remedy;
 use crate::text::count;
 
-/// A setting out of range, or data that cannot be learned from.
+/// A setting out of range, or data that cannot be learned from. [`LearnError::remedies`] says what can be done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -88,7 +96,7 @@ pub enum LearnError {
     },
     /// More components than rows.
     #[error(
-        "{} cannot be learned from {}: give more rows or a smaller K",
+        "{} cannot be learned from {}",
         count(*k as u64, "component"),
         count(*rows, "row")
     )]
@@ -98,23 +106,76 @@ pub enum LearnError {
         /// Rows there are.
         rows: u64,
     },
-    /// The first of several shares ends before the start can be made.
-    #[error(
-        "the first share of the data has {rows} rows, and the start wants {wanted}: deal the data to fewer shards, \
-         or lower --init-rows"
-    )]
-    ShortFirstShare {
+    /// The first of several shards ends before the start can be fitted.
+    #[error("the first shard has {rows} rows, and the start needs {wanted}")]
+    ShortFirstShard {
         /// Rows there are.
         rows: u64,
-        /// Rows wanted.
+        /// Rows needed.
         wanted: u64,
     },
-    /// It was asked to stop.
-    #[error("it was stopped before it came to its end")]
+    /// More columns than any machine has memory for.
+    #[error(
+        "{columns} columns would take about {gigabytes:.0} GB of memory, since full covariances grow with the square of \
+         the columns"
+    )]
+    TooManyColumns {
+        /// Columns of the data.
+        columns: usize,
+        /// Memory that they would take.
+        gigabytes: f64,
+    },
+    /// More shards than a model file can hold.
+    #[error(
+        "{shards} shards of {} over {} would take about {gigabytes:.0} GB, and a model file of more than 2 GB cannot be \
+         read",
+        count(*components as u64, "component"),
+        count(*columns as u64, "column")
+    )]
+    TooManyShards {
+        /// Shards asked for.
+        shards: usize,
+        /// Components of each.
+        components: usize,
+        /// Columns of the data.
+        columns: usize,
+        /// Size of their file.
+        gigabytes: f64,
+    },
+    /// More kept rows than a model file can hold.
+    #[error(
+        "{rows} kept rows of {} would take about {gigabytes:.0} GB in the model file, and one of more than 2 GB cannot be \
+         read",
+        count(*columns as u64, "column")
+    )]
+    TooManyKeptRows {
+        /// Rows to keep.
+        rows: usize,
+        /// Columns of the data.
+        columns: usize,
+        /// Size of their file.
+        gigabytes: f64,
+    },
+    /// The caller asked to stop.
+    #[error("it was stopped before it was finished")]
     Stopped,
     /// A saved state that does not belong to these settings.
     #[error("the saved state does not fit: {0}")]
     State(String),
+}
+
+impl LearnError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            LearnError::TooFewRows { .. } => vec![Remedy::GiveMoreRows, Remedy::FewerComponents],
+            LearnError::ShortFirstShard { .. } => vec![Remedy::FewerShards, Remedy::FewerStartRows],
+            LearnError::TooManyColumns { .. } => vec![Remedy::ChooseColumns],
+            LearnError::TooManyShards { .. } => vec![Remedy::FewerShards],
+            LearnError::TooManyKeptRows { .. } => vec![Remedy::KeepFewerRows],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// A learner that sees each row once.

@@ -22,12 +22,13 @@ use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum Moments {
-    /// Whitened moments, which are affine-equivariant and matched exactly.
+    /// Whitened moments, which are affine-equivariant and matched exactly
     #[default]
     Whitened,
-    /// The paper's printed equations, as closely as possible.
+    /// The paper's printed equations, as closely as possible
     Paper,
 }
 

@@ -1,6 +1,7 @@
 //! One pass over a stream, for one K or for several in parallel.
 
 mod end;
+mod findings;
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -17,8 +18,8 @@ use super::recognise::Recognition;
 use super::state::best_score;
 use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
-    Algorithm, CandidateState, Choice, Components, Finished, FitSettings, FitState, Health, LearnError,
-    Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
+    Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
+    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -78,6 +79,10 @@ pub struct OnlineFit {
     rows: u64,
     summaries: Vec<ColumnSummary>,
     faults: Vec<ColumnFault>,
+    /// What the first rows show; empty if they were learned in an earlier run.
+    first_findings: Vec<Finding>,
+    /// Of the rows learned in earlier runs.
+    resumed_from: Vec<ColumnSummary>,
     /// Of the rows that the start was fitted to; empty if that was in an earlier run.
     start_summaries: Vec<ColumnSummary>,
     recognition: Recognition,
@@ -126,6 +131,8 @@ impl OnlineFit {
             rows: 0,
             summaries: vec![ColumnSummary::default(); dim],
             faults: Vec::new(),
+            first_findings: Vec::new(),
+            resumed_from: Vec::new(),
             start_summaries: Vec::new(),
             stage: Stage::Buffering(Vec::new()),
             end: None,
@@ -185,8 +192,10 @@ impl OnlineFit {
             settings,
             columns,
             rows: state.rows,
+            resumed_from: state.columns.clone(),
             summaries: state.columns,
             faults: Vec::new(),
+            first_findings: Vec::new(),
             start_summaries: Vec::new(),
             stage,
             end: None,
@@ -432,6 +441,7 @@ impl OnlineFit {
     /// the revision stays due.
     pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
         let (seed, dim) = (self.revision_seed(), self.dim());
+        let first_findings = self.first_findings();
         match &mut self.stage {
             Stage::Buffering(buffer) => {
                 let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
@@ -449,6 +459,7 @@ impl OnlineFit {
                     return Ok(false);
                 };
                 (self.faults, self.start_summaries) = (faults, start_summaries);
+                self.first_findings = first_findings;
                 self.end = None;
                 self.stage = Stage::Learning(Box::new(learning));
                 Ok(true)

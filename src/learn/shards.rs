@@ -92,7 +92,7 @@ impl WarmUp {
     /// Ends the warm-up. Returns what all shards begin from, and the pass of the first shard.
     pub fn finish(self) -> Result<(CommonPrior, OnlineFit), LearnError> {
         if !self.fit.has_started() {
-            return Err(LearnError::ShortFirstShare { rows: self.fit.rows(), wanted: self.rows });
+            return Err(LearnError::ShortFirstShard { rows: self.fit.rows(), wanted: self.rows });
         }
         let mut state = self.fit.state()?;
         let mut common_prior = CommonPrior {
@@ -174,7 +174,7 @@ impl CommonPrior {
         }
         let candidates = (0..k_count).map(|nth| self.merge_candidate(nth, learned, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = learned.iter().map(|shard| shard.kept.as_ref()).collect();
-        let kept = kept.and_then(|kept| KeptRows::joined(&kept, self.floor.len()));
+        let kept = kept.and_then(|kept| KeptRows::merged(&kept, self.floor.len()));
         let state = FitState {
             rows,
             columns,
@@ -325,6 +325,6 @@ mod tests {
     fn a_first_shard_too_short_for_the_start_is_refused() {
         let mut warm = WarmUp::new(2, settings(None)).unwrap();
         warm.pass().observe(rows(0, 50).view()).unwrap();
-        assert_eq!(warm.finish().err(), Some(LearnError::ShortFirstShare { rows: 50, wanted: 150 }));
+        assert_eq!(warm.finish().err(), Some(LearnError::ShortFirstShard { rows: 50, wanted: 150 }));
     }
 }

@@ -11,7 +11,8 @@ use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, Recipe};
-use crate::learn::{LearnError, LearnerState, Numbered};
+use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered};
+use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
@@ -21,9 +22,6 @@ use crate::learn::{LearnError, LearnerState, Numbered};
 pub const VERSION: u32 = 4;
 /// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
-/// The largest file that is read, so that a pipe without end does not fill the memory. Ten components over 3000 columns need
-/// half of this.
-pub(crate) const MOST_BYTES: u64 = 2 << 30;
 
 /// The most rows that a floating-point number counts exactly. Sums of a few such counts do not overflow.
 pub(super) const MOST_ROWS: u64 = 1 << 53;
@@ -35,10 +33,14 @@ pub enum ModelError {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     /// Not even the beginning of one.
-    #[error("it is not a model file{looks}: a model file is made by 'gmm-bmm fit'")]
+    #[error("it is not a model file{}", match looks {
+        LooksLike::Nothing => ", it is empty",
+        LooksLike::Csv => ", it looks like a CSV",
+        LooksLike::Other => "",
+    })]
     NotAModel {
-        /// What it looks like instead, if that can be told, in words that follow it.
-        looks: &'static str,
+        /// What it looks like instead.
+        looks: LooksLike,
     },
     /// It ends too early.
     #[error("it ends in the middle, so it was cut short: use an intact copy, or learn it again")]
@@ -49,9 +51,10 @@ pub enum ModelError {
     /// Some other JSON.
     #[error("it is not a gmm-bmm model file: its format says '{0}'")]
     OtherFormat(String),
-    /// Written by a later version of the tool.
+    /// Written by a later version of the library.
     #[error(
-        "it has version {0} of the format and this tool reads up to {VERSION}: use the gmm-bmm that wrote it, or a later one"
+        "it has version {0} of the format, and this library reads up to {VERSION}: use the version of gmm-bmm that wrote it, \
+         or a later one"
     )]
     LaterVersion(u32),
     /// Parts that do not fit together.
@@ -75,6 +78,27 @@ pub enum ModelError {
     /// A file without end, or one that no mixture fills.
     #[error("it is larger than 2 GiB, or not a model file")]
     TooLarge,
+}
+
+/// What a file looks like that is not a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LooksLike {
+    /// It is empty.
+    Nothing,
+    /// Delimited text.
+    Csv,
+    /// Something else.
+    Other,
+}
+
+impl ModelError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            ModelError::NotAModel { .. } => vec![Remedy::UseModelFile],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl From<serde_json::Error> for ModelError {
@@ -110,10 +134,10 @@ impl Model {
         if beginning.trim_ascii_start().first() != Some(&b'{') {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
-        let mut text = Checking::new(beginning.chain(from).take(MOST_BYTES));
+        let mut text = Checking::new(beginning.chain(from).take(MOST_MODEL_BYTES));
         let present = is_present_form(&beginning);
         let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
-        if text.size() >= MOST_BYTES {
+        if text.size() >= MOST_MODEL_BYTES {
             return Err(ModelError::TooLarge);
         }
         let mut model = parsed?;
@@ -215,7 +239,7 @@ impl Model {
 }
 
 impl Model {
-    /// Checks that no count is so large that it overflows when the pass resumes.
+    /// An error where a count is so large that it would overflow in a resumed pass.
     fn check_counts(&self) -> Result<(), ModelError> {
         let too_large = |what: &str, count: u64| {
             Err(ModelError::Inconsistent(format!("it counts {count} {what}, and there can be 2^53 at most")))
@@ -333,12 +357,12 @@ fn remove_working_copies(value: &mut serde_json::Value) {
     }
 }
 
-/// What the beginning of another file looks like.
-fn looks_like(text: &[u8]) -> &'static str {
+/// What a file looks like that begins with this text.
+fn looks_like(text: &[u8]) -> LooksLike {
     let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match std::str::from_utf8(first_line) {
-        _ if text.is_empty() => ", it is empty",
-        Ok(line) if line.contains([',', ';', '\t']) => ", it looks like a CSV",
-        _ => "",
+        _ if text.is_empty() => LooksLike::Nothing,
+        Ok(line) if line.contains([',', ';', '\t']) => LooksLike::Csv,
+        _ => LooksLike::Other,
     }
 }

@@ -79,12 +79,12 @@ impl Model {
 /// The families of all identifiers that moves assigned.
 fn known_families<'a>(moves: impl Iterator<Item = &'a Move>) -> HashMap<u64, Family> {
     let mut known = HashMap::new();
-    for Move { split, joined, .. } in moves {
+    for Move { split, merged, .. } in moves {
         for (parent, part) in split.iter().flat_map(|split| split.into.map(|part| (split.component, part))) {
             known.insert(part, family_of(&known, &[parent], part));
         }
-        if let Some(joined) = joined {
-            known.insert(joined.into, family_of(&known, &joined.components, joined.into));
+        if let Some(merged) = merged {
+            known.insert(merged.into, family_of(&known, &merged.components, merged.into));
         }
     }
     known
@@ -114,7 +114,7 @@ fn names(clusters: &Clusters, identifiers: &[u64], families: &[Family]) -> Vec<u
 mod tests {
     use super::*;
     use crate::dist::Gaussian;
-    use crate::learn::{JoinMove, SplitMove};
+    use crate::learn::{MergeMove, SplitMove};
     use crate::linalg::Factor;
 
     /// The names of clusters after some moves. Components at the same place are one cluster.
@@ -130,11 +130,11 @@ mod tests {
     }
 
     fn split(component: u64, into: [u64; 2]) -> Move {
-        Move { split: Some(SplitMove { component, into }), joined: None, added: None, gain: 0.1 }
+        Move { split: Some(SplitMove { component, into }), merged: None, added: None, gain: 0.1 }
     }
 
     fn join(components: [u64; 2], into: u64) -> Move {
-        Move { split: None, joined: Some(JoinMove { components, into }), added: None, gain: 0.1 }
+        Move { split: None, merged: Some(MergeMove { components, into }), added: None, gain: 0.1 }
     }
 
     #[test]

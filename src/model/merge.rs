@@ -11,21 +11,20 @@ use crate::learn::{
     Algorithm, Fingerprint, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered,
     Prequential, Structure, align, close_merged, merge, permute,
 };
+use crate::remedy::Remedy;
 use crate::stats::ColumnSummary;
 
 /// Why models cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MergeError {
     /// The prior has no posterior to grow from.
-    #[error("a common prior has to be a model of obmm, this one was made by '{0}'")]
+    #[error("a common prior has to be a model of obmm, and this one was made by '{0}'")]
     NotAPrior(&'static str),
-    /// A model that was not learned with `fit --prior`.
-    #[error("'{0}' was not learned from a common prior: learn each shard with 'fit --prior PRIOR'")]
+    /// A model that was not learned from a common prior.
+    #[error("'{0}' was not learned from a common prior")]
     NotAShard(String),
-    /// A model that grew from another prior.
-    #[error(
-        "'{name}' grew from prior {found}, not from this prior, which is {expected}: learn it again with --prior"
-    )]
+    /// A model that was learned from another prior.
+    #[error("'{name}' was learned from prior {found}, not from this prior, which is {expected}")]
     OtherPrior {
         /// The model.
         name: String,
@@ -60,18 +59,16 @@ pub enum MergeError {
         shard: Fingerprint,
     },
     /// Some shards have numbers, and this one has none or is of another number of shards.
-    #[error(
-        "'{name}' is {found}, but '{other}' is {expected}: number all shards of a run alike with 'fit --shard I/N'"
-    )]
+    #[error("'{name}' is {}, but '{other}' is {}", numbering(*found), numbering(*expected))]
     OtherNumbers {
         /// The model.
         name: String,
-        /// What it is.
-        found: String,
-        /// The one that it differs from.
+        /// Of how many shards it is one; `None` if it has no number.
+        found: Option<u32>,
+        /// The model that it differs from.
         other: String,
-        /// What that is.
-        expected: String,
+        /// Of how many shards that is one.
+        expected: Option<u32>,
     },
     /// One number twice.
     #[error(
@@ -101,6 +98,21 @@ pub enum MergeError {
     /// Nothing to merge.
     #[error("there is nothing to merge: name at least one shard")]
     Nothing,
+}
+
+impl MergeError {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            MergeError::NotAShard(_) | MergeError::OtherPrior { .. } => vec![Remedy::LearnFromPrior],
+            MergeError::OtherNumbers { .. } => vec![Remedy::NumberShards],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn numbering(of: Option<u32>) -> String {
+    of.map_or("not numbered".to_string(), |of| format!("of {of} shards"))
 }
 
 /// The outcome of a merge.
@@ -222,7 +234,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
 fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
     let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
     let kept: Vec<&KeptRows> = all.map(|model| model.kept.as_ref()).collect::<Option<_>>()?;
-    KeptRows::joined(&kept, prior.columns.len())
+    KeptRows::merged(&kept, prior.columns.len())
 }
 
 /// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
@@ -274,7 +286,6 @@ fn check_belonging(
 /// Checks that either all shards are numbered or none, and that no number occurs twice. Returns all numbers.
 fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeError> {
     let of = |model: &Model| model.lineage.as_ref().and_then(|lineage| lineage.numbered.clone());
-    let describe = |of: Option<u32>| of.map_or("not numbered".to_string(), |of| format!("of {of} shards"));
     let Some((first, model)) = shards.first() else { return Ok(None) };
     let expected = of(model).map(|numbered| numbered.of);
     let mut owners: BTreeMap<u32, &str> = BTreeMap::new();
@@ -282,13 +293,8 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
         let numbered = of(model);
         let found = numbered.as_ref().map(|numbered| numbered.of);
         if found != expected {
-            let (found, expected) = (describe(found), describe(expected));
-            return Err(MergeError::OtherNumbers {
-                name: name.clone(),
-                found,
-                other: first.clone(),
-                expected,
-            });
+            let (name, other) = (name.clone(), first.clone());
+            return Err(MergeError::OtherNumbers { name, found, other, expected });
         }
         for nth in numbered.iter().flat_map(|numbered| numbered.shards.iter().copied()) {
             if let Some(first) = owners.insert(nth, name) {

@@ -6,17 +6,17 @@ mod format;
 mod labels;
 mod lift;
 mod merge;
+mod no_revisions;
 mod output;
 mod pass;
 mod seal;
 
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
-#[cfg(feature = "cli")]
-pub(crate) use file::MOST_BYTES;
-pub use file::{ModelError, VERSION};
+pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{MergeError, Merged, merge_models};
+pub use no_revisions::NoRevisions;
 pub use output::{OutputFile, is_output_failure};
 pub use pass::Checkpoint;
 pub use seal::Seal;

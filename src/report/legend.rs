@@ -106,7 +106,7 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
     }
     for data in summary.sets.iter().map(|set| &set.data).filter(|data| !data.discrete.is_empty()) {
         notes.push(format!(
-            "{}: few distinct values in {}, so the density is unbounded and these scores measure how narrow a component may become. Add noise of one quantum to compare scores (--dequantize).",
+            "{}: few distinct values in {}, so the density is unbounded and these scores measure how narrow a component may become. Dequantize the set (add noise of one quantum) to compare scores.",
             title(data),
             data.discrete.join(", ")
         ));

@@ -283,7 +283,7 @@ fn wrong_usage_is_refused_before_anything_is_written() {
     refused("--select guess", &["--select"]);
     refused("--dequantize height", &["'height'", "a, b, c"]);
     refused("--data clusters.csv", &["two data sets are called 'clusters'"]);
-    refused("--data other.csv --test clusters.csv", &["--test goes with one --data"]);
+    refused("--data other.csv --test clusters.csv", &["--test takes one --data"]);
     refused("--from-records out", &["--from-records"]);
     workplace.refuses("compare --k 2", 2, &["--data"]);
 }
@@ -298,16 +298,16 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn a_set_that_is_not_at_hand_keeps_its_row_and_a_stand_in_has_a_name_of_its_own() {
+fn a_missing_set_keeps_its_row_and_a_stand_in_has_its_own_name() {
     let workplace = workplace();
     std::fs::copy(workplace.path("clusters.csv"), workplace.path("yearmsd.csv")).unwrap();
     let options = "--k 2 --folds 2 --algos obmm-exact --datasets . --out out";
     workplace.refuses(&format!("compare --data northridge {options}"), 1, &["northridge", "does not exist"]);
     workplace.json(&format!("compare --data clusters.csv --data northridge --keep-missing {options}"));
     let summary = std::fs::read_to_string(workplace.path("out/summary.md")).unwrap();
-    let row = summary.lines().find(|line| line.contains("Northridge Earthquake (not at hand) |")).unwrap();
+    let row = summary.lines().find(|line| line.contains("Northridge Earthquake (missing) |")).unwrap();
     assert!(row.contains("-17.97") || row.contains("−17.97"), "the paper's own figure stays: {row}");
-    assert!(std::fs::read_to_string(workplace.path("out/report.html")).unwrap().contains("(not at hand)"));
+    assert!(std::fs::read_to_string(workplace.path("out/report.html")).unwrap().contains("(missing)"));
     workplace.json(&format!("compare --data yearmsd.csv --stand-in {options}"));
     let names: Vec<String> = cells(&workplace.path("out")).into_iter().map(|cell| cell.data).collect();
     assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");

@@ -328,9 +328,14 @@ fn hopeless_rows_are_named_not_scored_as_nothing() {
 fn show_prints_a_model_for_a_person_and_for_a_program() {
     let place = with_model();
     let text = String::from_utf8(place.run("show model.json").success().get_output().stdout.clone()).unwrap();
-    for words in
-        ["3 components over 3 columns", "2000 rows", "weight", "health: nothing", "±", "moments), seed 1"]
-    {
+    for words in [
+        "3 components over 3 columns",
+        "2000 rows",
+        "weight",
+        "numerical safeguards: none triggered",
+        "±",
+        "moments), seed 1",
+    ] {
         assert!(text.contains(words), "{words} not in\n{text}");
     }
     // What is said of a component stands apart from the columns, which may have the same names.
@@ -378,11 +383,11 @@ fn show_tells_in_words_what_was_guarded() {
     let said = place.run("show model.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
     for words in [
-        "11 rows so far out",
-        "22 times a column's spread was held at the floor",
-        "33 times a projection was held at the least degrees of freedom",
+        "11 rows were too far from every component to be learned",
+        "22 times a column's variance was held at its floor",
+        "33 times a projection was held at the fewest degrees of freedom",
         "44 times the paper's equations had no solution",
-        "55 components whose product over the shards had to be damped",
+        "55 components had a product over the shards that was damped",
     ] {
         assert!(said.contains(words), "{said}\nwithout: {words}");
     }

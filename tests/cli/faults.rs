@@ -377,6 +377,10 @@ fn more_shards_than_a_model_can_hold_are_refused() {
     }
     // One row of the file is a header.
     let line = "fit --k 10 --algo odmm --data wide.csv --out m.json --shards 9999";
-    place.refuses(line, 2, &["9999 shards of 10 components over 40 columns", "GB", "fewer --shards"]);
+    place.refuses(
+        line,
+        2,
+        &["9999 shards of 10 components over 40 columns", "GB", "fewer shards (--shards)"],
+    );
     assert!(!place.path("m.json").exists() && !place.path("out").exists());
 }

@@ -83,7 +83,7 @@ fn what_does_not_belong_together_is_refused() {
     place.run("fit --data part0.csv --k 3 --algo em --out batch.json").success();
     place.run("merge --prior prior.json p1.json p2.json --out both.json").success();
     let merge = |shards: &str| format!("merge --prior prior.json {shards} --out m.json");
-    place.refuses(&merge("p1.json stranger.json"), 1, &["stranger.json", "grew from prior"]);
+    place.refuses(&merge("p1.json stranger.json"), 1, &["stranger.json", "was learned from prior"]);
     place.refuses(&merge("p1.json other.json"), 1, &["other.json", "not learned from a common prior"]);
     place.refuses(&merge("p1.json p1.json"), 1, &["same rows"]);
     place.refuses(&merge("both.json p2.json"), 1, &["both.json", "p2.json", "same rows"]);
@@ -214,7 +214,7 @@ fn parts_that_cannot_be_dealt_are_refused() {
     place.refuses(&format!("{fit} --data -"), 1, &["standard input", "file"]);
     place.refuses(&format!("{fit} --data part0.csv --limit 100"), 2, &["--limit"]);
     place.refuses(&format!("{fit} --data part0.csv --trace t.csv"), 2, &["--deal rows"]);
-    place.refuses(&format!("{fit} --data part0.csv --shards 10"), 1, &["start wants 1000", "fewer shards"]);
+    place.refuses(&format!("{fit} --data part0.csv --shards 10"), 1, &["start needs 1000", "fewer shards"]);
     place.refuses(&format!("{fit} --data nothing*.csv"), 1, &["nothing*.csv"]);
 }
 

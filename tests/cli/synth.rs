@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use flate2::read::MultiGzDecoder;
 use gmm_bmm::data::synth::{Synth, SynthSpec, Tails, TrueLevel};
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input, RowSource};
+use gmm_bmm::data::{Block, ReadOptions, RowSource};
 use gmm_bmm::internals::model::Model;
 use ndarray::{Array1, Array2};
 use predicates::prelude::*;
@@ -38,11 +38,7 @@ fn model(path: impl AsRef<Path>) -> Model {
 }
 
 fn rows(path: impl AsRef<Path>) -> Block {
-    let input = Input::File(path.as_ref().to_path_buf());
-    let mut stream = CsvStream::open(vec![input], CsvOptions::default()).unwrap();
-    let mut block = Block::new(stream.columns().len());
-    stream.read_block(&mut block, 1_000_000).unwrap();
-    block
+    ReadOptions::default().open(&[path]).unwrap().read_all().unwrap()
 }
 
 fn mean_log_likelihood(model: &Model, rows: &Block) -> f64 {
@@ -216,7 +212,7 @@ fn a_stand_in_has_the_sets_columns_and_says_what_it_is() {
         let options = format!("--like {name} --n 50 --test-rows 20 --out like.csv --truth like.json");
         let lower = name.to_lowercase();
         synth(&folder, &options).assert().success().stderr(predicate::str::contains(format!(
-            "stand-in for {lower}: 50 rows of its {columns} columns, invented"
+            "stand-in for {lower}: 50 synthetic rows of its {columns} columns"
         )));
         let (header, rows) = shape(&read(&folder, "like.csv"));
         assert_eq!((header.split(',').count(), rows), (columns, 50));

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gmm_bmm::data::{Block, CsvOptions, CsvStream, Input};
+use gmm_bmm::data::ReadOptions;
 use gmm_bmm::dist::Posterior;
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
@@ -42,15 +42,9 @@ pub fn matrix_of_triangle(value: &Value) -> Array2<f64> {
 
 /// Some columns of a bundled set.
 pub fn bundled(name: &str, columns: &[String]) -> Array2<f64> {
-    let options = CsvOptions { columns: columns.to_vec(), ..CsvOptions::default() };
     let path = repository("datasets").join(format!("{name}.csv"));
-    let mut stream = CsvStream::open(vec![Input::File(path)], options).unwrap();
-    let mut block = Block::new(stream.columns().len());
-    let mut all = Vec::new();
-    while stream.read_block(&mut block, 1000).unwrap() {
-        all.extend_from_slice(block.values());
-    }
-    Array2::from_shape_vec((all.len() / block.columns(), block.columns()), all).unwrap()
+    let mut rows = ReadOptions::default().columns(columns).open(&[path]).unwrap();
+    rows.read_all().unwrap().into_array()
 }
 
 pub fn shuffled(rows: &Array2<f64>, seed: u64) -> Array2<f64> {

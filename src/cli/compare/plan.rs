@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
-
 use super::Args;
 use super::option_values::Dequantize;
-use crate::cli::advice::{refuse_many_shards, tell_of_discrete, tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
-use crate::cli::usage;
-use crate::data::{Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise};
+use crate::cli::data_args::tell_end;
+use crate::cli::{usage, usage_error, wording};
+use crate::data::{
+    Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
+};
 use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
-use crate::learn::find_column_faults;
+use crate::learn::{
+    Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
+};
 
 impl Args {
     pub(super) fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
@@ -25,7 +27,7 @@ impl Args {
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
-                console.note(&format!("{} is missing: {}", set.name, set.how_to_get()));
+                console.note(&format!("{} is missing: {}", set.name, wording::how_to_get(set)));
                 missing.push(self.record_of(set.name.clone(), Some(set), 0, Vec::new()));
                 continue;
             }
@@ -54,7 +56,7 @@ impl Args {
         if plan.contenders.contains(&Contender::Odmm) {
             let largest = plan.ks.iter().copied().max().unwrap_or(1);
             for set in &plan.sets {
-                refuse_many_shards(plan.settings.shards, largest, set.rows.ncols())?;
+                check_shards(plan.settings.shards, largest, set.rows.ncols()).map_err(usage_error)?;
             }
         }
         Ok(plan)
@@ -63,16 +65,16 @@ impl Args {
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
         let columns = rows.columns().clone();
-        let values = as_matrix(rows.read_all()?);
-        rows.tell_end(console);
-        warn_of_columns(&find_column_faults(values.view()), &columns.names, console);
-        tell_of_numbering(values.view(), &columns.names, console);
+        let values = rows.read_all()?.into_array();
+        tell_end(&mut rows, console);
+        console.tell(name_column_faults(&find_column_faults(values.view()), &columns.names));
+        console.tell(find_numbering(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
         // A file with the name of a catalogue set is that set only if it has as many columns.
         let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
         let record = self.record_of(name, known, values.nrows(), columns.names);
-        Ok(PlannedSet { record, rows: values, test: test.map(as_matrix) })
+        Ok(PlannedSet { record, rows: values, test: test.map(Block::into_array) })
     }
 
     /// The record of a set, which may be one of the catalogue. A set without columns is a missing one.
@@ -87,7 +89,7 @@ impl Args {
         DataRecord {
             title: known.map_or(data.clone(), |set| set.title.clone()),
             units: self.shown.units.0.or(known.map(|set| set.units)).unwrap_or(Units::Raw),
-            missing: known.filter(|_| columns.is_empty()).map(DataSet::how_to_get),
+            missing: known.filter(|_| columns.is_empty()).map(wording::how_to_get),
             data: if self.stand_in { data + STAND_IN } else { data },
             rows,
             columns,
@@ -108,7 +110,11 @@ impl Args {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
             Dequantize::Off => {
-                set.record.discrete = tell_of_discrete(set.rows.view(), names, console);
+                let found = find_discrete_columns(set.rows.view(), names);
+                if let Some(Finding::DiscreteColumns { columns }) = &found {
+                    set.record.discrete = columns.clone();
+                }
+                console.tell(found);
                 Vec::new()
             }
             Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
@@ -148,10 +154,6 @@ impl Args {
             }
         }
     }
-}
-
-fn as_matrix(block: crate::data::Block) -> Array2<f64> {
-    block.view().to_owned()
 }
 
 /// The file's name without folder and extensions, or the name of the set in the catalogue.

@@ -23,7 +23,11 @@ use crate::learn::{
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
-/// The first rows are buffered, and a start is fitted to them. Then every row is learned once. Memory does not grow with the rows. With a range of K, all K are learned in parallel in the same pass. The best K has the highest prequential score: the mean log-density of the rows before they are learned. The model file contains every K; 'eval', 'predict', 'show' and --resume use the best unless --k names another. The elbow is reported too: the smallest K that no larger K beats by more than a standard error, or by more than a fifth of the average gain per component; if the score rises to the end of the range, the K at which it bends most. If few rows follow those of the start, each K is scored on a random half of all rows instead.
+/// The first rows are buffered and a start is fitted to them; then every row is learned once. Memory does not grow with the number of rows.
+///
+/// With a range of K, all K are learned in parallel in the same pass. The best K has the highest prequential score: the mean log-density of each row just before it is learned. If few rows follow those of the start, each K is scored on a random half of all rows instead. The model file contains every K. 'eval', 'predict', 'show' and --resume use the best unless --k names another.
+///
+/// The elbow is the smallest K that no larger K beats by more than one standard error, or by more than a fifth of the average gain per component. If the score rises to the end of the range, it is the K at which the curve bends most.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "gmm-bmm fit --data <FILE|NAME> [--k <auto|K|LO..HI|LIST>] --out <FILE> [OPTIONS]
        gmm-bmm fit --data <FILE|NAME> --resume <MODEL> [--k <K>] --out <FILE> [OPTIONS]
@@ -44,7 +48,7 @@ use crate::learn::{
 pub(in crate::cli) struct Args {
     /// Number of components: auto (learned), a number, a range such as 2..10 (both ends included), or a list [default: auto]
     ///
-    /// With 'auto', K is learned: it grows and shrinks with the rows, from 1 to 50; 'auto:2..80' sets other bounds. A component is added if the log-likelihood of the kept rows rises by more than BIC's price of its free parameters, and two are merged if it falls by less. With a range or a list, all K are learned in the same pass, and all are in the model file. With --resume, the K to resume of a model that has several; by default all are resumed.
+    /// With 'auto', K is learned within 1 to 50 ('auto:2..80' sets other bounds) and changes as rows arrive. A component is added if the log-likelihood of the kept rows rises by more than the BIC penalty of its parameters, and two are joined if that costs less than the penalty. With a range or a list, all K are learned in the same pass, and the model file contains all of them. With --resume, --k chooses one K of a model that has several; by default all are resumed.
     #[arg(long, value_parser = parse_components, value_name = "auto|K|LO..HI|LIST")]
     pub(super) k: Option<Components>,
 
@@ -52,7 +56,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, short, value_name = "FILE")]
     pub(super) out: PathBuf,
 
-    /// How to learn
+    /// The algorithm
     #[arg(long, value_enum, default_value = "obmm")]
     pub(super) algo: Algo,
 
@@ -83,11 +87,11 @@ pub(in crate::cli) struct Args {
     #[arg(long, hide_short_help = true, value_name = "MODEL", help_heading = "oDMM", conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "k")]
     pub(super) prior: Option<PathBuf>,
 
-    /// The number of this shard and of all shards, such as 3/8, so that 'gmm-bmm merge' can name missing shards
+    /// Number of this shard and of all shards, such as 3/8, so that 'gmm-bmm merge' can name missing ones
     #[arg(long, hide_short_help = true, value_name = "I/N", help_heading = "oDMM", requires = "prior", value_parser = parse_shard)]
     pub(super) shard: Option<(u32, u32)>,
 
-    /// Resume this model: fitting A, then resuming with B, gives the same bits as fitting A and B together
+    /// Resume from this model: fitting A, then resuming with B, gives the bits of fitting A and B together
     #[arg(long, value_name = "MODEL", help_heading = "Resuming",
           conflicts_with_all = FIXED_BY_A_MODEL, conflicts_with = "prior")]
     pub(super) resume: Option<PathBuf>,
@@ -106,40 +110,26 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Structure")]
 pub(super) struct RevisionArgs {
-    /// Work to find the structure: fast, default or thorough [default: default]
+    /// How much work goes into the structure: fast, default or thorough [default: default]
     ///
-    /// During the pass, the structure of the mixture is revised on kept rows: one component is split and two others are merged if that raises the likelihood. This happens when the number of rows has doubled, when many rows are unlike all rows before them, and at the end. A revised mixture replaces the old one only if it predicts rows better that neither has learned. 'gmm-bmm show --history' lists the revisions. 'fast' fits the start with few moves and never revises. 'thorough' tries more moves on more rows; it is the default of --algo em, which has all rows in memory.
+    /// As rows arrive, the structure of the mixture is revised on the kept rows: one component is split in two, and two others are joined into one, if that raises the likelihood. A revision is due when the number of rows has doubled, when many rows differ from all rows before, and at the end. A revised mixture is used only if it predicts held-out rows better. 'gmm-bmm show --history' lists the revisions. 'fast' only fits the start, with few moves, and never revises. 'thorough' tries more moves and looks at more rows; it is the default of --algo em, which has all rows at once.
     #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
     /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
     ///
-    /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. Up to 4000 further rows are held back from learning and decide whether a revision is used; they are learned at the end.
+    /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. In addition, up to 4000 rows are held out to decide whether a revision is kept; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) keep_rows: Option<usize>,
 
     /// Write the model without rows of the data, to share it
     ///
-    /// A model file contains the kept rows, so that resuming is exact. Without them, the file is small and reveals no rows. A run that resumes from such a file does not revise until it has seen about as many new rows as the model has learned, so it does not give the same bits. A checkpoint always contains the rows; it is removed at the end of the run.
+    /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and reveals no rows. A run that resumes from it does not revise until it has seen about as many new rows as the model has learned, so the result differs from that of a run that never stopped. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
 }
 
-impl ValueEnum for Effort {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Effort::Fast, Effort::Default, Effort::Thorough]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Effort::Fast => "fast".into(),
-            Effort::Default => "default".into(),
-            Effort::Thorough => "thorough".into(),
-        })
-    }
-}
-
-/// Options that a run takes from the model that it begins from.
+/// Options whose values a run that begins from a model takes from the model.
 const FIXED_BY_A_MODEL: [&str; 12] = [
     "effort",
     "keep_rows",
@@ -189,30 +179,23 @@ impl ValueEnum for Algo {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "oBMM")]
 pub(super) struct ObmmArgs {
-    /// Which moments each step keeps: 'whitened' for use, 'paper' (the paper's printed equations) to compare with the paper
-    #[arg(long, hide_short_help = true, value_enum, default_value_t = MomentsArg::Whitened)]
-    pub(super) moments: MomentsArg,
+    /// Which moments each step keeps: 'whitened', or 'paper' to compare with the paper
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = Moments::Whitened)]
+    pub(super) moments: Moments,
 
-    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 after a poor
-    /// start, or for rows that drift
+    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 suits a poor
+    /// start or rows that drift
     #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
     pub(super) discount: f64,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum MomentsArg {
-    Whitened,
-    Paper,
-}
-
-/// Each shard has its own mixture, in memory and in the model file.
+/// Each shard holds a mixture of its own, in memory and in the model file.
 pub(in crate::cli) const MOST_SHARDS: i64 = 10_000;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "oDMM")]
 pub(super) struct OdmmArgs {
-    /// Shards that rows are dealt to; the model depends on it, but not on the number of threads [default: 5, or the ranks
-    /// of an MPI job]
+    /// Number of shards; the model depends on it, but not on the number of threads [default: 5, or the ranks of an MPI job]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
     pub(super) shards: Option<u16>,
 
@@ -220,7 +203,7 @@ pub(super) struct OdmmArgs {
     #[arg(long, hide_short_help = true, value_enum)]
     pub(super) deal: Option<DealBy>,
 
-    /// Rows of the warm-up, which all shards begin from; 0 is the paper's set-up [default: the rows of the start]
+    /// Rows that are learned before they are dealt to shards; 0 as in the paper [default: the rows of the start]
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) warmup: Option<u64>,
 }
@@ -229,7 +212,7 @@ pub(super) struct OdmmArgs {
 pub(super) enum DealBy {
     /// One reader deals 64 rows to each shard in turn
     Rows,
-    /// Each shard reads its own part: whole files in turns where there are enough, else byte ranges cut at row ends
+    /// Each shard reads its own part: whole files in turn if there are enough, otherwise byte ranges cut at row ends
     Parts,
 }
 
@@ -240,7 +223,7 @@ pub(super) struct OemArgs {
     #[arg(long, hide_short_help = true, default_value_t = OemSettings::default().alpha)]
     pub(super) alpha: f64,
 
-    /// Whether the step counts the rows of the start ('false' is the printed form, which forgets the start)
+    /// Whether the step counts the rows of the start ('false' is the printed form, which soon forgets the start)
     #[arg(long, hide_short_help = true, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     pub(super) count_start: bool,
 }
@@ -248,7 +231,7 @@ pub(super) struct OemArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Resuming")]
 pub(super) struct CheckpointArgs {
-    /// Save the state here from time to time; after a kill, the same command resumes from it
+    /// Save the state to this file from time to time; after a kill, the same command resumes from it
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
 
@@ -258,7 +241,7 @@ pub(super) struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// An error if the checkpoint cannot be written, before any work is done.
+    /// Fails at once if the file cannot be written, not when the first checkpoint is due.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Some(path) = &self.checkpoint else { return Ok(()) };
         if path.exists() && !path.is_dir() && !path.is_file() {
@@ -275,17 +258,17 @@ impl CheckpointArgs {
 #[command(next_help_heading = "Learning curve")]
 #[command(group = ArgGroup::new("curve").args(["trace", "plot_curve"]).multiple(true))]
 pub(super) struct TraceArgs {
-    /// Write the learning curve to this CSV file; a resumed run keeps the points that its model's run wrote there
+    /// Write the learning curve to this CSV file; a resumed run keeps the points that the earlier run wrote there
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
     /// Draw the learning curve to this file, .svg or .png
     ///
-    /// Draws the mean prequential score of the rows between two points, and with --test the score of the test rows, against the rows seen. A vertical line marks each revision that changed the mixture. Of several K, the best is drawn. A resumed run draws only its own rows.
+    /// The picture shows the mean prequential score of the rows between two points, and with --test the score of the test rows, against the number of rows seen. A vertical line marks each revision that changed the mixture. Of several K, the best is drawn. A resumed run draws only its own rows.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) plot_curve: Option<PathBuf>,
 
-    /// Rows between points of the curve [default: 10000; 500 for the prequential score in a picture, and more if there are too many points]
+    /// Rows between points of the curve [default: 10000; in a picture 500, or more if there would be too many points]
     #[arg(long, hide_short_help = true, value_name = "N", requires = "curve",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trace_every: Option<u64>,
@@ -309,12 +292,12 @@ impl Args {
         }
     }
 
-    /// Refuses options that have no effect on the learner.
+    /// Refuses options that the learner does not have, which would have no effect.
     pub(super) fn refuse_foreign_options(&self) -> anyhow::Result<()> {
         let name = self.algo.name();
         let oem = OemSettings::default();
         let given = [
-            ("--moments", matches!(self.obmm.moments, MomentsArg::Paper), ["obmm", "odmm"].as_slice()),
+            ("--moments", self.obmm.moments == Moments::Paper, ["obmm", "odmm"].as_slice()),
             ("--discount", self.obmm.discount != 0.0, &["obmm", "odmm"]),
             ("--shards", self.odmm.shards.is_some(), &["odmm"]),
             ("--deal", self.odmm.deal.is_some(), &["odmm"]),
@@ -327,25 +310,19 @@ impl Args {
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
             None => Ok(()),
             Some((option, _, learners)) => Err(usage(format!(
-                "{option} has no effect on --algo {name}: leave it out, or choose --algo {}",
+                "{option} has no effect with --algo {name}: leave it out, or choose --algo {}",
                 learners.join(" or ")
             ))),
         }
     }
 
-    /// Whether it learns shards apart.
+    /// Whether the algorithm is oDMM.
     pub(super) fn is_odmm(&self) -> bool {
         matches!(self.algo, Algo::Online(Algorithm::Odmm(_)))
     }
 
     pub(super) fn settings(&self) -> anyhow::Result<FitSettings> {
-        let obmm = ObmmSettings {
-            moments: match self.obmm.moments {
-                MomentsArg::Whitened => Moments::Whitened,
-                MomentsArg::Paper => Moments::Paper,
-            },
-            discount: self.obmm.discount,
-        };
+        let obmm = ObmmSettings { moments: self.obmm.moments, discount: self.obmm.discount };
         let Algo::Online(mut algorithm) = self.algo else {
             anyhow::bail!("batch EM is not an online learner")
         };

@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use super::{Args, FitResult, Fitted};
-use crate::cli::advice::{tell_of_numbering, warn_of_columns};
 use crate::cli::console::Console;
+use crate::cli::data_args::tell_end;
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, fit_em, fit_em_learning_k,
+    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, find_numbering, fit_em,
+    fit_em_learning_k, judge_row_count, name_column_faults,
 };
 use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -27,11 +28,11 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let begun = Instant::now();
     let block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
-    rows.tell_end(console);
+    tell_end(&mut rows, console);
     let components = args.components();
     check_enough_rows(components.largest_at_start(), block.rows() as u64)?;
-    warn_of_columns(&find_column_faults(block.view()), &columns.names, console);
-    tell_of_numbering(block.view(), &columns.names, console);
+    console.tell(name_column_faults(&find_column_faults(block.view()), &columns.names));
+    console.tell(find_numbering(block.view(), &columns.names));
     let begun = Instant::now();
     let mut settings = EmSettings::default();
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
@@ -61,6 +62,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }
+    console.tell(judge_row_count(model.k(), model.rows()));
     Ok(Fitted { model, result, sample, curve: None })
 }
 

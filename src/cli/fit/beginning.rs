@@ -12,18 +12,15 @@ use crate::cli::trace::CurveEnd;
 use crate::cli::usage;
 use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
-use crate::stats::ColumnSummary;
 use crate::text::count;
 
-/// What an online fit begins from.
+/// Where an online fit begins: anew, from a model or prior, or from the checkpoint of a run that was killed.
 pub(super) struct Beginning {
-    /// A resumed model, a shard or a checkpoint; `None` for a new pass.
+    /// `None` for a new pass.
     pub(super) from: Option<OnlineFit>,
     /// How many rows of the data a checkpoint has learned already, and their fingerprint.
     pub(super) learned_before: Option<(u64, Fingerprint)>,
-    /// The columns' summaries in a resumed model.
-    pub(super) resumed: Option<Vec<ColumnSummary>>,
-    /// The learning curve of earlier runs.
+    /// The learning curve of the rows learned before.
     pub(super) curve: EarlierCurve,
 }
 
@@ -31,14 +28,14 @@ pub(super) struct Beginning {
 pub(super) enum EarlierCurve {
     /// There are no earlier runs.
     None,
-    /// In the checkpoint.
+    /// In the checkpoint that the run resumes from.
     Saved(Vec<CurvePoint>),
     /// In the trace file, if it has the curve of the resumed model.
     OfModel(CurveEnd),
 }
 
 impl EarlierCurve {
-    /// The points of a curve that continues in the file `path`.
+    /// The points of the curve that is continued in the file `path`; none if the file does not have them.
     pub(super) fn points(self, path: &Path, console: &Console) -> Vec<CurvePoint> {
         let name = path.display();
         match self {
@@ -67,12 +64,10 @@ impl EarlierCurve {
 }
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
-    let mut resumed = None;
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
             let (begun, end) = read_resumable(model, args.resumed_k()?)?;
-            resumed = Some(begun.summaries().to_vec());
             curve = EarlierCurve::OfModel(end);
             Some(begun)
         }
@@ -80,7 +75,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
         (None, None) => None,
     };
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
-    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, resumed, curve }) };
+    let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, curve }) };
     let (saved, Checkpoint { rows: seen, curve: points }) = read_checkpoint(path)?;
     let name = path.display();
     let other = match &from {
@@ -104,7 +99,7 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
     let skip = saved.rows() - learned_before;
     console.note(&format!("resuming from checkpoint '{name}' after {}", count(skip, "row")));
     let curve = EarlierCurve::Saved(points);
-    Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), resumed, curve })
+    Ok(Beginning { from: Some(saved), learned_before: Some((skip, seen)), curve })
 }
 
 /// The first setting in which two runs differ.
@@ -132,7 +127,7 @@ fn read_resumable(path: &Path, k: OneK) -> anyhow::Result<(OnlineFit, CurveEnd)>
     match model.resume() {
         Ok(pass) => Ok((pass, end)),
         Err(ModelError::NotOnline(algorithm)) => Err(usage(format!(
-            "'{}' was made by '{algorithm}', which cannot be resumed row by row: resume a model of one of {}",
+            "'{}' was made by '{algorithm}', which does not learn row by row: resume a model of one of {}",
             path.display(),
             online_names()
         ))),

@@ -12,23 +12,22 @@ use serde::{Deserialize, Serialize};
 use super::args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
-use crate::cli::advice;
-use crate::cli::ahead::{Ahead, Next};
 use crate::cli::console::Console;
-use crate::cli::data_args::Dealt;
 use crate::cli::pass::watch_for_interrupt;
-use crate::cli::usage;
-use crate::data::Block;
-use crate::learn::{Algorithm, CommonPrior, FitSettings, LearnedShard, OnlineFit, WarmUp};
+use crate::cli::{usage, usage_error, wording};
+use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
+use crate::learn::{
+    Algorithm, CommonPrior, Finding, FitSettings, OnlineFit, LearnedShard, WarmUp, name_column_faults,
+};
 
 /// What a shard needs to begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ShardInput {
-    pub dealt: Dealt,
+    pub dealt: FileShards,
     pub prior: CommonPrior,
 }
 
-/// The result of one part.
+/// What a shard has learned from its part, and how long it took.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PartEnd {
     learned: LearnedShard,
@@ -38,7 +37,7 @@ pub(super) struct PartEnd {
     learn_seconds: f64,
 }
 
-/// Reports the progress of a part, and can stop it.
+/// How the progress of a part is shown, and what stops it.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'a> {
     /// Called with the rows and bytes since the last call.
@@ -46,7 +45,7 @@ pub(super) struct Watch<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Refuses options that need a single reader of all rows. Returns the settings of the run.
+/// The settings of the run. An error for options that need one reader of all rows.
 pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
     if args.resume.is_some() || args.checkpoint.checkpoint.is_some() || args.trace.is_asked_for() {
         return Err(usage(
@@ -56,8 +55,8 @@ pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
     }
     if args.plot.plot.is_some() {
         return Err(usage(
-            "shards that read their own parts have no common sample of rows: draw the picture afterwards, with \
-             'gmm-bmm show MODEL --plot FILE --data FILE'",
+            "no process sees all rows if shards read their own parts: draw the picture afterwards, with 'gmm-bmm show MODEL \
+             --plot FILE --data FILE'",
         ));
     }
     if args.data.reading.picks_rows() {
@@ -113,19 +112,19 @@ pub(super) fn fit_parts(args: &Args, console: &Console) -> anyhow::Result<Fitted
     finish(&input, &ends, wall, console)
 }
 
-/// Learns the warm-up from the first part. The pass of the first part continues after it.
+/// Learns the warm-up from the first part, and returns the rest of that part.
 pub(super) fn begin<'a>(
     args: &Args,
     settings: FitSettings,
-    dealt: Dealt,
+    dealt: FileShards,
     watch: Watch<'a>,
     console: &Console,
 ) -> anyhow::Result<(ShardInput, Part<'a>)> {
-    let rows = args.data.open_part(&dealt, 0, args.seed, console)?;
+    let rows = args.data.open_shard(&dealt, 0, args.seed, console)?;
     let columns = rows.columns().clone();
-    advice::tell_size(&settings, columns.len(), console)?;
+    console.tell(settings.check_size(columns.len()).map_err(usage_error)?);
     let mut warm = WarmUp::new(columns, settings)?;
-    let mut reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+    let mut reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
     let mut learning = Duration::ZERO;
     let mut rest = None;
     while rest.is_none() && warm.rows_wanted() > 0 {
@@ -142,7 +141,7 @@ pub(super) fn begin<'a>(
         }
     }
     let pass = warm.pass();
-    advice::warn_of_columns(&pass.column_faults(), &pass.columns().names, console);
+    console.tell(name_column_faults(&pass.column_faults(), &pass.columns().names));
     let (prior, mut pass) = warm.finish()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
@@ -163,12 +162,17 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Opens any part but the first.
-    pub fn open(args: &Args, input: &ShardInput, share: usize, watch: Watch<'a>) -> anyhow::Result<Self> {
-        // Notes on the columns were shown when the first part was opened.
-        let rows = args.data.open_part(&input.dealt, share, args.seed, &Console::new(false, true))?;
+    /// Any part but the first.
+    pub fn open(
+        args: &Args,
+        input: &ShardInput,
+        share: usize,
+        watch: Watch<'a>,
+    ) -> anyhow::Result<Self> {
+        // The notices about the columns were printed when the first part was opened.
+        let rows = args.data.open_shard(&input.dealt, share, args.seed, &Console::new(false, true))?;
         let pass = input.prior.begin_shard()?;
-        let reader = Reader { ahead: Ahead::start(rows, u64::MAX), bytes: 0, watch };
+        let reader = Reader { ahead: Prefetch::start(rows, u64::MAX), bytes: 0, watch };
         Ok(Part { pass, reader, learning: Duration::ZERO })
     }
 
@@ -185,7 +189,7 @@ impl<'a> Part<'a> {
         Ok(PartEnd {
             learned: prior.learned_shard(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
-            first_skipped: rows.first_skipped(),
+            first_skipped: rows.first_skipped().map(BadRow::to_string),
             read_seconds: reading.as_secs_f64(),
             learn_seconds: self.learning.as_secs_f64(),
         })
@@ -193,8 +197,8 @@ impl<'a> Part<'a> {
 }
 
 struct Reader<'a> {
-    ahead: Ahead,
-    /// Bytes reported so far.
+    ahead: Prefetch,
+    /// Bytes that `watch` knows of.
     bytes: u64,
     watch: Watch<'a>,
 }
@@ -225,11 +229,14 @@ pub(super) fn finish(
     let shards: Vec<LearnedShard> = ends.iter().map(|end| end.learned.clone()).collect();
     let pass = input.prior.merge(&shards)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
-    advice::warn_of_skipped(skipped, ends.iter().find_map(|end| end.first_skipped.as_deref()), console);
+    if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
+        console.warn(&wording::skipped_rows(skipped, first));
+    }
     let empty = shards.iter().filter(|shard| shard.rows == 0).count();
     if empty > 0 {
-        console.warn(&format!("{empty} of {} shards had no rows: use fewer", shards.len()));
+        console.tell([Finding::EmptyShards { empty, shards: shards.len() }]);
     }
+    console.tell(pass.findings());
     let (choice, model) = (pass.choice(), pass.to_model()?);
     // Shards read and learn in parallel, so the slowest counts.
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
@@ -243,7 +250,7 @@ pub(super) fn finish(
     Ok(Fitted { model, result, sample: None, curve: None })
 }
 
-/// What the result says about the parts.
+/// Times and sizes of the parts.
 #[derive(Debug, Serialize)]
 pub(super) struct PartsResult {
     /// From the first row to the end of the last shard.

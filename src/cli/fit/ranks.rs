@@ -155,7 +155,7 @@ fn wait<'a, D: ?Sized, S: Scope<'a>>(mut request: Request<'a, D, S>) {
     }
 }
 
-/// The progress of rank 0. The other ranks have parts of about the same size.
+/// The progress of rank 0, which is about that of all ranks, because parts have about the same size.
 struct Progress<'a> {
     console: &'a Console,
     total: u64,

@@ -1,4 +1,4 @@
-//! Rows as CSV, to a file or standard output, compressed or not.
+//! Rows written as CSV to a file or standard output, plain or compressed.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::cli::pass::watch_for_interrupt;
 use crate::data::synth::SynthRows;
 use crate::data::{Block, RowSource};
 
-/// An output file or standard output, compressed or not.
+/// An output file or standard output, plain or compressed.
 pub(super) struct Sink {
     to: Compressed,
 }
@@ -29,7 +29,7 @@ impl Sink {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let output = Output::open(path)?;
         let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        // Random digits hardly compress better with more effort.
+        // More effort hardly compresses random digits better.
         let to = if gzip {
             Compressed::Gzip(GzEncoder::new(output, Compression::fast()))
         } else {
@@ -55,10 +55,10 @@ impl Sink {
     }
 }
 
-/// Numbers in a block: some megabytes, whatever the number of columns.
+/// Numbers in a block: 8 MiB, whatever the number of columns.
 const BLOCK_VALUES: usize = 1 << 20;
 
-/// Draws all rows, shows them to `see`, and writes them where there is somewhere to write to.
+/// Draws all rows, passes each block to `see`, and writes it to `sink` if there is one.
 pub(super) fn write_rows(
     mut rows: SynthRows,
     mut sink: Option<&mut Sink>,
@@ -86,7 +86,7 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-/// Rows as CSV, in pieces that follow each other; each number in as few digits as give it back exactly.
+/// Formats rows as CSV in consecutive pieces. Each number has the fewest digits that give it back exactly.
 fn format_rows(block: &Block, texts: &mut Vec<Vec<u8>>) {
     let dim = block.columns();
     let piece = 1024 * dim;

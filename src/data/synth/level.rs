@@ -5,7 +5,7 @@ use super::Synth;
 use crate::data::Block;
 use crate::stats::ColumnSummary;
 
-/// How well the true mixture does on rows drawn from it: no model can be expected to do better.
+/// The score of the true mixture on rows drawn from it, which no model exceeds on average.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TrueLevel {
     scores: ColumnSummary,
@@ -13,19 +13,18 @@ pub struct TrueLevel {
 }
 
 /// Rows that one thread scores at a time.
-const PORTION: usize = 1024;
+const ROWS_PER_TASK: usize = 1024;
 
 impl TrueLevel {
     /// Adds rows of [`Synth::test`]. The result does not depend on the number of threads.
     pub fn add(&mut self, synth: &Synth, block: &Block) {
         let layers = synth.layers();
         let rows = block.view();
-        let portions: Vec<_> = rows.axis_chunks_iter(Axis(0), PORTION).collect();
-        let scored: Vec<_> =
-            portions.into_par_iter().map(|rows| synth.truth().responsibilities(rows)).collect();
-        let rows = scored.iter().flat_map(|(scores, shares)| scores.iter().zip(shares.outer_iter()));
-        for (score, shares) in rows {
-            let of_clusters = shares.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
+        let tasks: Vec<_> = rows.axis_chunks_iter(Axis(0), ROWS_PER_TASK).collect();
+        let scored: Vec<_> = tasks.into_par_iter().map(|rows| synth.truth().responsibilities(rows)).collect();
+        let rows = scored.iter().flat_map(|(scores, of_rows)| scores.iter().zip(of_rows.outer_iter()));
+        for (score, responsibilities) in rows {
+            let of_clusters = responsibilities.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
             self.errors += 1.0 - of_clusters.fold(0.0, f64::max);
             self.scores.push(*score);
         }
@@ -46,7 +45,7 @@ impl TrueLevel {
         self.scores.standard_error().unwrap_or(0.0)
     }
 
-    /// How often the best guess of a row's cluster is wrong: the overlap of the clusters.
+    /// The fraction of rows whose most probable cluster is not their own: the overlap of the clusters.
     pub fn bayes_error(&self) -> f64 {
         (self.errors / self.rows().max(1) as f64).max(0.0)
     }

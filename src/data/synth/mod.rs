@@ -1,23 +1,22 @@
-//! Rows drawn from a mixture that is known, so that a learner can be held against the truth.
+//! Rows drawn from a known mixture, so that a learned mixture can be compared with the truth.
 //!
 //! A cluster `j` of `k` is a Gaussian `N(μ_j, Σ_j)` with weight `w_j ∝ j^−skew`. In the units of the draw
 //! - `Σ_j` is a random rotation of a diagonal matrix whose entries fall geometrically from the largest to the
 //!   smallest, `condition` times less, and average 1: the *spread* of every cluster is 1;
 //! - the `μ_j` are Gaussian around 0, scaled so that the root mean square distance between two of them is
-//!   `separation` spreads. Of 32 draws, the one whose closest two are farthest apart is taken.
+//!   `separation` spreads. Of 32 draws, the one with the largest distance between the closest two is taken.
 //!
-//! Where `shared_condition` is above 1, all clusters then go through one linear map, a random rotation of a
-//! stretch by its square root at most: the columns get to depend on each other, and the clusters overlap just as
-//! much as before. `unit_decades` likewise gives every column a unit and an offset of its own.
+//! If `shared_condition` is above 1, one linear map is applied to all clusters: a random rotation and a stretch by at most its
+//! square root. It correlates the columns and does not change the overlap of the clusters. `unit_decades` gives every
+//! column its own unit and offset.
 //!
-//! With [`Tails::Heavy`] every cluster is three Gaussians around one mean, one, three and ten times as wide,
-//! with 80, 15 and 5 % of its weight: rows far out are common, and yet the truth is a Gaussian mixture.
-//! With `drift`, `μ_j` moves in a random direction by `drift` spreads, at an even pace from the first row to the
-//! last; the truth, and the test rows, are the mixture at the end.
+//! With [`Tails::Heavy`] every cluster is three Gaussians with the same mean, which are one, three and ten times as wide and
+//! have 80, 15 and 5 % of its weight. Outliers are common, and the truth is still a Gaussian mixture.
+//! With `drift`, `μ_j` moves in a random direction by `drift` spreads, at constant speed from the first row to the last. The
+//! truth, and the test rows, are the mixture at the end.
 //!
-//! Every 1024 rows have a random stream of their own: the rows of a seed are the same whatever the size of the
-//! blocks they are read in and the number of threads, and fewer rows are the beginning of more (unless they
-//! drift).
+//! Every 1024 rows have their own random stream. So the rows of a seed do not depend on the size of blocks or the number of
+//! threads, and fewer rows are the beginning of more rows (without drift).
 
 mod level;
 mod presets;
@@ -52,15 +51,15 @@ pub struct SynthSpec {
     pub separation: f64,
     /// Largest over smallest eigenvalue of each cluster's covariance.
     pub condition: f64,
-    /// The weight of cluster `j` is in proportion to `j` to the minus this.
+    /// The weight of cluster `j` is proportional to `j^−weight_skew`.
     pub weight_skew: f64,
     /// How far each mean moves over all rows, in spreads.
     pub drift: f64,
-    /// Whether rows far out are common.
+    /// Whether outliers are common.
     pub tails: Tails,
-    /// Largest over smallest eigenvalue of the square of the map that all clusters go through.
+    /// Largest over smallest eigenvalue of the square of the map that is applied to all clusters.
     pub shared_condition: f64,
-    /// Powers of ten that the columns' units range over; with 0 all are 1 and the data lie around 0.
+    /// Powers of ten over which the columns' units range. With 0, all units are 1 and the data are centred on 0.
     pub unit_decades: f64,
 }
 
@@ -82,19 +81,19 @@ impl Default for SynthSpec {
     }
 }
 
-/// How the rows of a cluster fall off.
+/// The tails of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tails {
-    /// As a Gaussian.
+    /// Those of a Gaussian.
     #[default]
     Normal,
-    /// As three Gaussians, one inside the other.
+    /// Those of three concentric Gaussians.
     Heavy,
 }
 
 impl Tails {
-    /// The Gaussians of a cluster: share of its weight, and how many times as wide.
+    /// The Gaussians of a cluster: fraction of its weight, and relative width.
     fn layers(self) -> &'static [(f64, f64)] {
         match self {
             Tails::Normal => &[(1.0, 1.0)],
@@ -103,18 +102,18 @@ impl Tails {
     }
 }
 
-/// Why a mixture cannot be drawn as asked.
+/// Why a mixture cannot be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
-    /// A setting out of range.
+    /// A setting is out of range.
     #[error("{name} must be {must}, this one is {value}")]
     OutOfRange {
         /// The setting.
         name: &'static str,
-        /// What it has to satisfy.
+        /// The allowed range.
         must: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
     },
     /// More parameters than fit in memory.
@@ -122,9 +121,9 @@ pub enum SynthError {
         "{k} full covariances of {dim} columns hold more than {MOST_ENTRIES} numbers: ask for fewer clusters or columns"
     )]
     TooLarge {
-        /// Clusters asked for.
+        /// The number of clusters.
         k: usize,
-        /// Columns asked for.
+        /// The number of columns.
         dim: usize,
     },
     /// There is no such set in Figure 1.
@@ -135,18 +134,18 @@ pub enum SynthError {
         "the columns of '{0}' are not known, so there is no stand-in for it: give the size that you want yourself"
     )]
     UnknownColumns(String),
-    /// As many names as columns are needed.
+    /// The number of names is not that of columns.
     #[error("{found} names were given for {expected} columns: name every column once")]
     Names {
-        /// Names given.
+        /// The number of names.
         found: usize,
-        /// Columns drawn.
+        /// The number of columns.
         expected: usize,
     },
-    /// The numbers drawn do not make a mixture.
+    /// The drawn numbers are not the parameters of a mixture.
     #[error("the drawn parameters do not make a mixture ({0}): ask for a smaller condition")]
     Mixture(#[from] DistError),
-    /// The numbers drawn do not make a covariance.
+    /// The drawn numbers are not a covariance.
     #[error("the drawn parameters do not make a covariance ({0}): ask for a smaller condition")]
     Covariance(#[from] FactorError),
 }
@@ -206,7 +205,7 @@ struct Plan {
     truth: GaussianMixture,
     /// How far each cluster's mean moves from the first row to the last; empty without drift.
     travel: Vec<Vec<f64>>,
-    /// Sums of the weights up to and with each component.
+    /// Cumulative sums of the weights.
     cumulative: Vec<f64>,
 }
 
@@ -234,17 +233,17 @@ impl Synth {
         Ok(Synth(Arc::new(Plan { spec, columns, truth, travel, cumulative })))
     }
 
-    /// What was asked for.
+    /// The specification.
     pub fn spec(&self) -> &SynthSpec {
         &self.0.spec
     }
 
-    /// The columns' names.
+    /// The columns.
     pub fn columns(&self) -> &ColumnNames {
         &self.0.columns
     }
 
-    /// The mixture that the rows are drawn from; with drift, the one at the end of the training rows.
+    /// The mixture that the rows are drawn from; with drift, the mixture at the end of the training rows.
     pub fn truth(&self) -> &GaussianMixture {
         &self.0.truth
     }

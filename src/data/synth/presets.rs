@@ -1,4 +1,4 @@
-//! Mixtures that have a name: the sets of the paper's Figure 1, and stand-ins for sets of the catalogue.
+//! Named mixtures: the sets of the paper's Figure 1, and substitutes for sets of the catalogue.
 
 use super::{SynthError, SynthSpec, Tails};
 use crate::data::DataSet;
@@ -9,9 +9,8 @@ pub const PAPER_SETS: usize = 9;
 pub const PAPER_TEST_ROWS: u64 = 30_000;
 const PAPER_ROWS: u64 = 170_000;
 
-/// Clusters, columns, separation, condition and skew of the weights of each set. The paper gives the ranges of
-/// the first two and the rows; the rest is ours, such that the best guess of a row's cluster is wrong for 3 to
-/// 20 rows in a hundred.
+/// Clusters, columns, separation, condition and skew of the weights of each set. The paper gives the rows and the ranges of
+/// the first two. The others are chosen such that the most probable cluster is wrong for 3 to 20 % of the rows.
 const PAPER: [(usize, usize, f64, f64, f64); PAPER_SETS] = [
     (2, 3, 2.0, 5.0, 0.5),
     (2, 6, 2.5, 10.0, 1.0),
@@ -24,7 +23,7 @@ const PAPER: [(usize, usize, f64, f64, f64); PAPER_SETS] = [
     (6, 10, 3.0, 20.0, 1.0),
 ];
 
-/// From here on, a set of the catalogue is large and its stand-in has more clusters.
+/// Sets with at least this many rows are large, and their substitutes have more clusters.
 const LARGE: u64 = 100_000;
 
 impl SynthSpec {
@@ -46,8 +45,8 @@ impl SynthSpec {
         })
     }
 
-    /// A stand-in for a set of the catalogue: its rows and columns, clusters that overlap, columns that depend on
-    /// each other and differ in their units, and heavy tails. The numbers have nothing else to do with the set.
+    /// A substitute for a set of the catalogue. It has the same numbers of rows and columns, overlapping clusters, correlated
+    /// columns of different units, and heavy tails. Nothing else is taken from the set.
     pub fn like(set: &DataSet) -> Result<SynthSpec, SynthError> {
         let dim = set.width().ok_or_else(|| SynthError::UnknownColumns(set.name.clone()))?;
         Ok(SynthSpec {
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_set_with_known_columns_has_a_stand_in() {
+    fn every_set_with_known_columns_has_a_substitute() {
         for set in Catalogue::built_in().sets() {
             let Ok(spec) = SynthSpec::like(set) else {
                 assert_eq!(set.name, "northridge");

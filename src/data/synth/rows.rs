@@ -6,10 +6,10 @@ use rayon::prelude::*;
 use super::Synth;
 use crate::data::{Block, ColumnNames, DataError, RowSource};
 
-/// Rows that share a random stream. Another number would draw other rows.
+/// Rows that share a random stream. The rows drawn depend on this number.
 const CHUNK: usize = 1024;
 
-/// Rows of a known mixture, drawn as they are read, on all threads.
+/// Rows of a known mixture, drawn on all threads while they are read.
 #[derive(Debug, Clone)]
 pub struct SynthRows {
     synth: Synth,
@@ -18,7 +18,7 @@ pub struct SynthRows {
     /// Chunks drawn so far.
     chunks: u64,
     drawn: Vec<f64>,
-    /// Values of `drawn` that were read.
+    /// How many values of `drawn` were read.
     read: usize,
 }
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_moves_the_mean_by_so_many_spreads() {
+    fn drift_moves_the_mean_by_that_many_spreads() {
         let rows = 100_000;
         let spec = SynthSpec { k: 1, dim: 2, rows, drift: 6.0, seed: 3, ..SynthSpec::default() };
         let synth = Synth::new(spec).unwrap();

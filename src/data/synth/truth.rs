@@ -1,4 +1,4 @@
-//! The parameters of the mixture. Plain loops, so that every machine draws the same numbers.
+//! Draws the parameters of the mixture. Plain loops give the same numbers on every machine.
 
 use ndarray::Array2;
 use rand::{Rng, RngExt, SeedableRng};
@@ -9,12 +9,12 @@ use super::{SynthError, SynthSpec};
 use crate::dist::{Gaussian, GaussianMixture};
 use crate::linalg::Factor;
 
-/// Of so many draws of the means, the best spaced is taken.
+/// The means are drawn this many times, and the draw with the best spacing is taken.
 const DRAWS_OF_MEANS: usize = 32;
-/// How far the columns lie from 0, in their own units, where units differ.
+/// The distance of the columns from 0, in their own units, if units differ.
 const OFFSET: f64 = 5.0;
 
-/// The mixture at the end of the stream, and how far each cluster's mean moves until then (nothing without drift).
+/// The mixture at the end of the stream, and how far each cluster's mean moves until then (empty without drift).
 pub(super) fn draw(spec: &SynthSpec) -> Result<(GaussianMixture, Vec<Vec<f64>>), SynthError> {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
     let mut means = draw_means(&mut rng, spec);
@@ -26,7 +26,7 @@ pub(super) fn draw(spec: &SynthSpec) -> Result<(GaussianMixture, Vec<Vec<f64>>),
         let map = draw_stretch(&mut rng, spec.dim, spec.shared_condition);
         means.iter_mut().chain(&mut travel).for_each(|vector| *vector = multiply(&map, vector));
         for covariance in &mut covariances {
-            *covariance = through(&map, covariance)?;
+            *covariance = apply_map(&map, covariance)?;
         }
     }
     if spec.unit_decades > 0.0 {
@@ -52,10 +52,10 @@ fn assemble(
     let total: f64 = raw.iter().sum();
     let (mut weights, mut components) = (Vec::new(), Vec::new());
     for ((weight, mean), covariance) in raw.iter().zip(means).zip(covariances) {
-        for (share, width) in spec.tails.layers() {
+        for (fraction, width) in spec.tails.layers() {
             let mut covariance = covariance.clone();
             covariance.scale_by(width * width);
-            weights.push(weight / total * share);
+            weights.push(weight / total * fraction);
             components.push(Gaussian::new(mean.clone(), covariance)?);
         }
     }
@@ -95,7 +95,7 @@ fn distances(points: &[Vec<f64>]) -> (f64, f64) {
 
 /// `Σ = QΛQᵀ` with `Q` uniform over rotations.
 fn draw_covariance(rng: &mut impl Rng, spec: &SynthSpec) -> Result<Factor, SynthError> {
-    // Made triangular, `QΛ^½` is the factor of `Σ`.
+    // The triangular form of `QΛ^½` is the factor of `Σ`.
     let mut stretch = draw_stretch(rng, spec.dim, spec.condition);
     Ok(Factor::from_lower_matrix(orthonormalise(&mut stretch).view())?)
 }
@@ -103,15 +103,15 @@ fn draw_covariance(rng: &mut impl Rng, spec: &SynthSpec) -> Result<Factor, Synth
 /// The rows of `QΛ^½`.
 fn draw_stretch(rng: &mut impl Rng, dim: usize, condition: f64) -> Vec<Vec<f64>> {
     let mut rows: Vec<Vec<f64>> = (0..dim).map(|_| draw_normals(rng, dim)).collect();
-    // A Gaussian matrix, made orthonormal, is uniform over rotations and reflections.
+    // An orthonormalised Gaussian matrix is uniform over rotations and reflections.
     orthonormalise(&mut rows);
     let roots: Vec<f64> = spectrum(dim, condition).collect();
     rows.iter_mut().for_each(|row| scale(row, &roots));
     rows
 }
 
-/// The factor of `AΣAᵀ`, by making `AL` triangular.
-fn through(map: &[Vec<f64>], covariance: &Factor) -> Result<Factor, SynthError> {
+/// The factor of `AΣAᵀ`: the triangular form of `AL`.
+fn apply_map(map: &[Vec<f64>], covariance: &Factor) -> Result<Factor, SynthError> {
     let lower = covariance.lower_matrix();
     let product = |row: &Vec<f64>| {
         (0..row.len()).map(|j| (j..row.len()).map(|i| row[i] * lower[(i, j)]).sum()).collect()
@@ -124,15 +124,15 @@ fn multiply(map: &[Vec<f64>], vector: &[f64]) -> Vec<f64> {
     map.iter().map(|row| row.iter().zip(vector).map(|(a, x)| a * x).sum()).collect()
 }
 
-/// Square roots of eigenvalues that fall geometrically by `condition` in all and average 1.
+/// Square roots of eigenvalues that fall geometrically, from largest to smallest by `condition`, and average 1.
 fn spectrum(dim: usize, condition: f64) -> impl Iterator<Item = f64> {
     let eigenvalue = move |i: usize| condition.powf(-(i as f64) / (dim.max(2) - 1) as f64);
     let mean = (0..dim).map(eigenvalue).sum::<f64>() / dim as f64;
     (0..dim).map(move |i| (eigenvalue(i) / mean).sqrt())
 }
 
-/// Makes the rows orthonormal by Gram and Schmidt's method, twice over to keep them so in rounding. Returns the
-/// lower triangle `L` such that the old matrix is `L` times the new one.
+/// Makes the rows orthonormal by the Gram–Schmidt method, applied twice for numerical accuracy. Returns the lower triangle
+/// `L` such that the old matrix is `L` times the new one.
 fn orthonormalise(rows: &mut [Vec<f64>]) -> Array2<f64> {
     let dim = rows.len();
     let mut lower = Array2::zeros((dim, dim));
@@ -160,7 +160,7 @@ fn draw_direction(rng: &mut impl Rng, dim: usize) -> Vec<f64> {
     direction
 }
 
-/// Units spread evenly over their powers of ten, half of them below 1, and an offset in each unit.
+/// Units that are log-uniform around 1 over `unit_decades` powers of ten, and an offset in each unit.
 fn draw_units(rng: &mut impl Rng, spec: &SynthSpec) -> (Vec<f64>, Vec<f64>) {
     let half = spec.unit_decades / 2.0;
     let units: Vec<f64> =

@@ -53,7 +53,7 @@ impl OnlineFit {
     }
 
     /// The mixture of one K, after the start or after [`OnlineFit::finish`].
-    fn mixture_of(&self, place: usize) -> Result<GaussianMixture, LearnError> {
+    pub(super) fn mixture_of(&self, place: usize) -> Result<GaussianMixture, LearnError> {
         match (&self.stage, &self.end) {
             (Stage::Learning(learning), _) => Ok(match self.finished(place) {
                 Some(finished) => finished.estimate.mixture(),

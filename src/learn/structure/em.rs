@@ -7,37 +7,37 @@ use super::sweep::{Others, sweep};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
-/// How EM runs.
+/// Settings of EM.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Em {
-    /// Iterations at most.
+    /// The largest number of iterations.
     pub iterations: usize,
-    /// EM stops when the mean log-likelihood rises by less.
+    /// EM stops when the mean log-likelihood rises by less than this.
     pub tolerance: f64,
-    /// What covariances are drawn towards.
+    /// The prior on the shape of covariances.
     pub shape: Shape,
     /// Added to each variance.
     pub ridge: f64,
-    /// Log-density of noise, where there is some: rows below it belong to no component.
+    /// The log-density of noise, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
 }
 
-/// What EM found.
+/// The result of EM.
 #[derive(Debug, Clone)]
 pub(in crate::learn) struct Improved {
     /// The mixture.
     pub mixture: GaussianMixture,
     /// Its mean log-likelihood on the rows.
     pub mean_log_likelihood: f64,
-    /// Iterations done.
+    /// The number of iterations.
     pub iterations: usize,
-    /// Whether the rise fell below the tolerance.
+    /// Whether EM stopped because of the tolerance.
     pub converged: bool,
 }
 
 impl Em {
-    /// Runs EM from `start`. Ends early where `stop` is set, or where the rise of the mean log-likelihood, if it stayed
-    /// the same for the iterations that are left, would not reach `target`.
+    /// Runs EM from `start`. It ends early if `stop` is set, or if the mean log-likelihood would not reach `target` even with
+    /// the current rise in each remaining iteration.
     pub fn run(&self, rows: &RowBlocks, start: &GaussianMixture, target: f64, stop: &AtomicBool) -> Improved {
         let mut mixture = start.clone();
         let mut before = f64::NEG_INFINITY;

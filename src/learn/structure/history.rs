@@ -1,12 +1,12 @@
-//! Identifiers of components that last, and the log of what revisions did to them.
+//! Stable identifiers of components, and the history of revisions.
 
 use serde::{Deserialize, Serialize};
 
-/// One identifier for each component. A component keeps its identifier while it is learned; the parts of a split and
-/// the outcome of a join get new ones.
+/// One identifier for each component. A component keeps its identifier while it is learned. The parts of a split and the
+/// result of a merge get new ones.
 ///
-/// New identifiers are larger than the number of rows seen. So identifiers that a closing revision gave, which the
-/// resumed pass knows nothing of, are not given again to other components.
+/// New identifiers are larger than the number of rows seen. The closing revision works on a copy, so a resumed pass does not
+/// know the identifiers that it gave. This rule keeps the pass from giving them to other components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identifiers {
@@ -15,18 +15,18 @@ pub struct Identifiers {
 }
 
 impl Identifiers {
-    /// 1 to `k`.
+    /// The identifiers 1 to `k`.
     pub fn new(k: usize) -> Self {
         let next = k as u64 + 1;
         Identifiers { of: (1..next).collect(), next }
     }
 
-    /// Of each component, in the components' order.
+    /// The identifier of each component, in the order of the components.
     pub fn all(&self) -> &[u64] {
         &self.of
     }
 
-    /// Whether there are `k` different ones, all below the next.
+    /// Whether there are `k` different identifiers, all smaller than the next one.
     pub(crate) fn is_sound(&self, k: usize) -> bool {
         let mut sorted = self.of.clone();
         sorted.sort_unstable();
@@ -34,7 +34,7 @@ impl Identifiers {
         sorted.len() == k && self.of.len() == k && sorted.last().is_none_or(|&last| last < self.next)
     }
 
-    /// New identifiers come after the number of rows seen.
+    /// Makes new identifiers larger than the number of rows seen.
     pub(in crate::learn) fn seen(&mut self, rows: u64) {
         self.next = self.next.max(rows.saturating_add(1));
     }
@@ -45,7 +45,7 @@ impl Identifiers {
         new
     }
 
-    /// Component `j` becomes two: the first part takes its place, the second is the last component.
+    /// Splits component `j`. The first part replaces it, the second is appended.
     pub(super) fn split(&mut self, j: usize) -> SplitMove {
         let into = [self.new_one(), self.new_one()];
         let component = std::mem::replace(&mut self.of[j], into[0]);
@@ -53,23 +53,23 @@ impl Identifiers {
         SplitMove { component, into }
     }
 
-    /// Two components become one: it takes the place of the first, and the last component that of the second.
-    pub(super) fn join(&mut self, [i, j]: [usize; 2]) -> JoinMove {
+    /// Merges two components. The result replaces the first, and the last component replaces the second.
+    pub(super) fn merge(&mut self, [i, j]: [usize; 2]) -> MergeMove {
         let components = [self.of[i], self.of[j]];
         let into = self.new_one();
         self.of[i] = into;
         self.of.swap_remove(j);
-        JoinMove { components, into }
+        MergeMove { components, into }
     }
 
-    /// Of a mixture that was found anew: where a component has a counterpart in the one before, it has its identifier.
+    /// Switches to a new mixture. Components with a counterpart in the old one keep its identifier.
     pub(in crate::learn) fn follow(&mut self, counterparts: &[Option<usize>]) {
         let before = std::mem::take(&mut self.of);
         self.of =
             counterparts.iter().map(|old| old.map_or_else(|| self.new_one(), |old| before[old])).collect();
     }
 
-    /// A component is added, the last one.
+    /// Appends a component.
     pub(super) fn add(&mut self) -> u64 {
         let new = self.new_one();
         self.of.push(new);
@@ -77,57 +77,57 @@ impl Identifiers {
     }
 }
 
-/// One change of the structure that a revision made.
+/// One change of the structure by a revision: a split, a merge, both (a swap), or a new component with a merge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Move {
-    /// The component that was split, if one was.
+    /// The split, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitMove>,
-    /// The components that were joined, if any were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub joined: Option<JoinMove>,
-    /// The component that was made for rows which no component explained, if one was.
+    /// The merge, if any.
+    #[serde(rename = "joined", default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergeMove>,
+    /// The new component for rows that belonged to none, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
-    /// What the mean log-likelihood of the kept rows gained; it may be negative where K fell.
+    /// The gain of the mean log-likelihood of the kept rows. It may be negative if K decreased.
     pub gain: f64,
 }
 
-/// A component became two.
+/// A component is split into two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitMove {
-    /// Which.
+    /// The component.
     pub component: u64,
     /// Its parts.
     pub into: [u64; 2],
 }
 
-/// Two components became one.
+/// Two components are merged into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JoinMove {
-    /// Which.
+pub struct MergeMove {
+    /// The two components.
     pub components: [u64; 2],
-    /// What they became.
+    /// The result.
     pub into: u64,
 }
 
-/// Why a revision took place.
+/// The reason of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// The first rows were complete.
+    /// The rows of the start are complete.
     Start,
-    /// The number of rows had doubled.
+    /// The number of rows has doubled.
     Doubling,
-    /// Many rows were unlike anything learned before.
+    /// Many rows have a much lower density than earlier rows.
     Novelty,
-    /// The stream had ended.
+    /// The stream has ended.
     End,
-    /// Shards were merged.
+    /// Shards are merged.
     Merge,
 }
 
@@ -135,18 +135,18 @@ pub enum Reason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionRecord {
-    /// Rows seen by then.
+    /// The number of rows seen.
     pub rows: u64,
-    /// Why it took place.
+    /// The reason.
     pub reason: Reason,
-    /// Whether the revised mixture replaced the one before it.
+    /// Whether the revised mixture replaced the old one.
     pub kept: bool,
-    /// What the mean log-density of the validation rows gained, where there was something to compare with.
+    /// The gain of the mean log-density of the validation rows, if there was a mixture to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_gain: Option<f64>,
-    /// What changed.
+    /// The changes, in order.
     pub moves: Vec<Move>,
-    /// Whether the mixture was then found anew from all rows.
+    /// Whether a new mixture, found from all rows, replaced the result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
 }

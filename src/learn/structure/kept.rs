@@ -1,4 +1,4 @@
-//! Rows of a stream that are kept: a reservoir to revise the structure on, and validation rows to judge revisions by.
+//! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
 
 use std::sync::Arc;
 
@@ -6,38 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::learn::fingerprint::mix_bits;
 
-/// Bytes of the reservoir at most, by default.
+/// The default limit of the reservoir in bytes.
 const MOST_BYTES: usize = 16 << 20;
-/// Rows of the reservoir at most, by default.
+/// The default limit of the reservoir in rows.
 const MOST_ROWS: usize = 80_000;
-/// One row in so many is drawn for validation.
+/// One row in this many is drawn for validation.
 const VALIDATION_SHARE: u64 = 20;
-/// Validation rows at most.
+/// The largest number of validation rows.
 const MOST_VALIDATION: usize = 4000;
 
-/// Rows that the reservoir holds at most, unless another number is given.
+/// The default capacity of the reservoir for rows of `dim` numbers.
 pub fn default_kept_rows(dim: usize) -> usize {
     (MOST_BYTES / (8 * dim.max(1))).min(MOST_ROWS)
 }
 
 /// Rows of a stream that are kept.
 ///
-/// The reservoir is a uniform sample of all learned rows; it holds all of them while there is room. Validation rows are
-/// a uniform sample of all rows that no learner has learned. A row that leaves them is learned at that moment, so each
-/// row is learned once. All random choices follow from the seed and the number of rows.
+/// The reservoir is a uniform sample of all learned rows; it holds all of them until it is full. The validation rows are a
+/// uniform sample of all rows, and they are not learned. A row that another one replaces among them is learned then, so each
+/// row is learned at most once. All random choices depend only on the seed and the number of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptRows {
     seed: u64,
-    /// Rows of the reservoir at most.
+    /// The capacity of the reservoir in rows.
     most: usize,
-    /// Rows that the reservoir is a sample of.
+    /// The number of rows that the reservoir is a sample of.
     learned: u64,
-    /// Rows learned in an earlier run that did not keep them.
+    /// The number of rows of an earlier pass that did not keep them.
     #[serde(default)]
     unknown: u64,
-    /// Rows seen, and how many of them were drawn for validation.
+    /// The number of rows seen.
     seen: u64,
+    /// The number of rows drawn for validation.
     drawn: u64,
     /// Whether rows are held back for validation.
     holds_back: bool,
@@ -50,18 +51,18 @@ pub struct KeptRows {
 /// The fields of [`KeptRows`] that hold rows, by their names in a model file.
 pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
 
-/// What to learn when a row comes in.
+/// What to learn when a row arrives.
 pub(in crate::learn) enum Arrival {
     /// The row itself.
     Learn,
-    /// Nothing: the row is held back.
+    /// Nothing: the row is kept for validation.
     HeldBack,
-    /// The row that it takes the place of, which was written to the given place.
+    /// The validation row that it replaces, which [`KeptRows::arrive`] appends to its `out`.
     Exchanged,
 }
 
 impl KeptRows {
-    /// No rows yet; `most` rows are kept for revisions.
+    /// No rows yet, with a reservoir of `most` rows.
     pub(in crate::learn) fn new(seed: u64, most: usize, holds_back: bool) -> Self {
         KeptRows {
             seed,
@@ -76,7 +77,7 @@ impl KeptRows {
         }
     }
 
-    /// Sets the rows of [`PACKED_FIELDS`], where they are given.
+    /// Sets the rows of [`PACKED_FIELDS`] that are given.
     pub(crate) fn set_rows(&mut self, given: [Option<Vec<f64>>; PACKED_FIELDS.len()]) {
         for (to, rows) in [&mut self.reservoir, &mut self.validation].into_iter().zip(given) {
             if let Some(rows) = rows {
@@ -85,12 +86,12 @@ impl KeptRows {
         }
     }
 
-    /// After `rows` rows that were not kept.
+    /// The same after `rows` rows that were not kept.
     pub(in crate::learn) fn after_unknown(self, rows: u64) -> Self {
         KeptRows { unknown: rows, ..self }
     }
 
-    /// Takes a row of the stream. Writes the row to learn to `out` where it is another one.
+    /// Takes a row of the stream. If another row is to be learned instead, appends it to `out`.
     pub(in crate::learn) fn arrive(&mut self, row: &[f64], out: &mut Vec<f64>) -> Arrival {
         let index = self.seen;
         self.seen += 1;
@@ -130,27 +131,27 @@ impl KeptRows {
         }
     }
 
-    /// The reservoir, row after row.
+    /// The rows of the reservoir, one after the other.
     pub fn reservoir(&self) -> &[f64] {
         &self.reservoir
     }
 
-    /// The reservoir for others to hold. While they do, a row that changes it copies all of it.
+    /// A shared reference to the reservoir. While it is held, a change of the reservoir copies all rows.
     pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Vec<f64>> {
         Arc::clone(&self.reservoir)
     }
 
-    /// The validation rows, row after row.
+    /// The validation rows, one after the other.
     pub fn validation(&self) -> &[f64] {
         &self.validation
     }
 
-    /// Rows that the reservoir holds at most.
+    /// The capacity of the reservoir in rows.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Rows that the reservoir is a sample of.
+    /// The number of rows that the reservoir is a sample of.
     pub fn learned(&self) -> u64 {
         self.learned
     }
@@ -160,40 +161,40 @@ impl KeptRows {
         self.unknown == 0 && self.learned <= self.most as u64
     }
 
-    /// Whether the reservoir says enough of the stream to revise by.
+    /// Whether the reservoir covers enough of the stream for a revision.
     pub(in crate::learn) fn may_revise(&self) -> bool {
         self.most > 0 && self.learned > 0 && self.learned >= self.unknown
     }
 
-    /// The same without rows. A pass that resumes from it does not revise until it has seen as many new rows.
+    /// The same without rows. A pass that resumes from it makes no revision until it has learned as many new rows.
     pub(crate) fn without_rows(&self) -> Self {
         let unknown = self.learned.saturating_add(self.unknown);
         KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown)
     }
 
-    /// The reservoirs of several passes together, each with rows in proportion to what it learned.
-    pub(crate) fn joined(parts: &[&KeptRows], dim: usize) -> Option<Self> {
+    /// Merges the reservoirs of several passes. Each contributes rows in proportion to the rows that it learned.
+    pub(crate) fn merged(parts: &[&KeptRows], dim: usize) -> Option<Self> {
         let first = parts.first()?;
         let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
         let most = parts.iter().map(|part| part.most).max().unwrap_or(0);
-        let share = (most as f64 / total.max(1) as f64).min(1.0);
-        let mut joined = KeptRows::new(first.seed, most, false);
-        joined.learned = total;
-        joined.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
-        let rows = Arc::make_mut(&mut joined.reservoir);
+        let fraction = (most as f64 / total.max(1) as f64).min(1.0);
+        let mut merged = KeptRows::new(first.seed, most, false);
+        merged.learned = total;
+        merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
+        let rows = Arc::make_mut(&mut merged.reservoir);
         for part in parts {
             let held = part.reservoir.len() / dim;
-            let wanted = ((share * part.learned as f64).round() as usize).min(held);
-            // The reservoir is in random order once it is full; a stride serves while it is in the stream's order.
+            let wanted = ((fraction * part.learned as f64).round() as usize).min(held);
+            // Before a reservoir is full, its rows are in the order of the stream, so the rows are taken at equal distances.
             (0..wanted).map(|i| i * held / wanted).for_each(|i| {
                 rows.extend_from_slice(&part.reservoir[i * dim..(i + 1) * dim]);
             });
         }
         rows.truncate(most.saturating_mul(dim));
-        Some(joined)
+        Some(merged)
     }
 
-    /// Whether its parts fit together and hold whole rows of `dim` finite numbers.
+    /// Whether this is valid: its counts agree, and it holds whole rows of `dim` finite numbers.
     pub(crate) fn is_sound(&self, dim: usize) -> bool {
         let whole =
             |values: &[f64]| values.len().is_multiple_of(dim) && values.iter().all(|value| value.is_finite());
@@ -208,7 +209,7 @@ impl KeptRows {
     }
 }
 
-/// What random numbers are for.
+/// The purposes of random numbers.
 const VALIDATION: u64 = 1;
 const PLACE: u64 = 2;
 const RESERVOIR: u64 = 3;
@@ -278,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn joined_reservoirs_are_in_proportion_to_the_rows() {
+    fn merged_reservoirs_are_in_proportion_to_the_rows() {
         let (small, _) = stream(200, 1, 100);
         let (large, _) = stream(2000, 2, 100);
-        let joined = KeptRows::joined(&[&small, &large], 1).unwrap();
-        assert_eq!(joined.learned(), small.learned() + large.learned());
-        assert!((95..=100).contains(&joined.reservoir().len()));
-        let of_small = joined.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
+        let merged = KeptRows::merged(&[&small, &large], 1).unwrap();
+        assert_eq!(merged.learned(), small.learned() + large.learned());
+        assert!((95..=100).contains(&merged.reservoir().len()));
+        let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
         assert!(of_small >= 9);
     }
 }

@@ -1,11 +1,11 @@
-//! k-means++ and a few rounds of Lloyd's algorithm: where the start of a mixture begins.
+//! k-means: k-means++ and a few rounds of Lloyd's algorithm.
 
 use ndarray::{Array2, ArrayView1};
 use rand::{Rng, RngExt};
 
 use crate::linalg::blocks::{BLOCK, RowBlocks, square_distances};
 
-/// Centres after at most `rounds` rounds from a k-means++ start, and the mean squared distance of the rows from them.
+/// The centres after at most `rounds` rounds from a k-means++ start, and the mean squared distance of the rows from them.
 pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mut R) -> (Array2<f64>, f64) {
     let mut centres = plus_plus(rows, k, rng);
     let mut labels = vec![usize::MAX; rows.rows()];
@@ -21,7 +21,7 @@ pub(super) fn kmeans<R: Rng>(rows: &RowBlocks, k: usize, rounds: usize, rng: &mu
     (centres, inertia)
 }
 
-/// Which centre each row belongs to, after at most `rounds` rounds from given centres.
+/// The centre of each row, after at most `rounds` rounds from given centres.
 pub(super) fn move_on(rows: &RowBlocks, mut centres: Array2<f64>, rounds: usize) -> Vec<usize> {
     let mut labels = vec![usize::MAX; rows.rows()];
     for _ in 0..rounds.max(1) {
@@ -33,7 +33,8 @@ pub(super) fn move_on(rows: &RowBlocks, mut centres: Array2<f64>, rounds: usize)
     labels
 }
 
-/// The first centre anywhere, each further one with probability proportional to its squared distance.
+/// k-means++: the first centre is a random row; each further one is a row drawn with probability proportional to its squared
+/// distance.
 fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
     let n = rows.rows();
     let mut centres = Array2::zeros((k, rows.dim()));
@@ -52,7 +53,7 @@ fn plus_plus<R: Rng>(rows: &RowBlocks, k: usize, rng: &mut R) -> Array2<f64> {
     centres
 }
 
-/// Gives every row to the nearest centre, the first of equals. Returns whether any label has changed, and the sum of
+/// Assigns every row to the nearest centre, the first one of equals. Returns whether any label has changed, and the sum of
 /// the squared distances.
 fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (bool, f64) {
     let (mut moved, mut sum) = (false, 0.0);
@@ -76,13 +77,13 @@ fn assign(rows: &RowBlocks, centres: &Array2<f64>, labels: &mut [usize]) -> (boo
     (moved, sum)
 }
 
-/// `None` where all weights are zero: every row sits on a centre already.
+/// `None` if all weights are zero, because every row equals a centre.
 fn draw_proportionally<R: Rng>(weights: &[f64], rng: &mut R) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     if largest <= 0.0 {
         return None;
     }
-    // Relative to the largest, so that far outliers do not overflow the sum.
+    // Division by the largest weight keeps the sum from overflowing with far outliers.
     let total: f64 = weights.iter().map(|weight| weight / largest).sum();
     let mut left = rng.random::<f64>() * total;
     let drawn = weights.iter().position(|weight| {
@@ -102,7 +103,7 @@ fn move_centres(rows: &RowBlocks, labels: &[usize], centres: &mut Array2<f64>) {
         }
     }
     for ((j, column), centre) in centres.indexed_iter_mut() {
-        // A centre that lost all its rows stays where it is.
+        // A centre without rows does not move.
         if counts[j] > 0.0 {
             *centre = sums[(j, column)] / counts[j];
         }

@@ -7,19 +7,20 @@ use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::Moments;
 
-/// What a covariance is drawn towards.
+/// The prior on the shape of a covariance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::learn) enum Shape {
-    /// Nothing: maximum likelihood.
+    /// No prior: maximum likelihood.
     Free,
-    /// The pooled covariance, as if it were worth this many rows.
+    /// The pooled covariance, with the weight of this many rows.
     Pooled(f64),
-    /// The shape of the pooled covariance with the component's own volume, as if it were worth this many rows. With the
-    /// pooled volume, narrow components become too wide.
+    /// The pooled covariance, scaled to the component's own determinant, with the weight of this many rows. With the pooled
+    /// determinant, narrow components would become too wide.
     OwnVolume(f64),
 }
 
-/// The mixture that the sums ask for. `old` is the mixture they were made with; `ridge` is added to each variance.
+/// The mixture that maximises the likelihood of the sums. `old` is the mixture of the E step; `ridge` is added to each
+/// variance.
 pub(in crate::learn) fn maximise(
     sums: &Sums,
     old: &GaussianMixture,
@@ -47,7 +48,7 @@ pub(in crate::learn) fn maximise(
             (Shape::Pooled(strength), Some(pooled)) => (scatter + strength * pooled) / (count + strength),
             (Shape::OwnVolume(strength), Some(pooled)) => {
                 let log_ratio = (old.covariance().log_det() - pooled_log_det) / dim as f64;
-                // Without a volume of the pooled covariance there is nothing to be drawn towards.
+                // Without a determinant of the pooled covariance there is no prior.
                 let strength = if log_ratio.is_finite() { strength } else { 0.0 };
                 let own = if strength > 0.0 { strength * log_ratio.clamp(-600.0, 600.0).exp() } else { 0.0 };
                 (scatter + own * pooled) / (count + strength)
@@ -57,11 +58,11 @@ pub(in crate::learn) fn maximise(
         gaussian_with_ridge(mean, covariance, ridge)
     };
     let components = sums.moments.iter().zip(old.components()).map(component).collect();
-    // An empty component keeps a trace of weight, so that its logarithm stays finite.
+    // An empty component keeps a tiny weight, whose logarithm is finite.
     mixture_of_counts(sums.moments.iter().map(|moments| moments.count.max(EMPTY)).collect(), components)
 }
 
-/// A component with fewer rows than this keeps its place and shape.
+/// A component with fewer rows than this keeps its mean and covariance.
 const EMPTY: f64 = 1e-10;
 
 fn pooled_covariance(moments: &[Moments], dim: usize, ridge: f64) -> Array2<f64> {
@@ -77,7 +78,7 @@ fn pooled_covariance(moments: &[Moments], dim: usize, ridge: f64) -> Array2<f64>
     pooled
 }
 
-/// The mean of some rows and their scatter about it, from their moments about `origin`.
+/// The mean of rows and their scatter matrix about it, from their moments relative to `origin`.
 pub(in crate::learn) fn mean_and_scatter(moments: &Moments, origin: &[f64]) -> (Vec<f64>, Array2<f64>) {
     let dim = origin.len();
     let shift: Vec<f64> = moments.first.iter().map(|sum| sum / moments.count).collect();
@@ -95,7 +96,7 @@ pub(super) fn mixture_of_counts(counts: Vec<f64>, components: Vec<Gaussian>) -> 
     Mixture::new(weights, components).expect("one weight for each component")
 }
 
-/// A Gaussian whose covariance may be singular before the ridge is added; rounding may need more of it.
+/// A Gaussian whose covariance may be singular before the ridge is added. If rounding requires it, the ridge grows.
 pub(super) fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, ridge: f64) -> Gaussian {
     let mut add = 1.0;
     loop {
@@ -103,8 +104,8 @@ pub(super) fn gaussian_with_ridge(mean: Vec<f64>, mut covariance: Array2<f64>, r
         if let Ok(factor) = Factor::from_matrix(covariance.view()) {
             return Gaussian::new(mean, factor).expect("finite rows have finite means");
         }
-        // Far outliers make entries so large that rounding hides the ridge: raise the diagonal with them, and in the
-        // end keep the diagonal alone.
+        // With far outliers the ridge is below the rounding error of the elements. It then grows with the trace, and in the
+        // last resort only the diagonal is used.
         let trace = covariance.diag().sum();
         add = if add == 1.0 { trace.max(1.0) * 1e-10 / ridge.max(f64::MIN_POSITIVE) } else { add * 100.0 };
         if !(add < 1e250) {

@@ -1,23 +1,24 @@
-//! The structure of a mixture: where its components are. It is found on the first rows, and revised while rows come in.
+//! The structure of a mixture: the number and the positions of its components. The start finds it from the first rows, and
+//! revisions improve it during the pass.
 //!
-//! Rows are kept in a reservoir. On them, EM with a weak prior improves the mixture; splits and joins of components lead
-//! it out of local optima.
+//! Revisions run on a reservoir of rows. EM with a weak prior improves the mixture, and moves (splits, merges and swaps of
+//! components) leave local optima.
 
 mod em;
 mod history;
-mod join;
 mod kept;
 mod kmeans;
-mod logistic;
+mod log_odds;
 mod maximise;
+mod merge;
 mod noise;
 pub(crate) mod packed;
 mod price;
-mod rearrange;
 mod revision;
 mod scaled;
 mod schedule;
 mod search;
+mod search_state;
 mod seed;
 mod split;
 mod sweep;
@@ -25,7 +26,7 @@ mod sweep;
 mod tests;
 
 pub(in crate::learn) use em::{Em, Improved};
-pub use history::{Identifiers, JoinMove, Move, Reason, RevisionRecord, SplitMove};
+pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
 pub use kept::{KeptRows, default_kept_rows};
@@ -47,12 +48,13 @@ use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;
 use serde::{Deserialize, Serialize};
 
-/// How much work goes into finding and revising the structure.
+/// The amount of work for finding and revising the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Effort {
-    /// The start alone, as cheap as possible; no revisions.
+    /// Only the start, as cheap as possible, without revisions.
     Fast,
     /// The start, and revisions with a few moves each.
     #[default]
@@ -99,7 +101,7 @@ impl Effort {
 }
 
 impl Effort {
-    /// The limits of the last search of a stream whose `rows` rows are all at hand: where that is cheap, it is thorough.
+    /// The limits of the last search of a stream, all of whose rows are in memory. It is thorough if that is cheap.
     pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize) -> Limits {
         const ROWS: usize = 20_000;
         const WORK: f64 = 4e7;
@@ -108,24 +110,24 @@ impl Effort {
     }
 }
 
-/// How many components a mixture has.
+/// The number of components of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::learn) enum Size {
-    /// This many.
+    /// This number.
     Given(usize),
-    /// As many as the rows ask for, within bounds.
+    /// Learned from the rows, within bounds.
     Learned {
-        /// At least.
+        /// The smallest number.
         least: usize,
-        /// At most.
+        /// The largest number.
         most: usize,
-        /// What a component costs, as a share of the price that BIC puts on it.
+        /// The price of a component, as a fraction of BIC's.
         price: f64,
     },
 }
 
 impl Size {
-    /// What BIC's price per row is multiplied by.
+    /// The factor of BIC's price of a component.
     pub fn price(self) -> f64 {
         match self {
             Size::Given(_) => 1.0,
@@ -133,22 +135,22 @@ impl Size {
         }
     }
 
-    /// Whether there is nothing to revise.
+    /// Whether there is only one component, so that there is nothing to revise.
     pub fn is_one(self) -> bool {
         matches!(self, Size::Given(1) | Size::Learned { most: 1, .. })
     }
 }
 
-/// How much work a search does.
+/// The limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Limits {
-    /// Starts that are searched from.
+    /// The number of starts.
     pub restarts: u64,
-    /// Seeds that each start is chosen from.
+    /// The number of seeds that each start is chosen from.
     pub seeds: usize,
-    /// Rounds at most.
+    /// The largest number of rounds.
     pub rounds: usize,
-    /// Splits that are combined with twice as many joins in a round.
+    /// Splits that are combined with twice as many merges in a round.
     pub splits: usize,
     /// Moves tried in a round.
     pub tries: usize,
@@ -156,12 +158,12 @@ pub(in crate::learn) struct Limits {
     pub iterations: usize,
     /// Iterations of EM before the first move.
     pub first_iterations: usize,
-    /// Rows of a search, as a multiple of what it needs at least.
+    /// Rows of a search, as a multiple of the smallest number that it needs.
     pub row_factor: usize,
 }
 
 impl Limits {
-    /// Hardly any work, for a mixture that is not shown.
+    /// The smallest amount of work, for a mixture that is not shown.
     pub const PROVISIONAL: Limits = Limits {
         restarts: 1,
         seeds: 1,
@@ -174,10 +176,10 @@ impl Limits {
     };
 }
 
-/// Added to each variance, in units of the column's variance, while the structure is sought.
+/// Added to each variance during a search, in units of the column's variance.
 pub(in crate::learn) const RIDGE: f64 = 1e-5;
 
-/// The seed that a few iterations of EM on a part of the rows make the most of.
+/// The seed with the largest likelihood after a few iterations of EM on a part of the rows.
 fn best_seed(
     rows: &RowBlocks,
     mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
@@ -201,7 +203,7 @@ fn best_seed(
     seeds.swap_remove(best)
 }
 
-/// A mixture for rows of which nothing is known yet, in scaled units.
+/// Finds a mixture for rows without an earlier mixture, in scaled units.
 pub(in crate::learn) fn find_structure(
     rows: &RowBlocks,
     size: Size,
@@ -217,7 +219,7 @@ pub(in crate::learn) fn find_structure(
         Size::Given(k) => best_seed(rows, seeds(k, limits.seeds), limits, ridge, stop),
         Size::Learned { least, most, .. } => {
             let (start, _) = best_seed(rows, seeds(least, limits.seeds), limits, ridge, stop);
-            // The labels of more clusters serve to put rows together that belong together.
+            // Labels of more clusters keep similar rows together.
             let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
             (start, labels)
         }
@@ -231,5 +233,5 @@ pub(in crate::learn) fn find_structure(
     search.run(start, &mut Identifiers::new(k))
 }
 
-/// Clusters that rows are put in the order of while K is not known.
+/// The number of clusters that order the rows while K is unknown.
 const ORDERING_CLUSTERS: usize = 16;

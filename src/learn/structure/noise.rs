@@ -1,45 +1,45 @@
-//! Rows that belong to no component: a component for those of them that lie together.
+//! Components for groups of rows that belong to no component.
 //!
-//! Where a search has a noise level, a row whose density is below it does not count against a mixture any further. So a
-//! few spikes do not hold a component that a new kind of rows needs.
+//! If a search has a noise level, the density of a row is at least that level. A few outliers therefore do not occupy a
+//! component that a new kind of rows needs.
 
 use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::join::cheapest_joins;
 use super::maximise::{gaussian_with_ridge, mean_and_scatter};
-use super::rearrange::{State, replaced};
+use super::merge::cheapest_merges;
 use super::search::{LEAST_RISE, Search};
+use super::search_state::{SearchState, replaced};
 use super::sweep::{Assigned, Others, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
-/// New components at most.
+/// The largest number of new components.
 const MOST: usize = 3;
-/// Rows that a new component has at least.
+/// The smallest number of rows of a new component.
 const LEAST_ROWS: f64 = 20.0;
-/// Rows that a new component is tried from, besides the median of all.
+/// Rows that serve as the initial mean of a new component, in addition to the median.
 const TRIES: usize = 4;
 /// Iterations of EM on the new component alone.
 const ITERATIONS: usize = 8;
 
 impl Search<'_> {
-    /// Makes components of rows that belong to none, each in the place of the one that is missed least.
-    pub(super) fn adopt_noise(&self, state: &mut State) {
+    /// Creates components for rows that belong to none. For each, the two components with the smallest loss are merged.
+    pub(super) fn adopt_noise(&self, state: &mut SearchState) {
         let Some(noise) = self.noise else { return };
         for _ in 0..MOST {
             let mixture = &state.now.mixture;
             let assigned = self.assigned(mixture);
             let Some((new, weight)) = self.newcomer(mixture, &assigned, noise) else { return };
             let target = state.now.mean_log_likelihood + LEAST_RISE;
-            let joins = cheapest_joins(self.rows, mixture, &assigned, 2);
-            let better = joins.iter().find_map(|join| {
-                self.improve(&replaced(mixture, join, weight, &new), target).map(|better| (join, better))
+            let merges = cheapest_merges(self.rows, mixture, &assigned, 2);
+            let better = merges.iter().find_map(|merge| {
+                self.improve(&replaced(mixture, merge, weight, &new), target).map(|better| (merge, better))
             });
-            let Some((join, better)) = better else { return };
-            state.replace(join, better);
+            let Some((merge, better)) = better else { return };
+            state.replace(merge, better);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Doubles in a JSON string: base64 of their little-endian bytes, exact and compact.
+//! Doubles as a JSON string: the base64 of their little-endian bytes, which is exact and compact.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
-/// Characters that are unpacked together: whole groups of three doubles.
+/// Characters that are decoded together: a multiple of the 32 characters of three doubles.
 pub(crate) const PART: usize = 4 * 8 * 1024;
 
 pub(super) fn serialize<S: Serializer>(values: &Arc<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -36,7 +36,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     deserializer.deserialize_str(Unpacked)
 }
 
-/// The text of doubles. It is made part by part, so that it is never in memory as a whole.
+/// Formats doubles part by part, so that the whole text is never in memory.
 pub(crate) struct Packed<'a>(pub &'a [f64]);
 
 impl fmt::Display for Packed<'_> {
@@ -53,7 +53,7 @@ impl fmt::Display for Packed<'_> {
     }
 }
 
-/// Adds the doubles of a part of a text. All parts but the last have [`PART`] characters.
+/// Appends the doubles of a part of a text. All parts except the last have [`PART`] characters.
 pub(crate) fn unpack(part: &[u8], values: &mut Vec<f64>) -> Result<(), String> {
     let bytes = STANDARD.decode(part).map_err(|error| error.to_string())?;
     if !bytes.len().is_multiple_of(8) {

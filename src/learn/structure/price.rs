@@ -1,4 +1,4 @@
-//! What a component has to be worth where K is learned from few rows.
+//! The price of a component where K is learned from few rows.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,18 +10,20 @@ use crate::learn::RELATIVE_FLOOR;
 use crate::linalg::blocks::RowBlocks;
 use crate::stats::capped_mean_and_error;
 
-/// Lower prices than BIC's that are tried, as shares of it.
+/// Prices that are tried, as fractions of BIC's.
 const LOWER: [f64; 2] = [0.5, 0.25];
-/// One row of this many is held out.
+/// One row in this many is held out.
 const HELD_OUT: usize = 5;
-/// With fewer rows than this, held-out rows say too little.
+/// With fewer rows, there are too few held-out rows for a decision.
 const LEAST_ROWS: usize = 100;
 /// Iterations of EM before held-out rows are scored.
 const ITERATIONS: usize = 60;
 
-/// The size with the price per component that held-out rows agree with. BIC's price asks for too few components where
-/// clusters are not Gaussian and rows are few. A lower price is taken if held-out rows gain by more than one standard error.
-/// On rows of a Gaussian mixture further components gain nothing, and the price stays BIC's.
+/// The size with the price per component that scores best on held-out rows.
+///
+/// With few rows and clusters that are not Gaussian, BIC's price gives too few components. A lower price is used if the
+/// held-out rows gain more than one standard error. Rows of a Gaussian mixture gain nothing from more components, so they keep
+/// BIC's price.
 pub(in crate::learn) fn with_judged_price(
     rows: &RowBlocks,
     size: Size,

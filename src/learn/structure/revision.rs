@@ -1,4 +1,4 @@
-//! One revision of a mixture, and the posterior that follows from it.
+//! Revisions of a mixture, and the posterior after them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,24 +21,24 @@ use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 use crate::linalg::{Factor, lower_inverse};
 use crate::stats::ColumnSummary;
 
-/// What a revision came to.
+/// The result of a revision.
 #[derive(Debug, Clone)]
 pub struct Revised {
     /// The prior around the revised mixture.
     pub(in crate::learn) prior: Posterior,
     /// The posterior of the rows under the revised mixture's responsibilities.
     pub(in crate::learn) posterior: Posterior,
-    /// Which component each was before, where the revision left it alone: it keeps what it has learned from the whole
-    /// stream.
+    /// For each component that the revision did not change, its index before. Such a component keeps what it has learned from
+    /// the whole stream.
     pub(in crate::learn) kept: Vec<Option<usize>>,
-    /// Learned rows that the posterior stands for.
+    /// The number of learned rows that the posterior represents.
     pub(in crate::learn) rows: u64,
     /// Safeguards that triggered.
     pub(in crate::learn) health: Health,
 }
 
 impl Revised {
-    /// The posterior, in which components that were left alone are as in `before`.
+    /// The posterior, with unchanged components from `before`.
     pub(in crate::learn) fn posterior_after(&self, before: Option<&Posterior>) -> Posterior {
         let Some(before) = before else { return self.posterior.clone() };
         let pick = |j: usize| self.kept[j].map_or((&self.posterior, j), |old| (before, old));
@@ -51,7 +51,7 @@ impl Revised {
             .expect("one component for each weight")
     }
 
-    /// The point estimate, in which components that were left alone are as in `before`.
+    /// The point estimate, with unchanged components from `before`.
     pub(in crate::learn) fn mixture_after(&self, before: Option<&GaussianMixture>) -> GaussianMixture {
         let revised = self.posterior.point_estimate();
         let Some(before) = before else { return revised };
@@ -65,42 +65,42 @@ impl Revised {
     }
 }
 
-/// What a revision is to do.
+/// The task of a revision.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Task {
-    /// How many components the mixture is to have.
+    /// The number of components.
     pub size: Size,
-    /// Whether better structures are looked for; otherwise components are only adjusted.
+    /// Whether to search for better structures; otherwise components are only adjusted.
     pub search: bool,
-    /// Log-density of noise in the data's own units, where there is some: rows below it belong to no component.
+    /// The log-density of noise in the units of the data, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
 }
 
-/// A revision: what it came to, and how.
+/// A revision: its result and its moves.
 pub(in crate::learn) struct Revision {
-    /// `None` where nothing worth a change was found.
+    /// `None` if the mixture stays the same.
     pub revised: Option<Revised>,
     pub moves: Vec<Move>,
 }
 
-/// Rows to revise mixtures on, ready for any number of them.
+/// Revises mixtures on a set of rows.
 pub(in crate::learn) struct Reviser<'a> {
     rows: ScaledRows,
-    /// Least variance of each column given the columns before it.
+    /// The smallest variance of each column given the columns before it.
     floor: Vec<f64>,
-    /// Learned rows that these are all or a sample of.
+    /// The number of learned rows. `rows` holds all of them or a sample.
     learned: u64,
-    /// Whether they are all.
+    /// Whether `rows` holds all learned rows.
     complete: bool,
     limits: Limits,
-    /// Whether no more rows will come.
+    /// Whether the stream has ended.
     closing: bool,
     seed: u64,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Reviser<'a> {
-    /// On the kept rows of a pass, about `most` of them; `closing` says whether no more will come.
+    /// A reviser on about `most` of the kept rows of a pass. `closing` says whether the stream has ended.
     pub fn new(
         kept: &KeptRows,
         floor: &[f64],
@@ -117,7 +117,7 @@ impl<'a> Reviser<'a> {
         Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
     }
 
-    /// On all rows there are, of `dim` numbers each; `closing` says whether no more will come.
+    /// A reviser on all learned rows, of `dim` numbers each. `closing` says whether the stream has ended.
     pub fn on_all(
         rows: Arc<Vec<f64>>,
         dim: usize,
@@ -132,27 +132,27 @@ impl<'a> Reviser<'a> {
         Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
     }
 
-    /// Whether it was stopped in the middle.
+    /// Whether `stop` is set.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether no more rows will come.
+    /// Whether the stream has ended.
     pub fn is_closing(&self) -> bool {
         self.closing
     }
 
-    /// Whether the rows are a sample of those learned.
+    /// Whether the rows are only a sample of the learned rows.
     pub fn is_partial(&self) -> bool {
         !self.complete
     }
 
-    /// The summaries that the columns are scaled by.
+    /// The summaries that give centre and unit of each column.
     pub fn columns(&self) -> &[ColumnSummary] {
         self.rows.columns()
     }
 
-    /// The size with a price that held-out rows agree with, where all rows of a short stream are there.
+    /// The size with a price that held-out rows decide on, if the stream is short and has ended.
     fn judged(&self, size: Size) -> Size {
         if self.closing && self.limits.restarts > 1 {
             with_judged_price(&self.rows.blocks, size, self.seed, RELATIVE_FLOOR, self.stop)
@@ -161,17 +161,17 @@ impl<'a> Reviser<'a> {
         }
     }
 
-    /// A mixture where nothing is known yet, in the data's own units.
+    /// Finds a mixture without an earlier one, in the units of the data.
     pub fn start(&self, size: Size) -> (Revised, Start) {
         let size = self.judged(size);
-        let polished = in_order_of_places(&self.find_anew(size).mixture);
+        let polished = ordered_by_means(&self.find_anew(size).mixture);
         let revised = self.revised(&polished, vec![None; polished.k()], None);
         let mixture = self.rows.unscale(&polished);
         let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
     }
 
-    /// The best mixture of several starts, where nothing is known yet.
+    /// The best mixture of several starts.
     fn find_anew(&self, size: Size) -> Improved {
         let from = |restart: u64| {
             let seed = self.seed.wrapping_add(restart);
@@ -179,17 +179,17 @@ impl<'a> Reviser<'a> {
             let found = find_structure(&self.rows.blocks, size, seed, self.limits, ridge, self.stop);
             self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
         };
-        // Of equals the earlier start is kept.
+        // The first one of equals is kept.
         let better = |a, b| if self.level(&b, size) > self.level(&a, size) { b } else { a };
         (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
     }
 
-    /// What mixtures with different K can be compared by.
+    /// A score that compares mixtures with different K: the mean log-likelihood minus the price of the components.
     fn level(&self, fit: &Improved, size: Size) -> f64 {
         fit.mean_log_likelihood - size.price() * bic_price(&fit.mixture, self.rows.rows())
     }
 
-    /// Revises a mixture. Where `stop` is set in the middle, what is found so far is returned.
+    /// Revises a mixture. If `stop` is set meanwhile, returns the best mixture so far.
     pub fn revise(
         &mut self,
         current: &GaussianMixture,
@@ -212,7 +212,7 @@ impl<'a> Reviser<'a> {
             (Vec::new(), (0..current.k()).map(Some).collect(), current.clone())
         };
         if moves.is_empty() && !self.closing {
-            // What was learned from all rows is worth more than an adjustment to some of them.
+            // The posterior from all rows is more accurate than an adjustment to some of them.
             return Revision { revised: None, moves };
         }
         let closely = self.closing && !self.complete && !moves.is_empty();
@@ -227,15 +227,15 @@ impl<'a> Reviser<'a> {
         Revision { revised: changed.then(|| self.revised(&mixture, kept, noise)), moves }
     }
 
-    /// Adds rows that nothing has been revised by so far.
+    /// Appends rows.
     pub fn add_rows(&mut self, values: &[f64]) {
         let before = self.rows.rows();
         self.rows.add(values);
         self.learned += (self.rows.rows() - before) as u64;
     }
 
-    /// The mixture that EM on all rows leads to, where these are all rows of the stream. Where a search is cheap, a mixture
-    /// that is found anew competes with it. Returns also which component each was before; none where it is another.
+    /// The mixture after EM on all rows of the stream or, if a search is cheap and finds a better one, a new mixture. Also
+    /// returns the index of each component before; `None` if it has no counterpart.
     pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
         let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
@@ -252,7 +252,8 @@ impl<'a> Reviser<'a> {
         (self.revised(&mixture, vec![None; mixture.k()], None), origins)
     }
 
-    /// For each component of `after` the one of `before` that it shares most of its rows with, both ways.
+    /// For each component of `after`, the one of `before` that has more than half of its rows, if it also has more than half
+    /// of the rows of that one.
     fn counterparts(&self, before: &GaussianMixture, after: &GaussianMixture) -> Vec<Option<usize>> {
         let (old, new) = (label(&self.rows.blocks, before).0, label(&self.rows.blocks, after).0);
         let mut shared = vec![vec![0_usize; before.k()]; after.k()];
@@ -265,14 +266,14 @@ impl<'a> Reviser<'a> {
         shared.iter().map(counterpart).collect()
     }
 
-    /// EM on all rows, closer to the maximum of the likelihood than the search needs.
+    /// EM on all rows, to closer convergence than in a search.
     fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
         let shape = polishing_shape(self.rows.rows(), mixture, self.closing);
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
         em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
 
-    /// Iterations that polish a mixture of `k` components on all rows: many where that is cheap.
+    /// The number of iterations of [`Reviser::polish`] for `k` components. It is larger if they are cheap.
     fn polish_iterations(&self, k: usize) -> usize {
         const ROWS: f64 = 600_000.0;
         const WORK: f64 = 4e9;
@@ -282,8 +283,8 @@ impl<'a> Reviser<'a> {
         (affordable as usize).clamp(2.min(most), most.max(2))
     }
 
-    /// Puts the rows in the order of their components, and returns those that a search looks at where there are more than
-    /// it needs: the rows that the mixture explains worst, and a part of the others, which then count more.
+    /// Orders the rows by component. If there are more rows than a search needs, returns a selection: the rows of the lowest
+    /// density, and a part of the others with larger weights.
     fn informative_rows(&mut self, mixture: &GaussianMixture, size: Size) -> Option<RowBlocks> {
         let wanted = self.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
         let (labels, log_densities) = label(&self.rows.blocks, mixture);
@@ -311,8 +312,8 @@ impl<'a> Reviser<'a> {
         Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]]))
     }
 
-    /// The conjugate posterior of all rows under the mixture's responsibilities, in the data's own units. Concentrations
-    /// are scaled to all learned rows.
+    /// The conjugate posterior of all rows under the mixture's responsibilities, in the units of the data. Concentrations are
+    /// scaled to all learned rows.
     fn revised(&self, mixture: &GaussianMixture, kept: Vec<Option<usize>>, noise: Option<f64>) -> Revised {
         let noise = noise.map(|noise| vec![noise; self.rows.blocks.blocks() * BLOCK]);
         let sums = sweep(&self.rows.blocks, mixture, noise.as_deref().map(Others::noise));
@@ -345,17 +346,16 @@ impl<'a> Reviser<'a> {
     }
 }
 
-/// What covariances are drawn towards while a mixture is polished on `rows` rows. A prior on shapes helps where rows are
-/// few; where there are enough, it widens components that are narrow in some direction. `closing` says whether no more
-/// rows will come.
+/// The prior on shapes for [`Reviser::polish`] on this number of rows. It helps with few rows. With many rows there is none,
+/// because it widens components that are narrow in some direction. `closing` says whether the stream has ended.
 pub(super) fn polishing_shape(rows: usize, mixture: &GaussianMixture, closing: bool) -> Shape {
     let wanted = if closing { 10 } else { 20 };
     let enough = rows >= wanted * mixture.k() * mixture.dim();
     if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) }
 }
 
-/// Rows that a search looks at, about. In many dimensions fewer have to do. Where K is learned, more rows tell more
-/// components apart.
+/// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,
+/// because more rows distinguish more components.
 pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
     const WORK: f64 = 2e8;
     let most = match size {
@@ -365,12 +365,13 @@ pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
     ((WORK / work_per_row(k, dim)) as usize).min(most).max(9 * k * dim)
 }
 
-/// Work of one iteration of EM for one row.
+/// The work of one iteration of EM for one row.
 pub(in crate::learn) fn work_per_row(k: usize, dim: usize) -> f64 {
     k as f64 * (dim as f64).powi(2)
 }
 
-/// `m` and `Ψ` in scaled units: the prior is worth `κ₀` rows at the component's mean and has its covariance.
+/// `m` and `Ψ` of the posterior in scaled units. The prior has the weight of `κ₀` rows at the component's mean, and its
+/// covariance.
 fn posterior_of_moments(
     moments: &Moments,
     gaussian: &Gaussian,
@@ -389,8 +390,8 @@ fn posterior_of_moments(
     (centre, psi)
 }
 
-/// Which components are about the same in both mixtures: less than a tenth of their rows has moved, and they differ by no
-/// more than estimates from so many rows do by chance. `origins` has the place of each in the mixture before.
+/// For each component of `after`, its index in `before` if it is about the same: less than a tenth of its rows have changed
+/// component, and the difference is within the estimation error of its number of rows. `origins` has the candidates.
 fn unmoved(
     rows: &RowBlocks,
     (before, after): (&GaussianMixture, &GaussianMixture),
@@ -416,15 +417,15 @@ fn unmoved(
     origins.iter().enumerate().map(keep).collect()
 }
 
-/// The components in the order of their means, so that a start from more rows of the same kind numbers them alike.
-fn in_order_of_places(mixture: &GaussianMixture) -> GaussianMixture {
+/// The components ordered by their means, so that starts from different rows of the same distribution number them alike.
+fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
     let mut order: Vec<usize> = (0..mixture.k()).collect();
     let mean = |j: usize| mixture.components()[j].mean();
-    let by_place = |&a: &usize, &b: &usize| {
+    let by_mean = |&a: &usize, &b: &usize| {
         let columns = mean(a).iter().zip(mean(b)).map(|(a, b)| a.total_cmp(b));
         columns.reduce(std::cmp::Ordering::then).unwrap_or(std::cmp::Ordering::Equal)
     };
-    order.sort_by(by_place);
+    order.sort_by(by_mean);
     let weights = order.iter().map(|&j| mixture.weights()[j]).collect();
     let components = order.iter().map(|&j| mixture.components()[j].clone()).collect();
     GaussianMixture::new(weights, components).expect("the same components in another order")

@@ -11,14 +11,14 @@ use crate::learn::columns::tame_summaries;
 use crate::linalg::blocks::{RowBlocks, Table, in_units};
 use crate::stats::ColumnSummary;
 
-/// Rows in units of their columns, so that units do not matter.
+/// Rows in units of their columns, which makes searches independent of the units of the data.
 pub(in crate::learn) struct ScaledRows {
     columns: Vec<ColumnSummary>,
     pub blocks: RowBlocks,
 }
 
 impl ScaledRows {
-    /// Scales rows from which `k` components are to be learned.
+    /// Scales the rows of `k` components.
     pub fn new(rows: ArrayView2<f64>, k: usize) -> Result<Self, LearnError> {
         if k == 0 || rows.is_empty() {
             return Err(LearnError::TooFewRows { k, rows: rows.nrows() as u64 });
@@ -30,7 +30,7 @@ impl ScaledRows {
         Ok(ScaledRows { columns, blocks })
     }
 
-    /// Scales every `step`-th of some rows of `dim` numbers that others hold as well. Many of them are not copied.
+    /// Scales every `step`-th of shared rows of `dim` numbers. A large table is not copied.
     pub fn shared(rows: Arc<Vec<f64>>, dim: usize, step: usize) -> Result<Self, LearnError> {
         if rows.is_empty() {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
@@ -40,7 +40,7 @@ impl ScaledRows {
         Ok(ScaledRows { columns, blocks })
     }
 
-    /// Adds rows, in the same units.
+    /// Appends rows, in the same units.
     pub fn add(&mut self, values: &[f64]) {
         self.blocks.add(values, &units(&self.columns));
     }
@@ -49,23 +49,23 @@ impl ScaledRows {
         self.blocks.rows()
     }
 
-    /// What the columns are scaled by.
+    /// The summaries that give centre and unit of each column.
     pub fn columns(&self) -> &[ColumnSummary] {
         &self.columns
     }
 
-    /// `Σ ln unit`: a log-density in the data's own units is smaller by this than one in scaled units.
+    /// `Σ ln unit`: a log-density in scaled units minus the one in the units of the data.
     pub fn log_jacobian(&self) -> f64 {
         self.columns.iter().map(|column| column.unit().ln()).sum()
     }
 
-    /// A mixture in the data's own units.
+    /// Converts a mixture to the units of the data.
     pub fn unscale(&self, mixture: &GaussianMixture) -> GaussianMixture {
         let units: Vec<f64> = self.columns.iter().map(ColumnSummary::unit).collect();
         convert(mixture, &units, |mean, column| column.mean + column.unit() * mean, &self.columns)
     }
 
-    /// A mixture in scaled units.
+    /// Converts a mixture to scaled units.
     pub fn scale(&self, mixture: &GaussianMixture) -> GaussianMixture {
         let units: Vec<f64> = self.columns.iter().map(|column| 1.0 / column.unit()).collect();
         let scaled = |mean: f64, column: &ColumnSummary| in_units(mean, (column.mean, column.unit()));
@@ -73,7 +73,7 @@ impl ScaledRows {
     }
 }
 
-/// Centre and unit of each column.
+/// The centre and the unit of each column.
 fn units(columns: &[ColumnSummary]) -> Vec<(f64, f64)> {
     columns.iter().map(|column| (column.mean, column.unit())).collect()
 }

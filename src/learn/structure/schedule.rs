@@ -1,55 +1,54 @@
-//! When the structure of a mixture is revised.
+//! The schedule of revisions.
 
 use serde::{Deserialize, Serialize};
 
 use super::Size;
 use super::history::Reason;
 
-/// Rows that are judged together for novelty.
+/// Rows in a batch that is checked for novelty.
 pub(in crate::learn) const BATCH: u64 = 250;
-/// Share of a batch that has to have a low density, beyond what is usual.
+/// A batch is novel if its fraction of rows of low density exceeds this plus twice the usual fraction.
 const NOVEL: f64 = 0.2;
-/// How fast the usual share follows the batches.
+/// The weight of a batch in the usual fraction, an exponential average.
 const FOLLOW: f64 = 0.05;
-/// Rows after a novelty revision until the next look at what was new.
+/// Rows between a revision because of novelty and the next one.
 const SECOND_LOOK: u64 = 1500;
-/// Revisions without a move after which no number of rows makes another due.
+/// After this many revisions without a move, the number of rows triggers no further revision.
 const SETTLED: u32 = 3;
-/// Revisions without a move after which the closing one does not look for moves.
+/// After this many revisions without a move, the closing revision does not search for moves.
 const STEADY: u32 = 2;
 
-/// When the structure of one candidate is revised: when the number of rows has doubled, less often where revisions
-/// change nothing, and when many rows have a density that hardly any row had before.
+/// When the structure of one candidate is revised: whenever the number of rows has doubled, less often if revisions change
+/// nothing, and when many rows have a lower density than nearly all earlier rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Rows at which the next revision is due; none where no number of rows makes one due.
+    /// The number of rows at the next revision; `None` if the number of rows triggers none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
-    /// Rows at the last revision.
+    /// The number of rows at the last revision.
     last: u64,
-    /// Revisions in a row that made no move.
+    /// The number of consecutive revisions without a move.
     unchanged: u32,
-    /// Whether novelty leads to revisions.
+    /// Whether novelty triggers revisions.
     watches: bool,
-    /// Whether the end of the stream does.
+    /// Whether the end of the stream triggers a revision.
     closes: bool,
-    /// The log-density below which a row counts as unlike all rows before it.
+    /// The log-density below which a row counts as novel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     level: Option<f64>,
-    /// Such rows in the present batch.
+    /// The number of novel rows in the current batch.
     low: u64,
-    /// The share of such rows in earlier batches.
+    /// The usual fraction of novel rows in a batch.
     usual: f64,
     /// Whether the last batch was novel.
     novel: bool,
-    /// Rows before which no further novelty counts.
+    /// Novelty is ignored before this number of rows.
     quiet_until: u64,
 }
 
 impl Schedule {
-    /// Of a mixture after a start from `rows` rows, where `most` rows are kept for revisions. Shards are revised when they
-    /// are merged.
+    /// The schedule after a start from `rows` rows, with a reservoir of `most` rows. Shards are revised when they are merged.
     pub(in crate::learn) fn of(size: Size, most: usize, shards: bool, rows: u64) -> Self {
         match (size.is_one(), most, shards) {
             (true, ..) | (_, 0, _) => Schedule::never(),
@@ -58,7 +57,7 @@ impl Schedule {
         }
     }
 
-    /// After the start.
+    /// All revisions, after a start from `rows` rows.
     pub(in crate::learn) fn after_start(rows: u64) -> Self {
         Schedule {
             next: Some(rows.saturating_mul(2)),
@@ -69,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// One revision at the end of the stream.
+    /// A revision at the end of the stream only.
     pub(in crate::learn) fn at_end_only() -> Self {
         Schedule { closes: true, ..Schedule::never() }
     }
@@ -90,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// Why a revision is due after `rows` rows, if one is.
+    /// The reason of a revision that is due after `rows` rows; `None` if none is due.
     pub(in crate::learn) fn due(&self, rows: u64) -> Option<Reason> {
         if self.novel {
             return Some(Reason::Novelty);
@@ -98,43 +97,43 @@ impl Schedule {
         self.next.filter(|&next| next <= rows).map(|_| Reason::Doubling)
     }
 
-    /// Whether batches of rows are looked at for novelty.
+    /// Whether batches are checked for novelty.
     pub(in crate::learn) fn watches(&self) -> bool {
         self.watches
     }
 
-    /// Rows until one is due by their number.
+    /// Rows until the number of rows triggers a revision.
     pub(in crate::learn) fn rows_until_due(&self, rows: u64) -> u64 {
         self.next.map_or(u64::MAX, |next| next.saturating_sub(rows))
     }
 
-    /// Sets the log-density below which a row counts as unlike all rows before it.
+    /// Sets the log-density below which a row counts as novel.
     pub(in crate::learn) fn set_level(&mut self, level: f64) {
         self.level = Some(level).filter(|level| level.is_finite());
     }
 
-    /// That log-density.
+    /// The log-density below which a row counts as novel.
     pub(in crate::learn) fn level(&self) -> f64 {
         self.level.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// Counts rows below the level.
+    /// Counts rows below that log-density.
     pub(in crate::learn) fn add_low(&mut self, low: u64) {
         self.low = self.low.saturating_add(low);
     }
 
-    /// Ends a batch, after `rows` rows in all.
+    /// Ends a batch after `rows` rows in total.
     pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
-        let share = self.low.min(BATCH) as f64 / BATCH as f64;
+        let fraction = self.low.min(BATCH) as f64 / BATCH as f64;
         self.low = 0;
-        if self.watches && share > NOVEL + 2.0 * self.usual {
+        if self.watches && fraction > NOVEL + 2.0 * self.usual {
             self.novel = rows >= self.quiet_until;
         } else {
-            self.usual += FOLLOW * (share - self.usual);
+            self.usual += FOLLOW * (fraction - self.usual);
         }
     }
 
-    /// A revision took place after `rows` rows; `moved` says whether it made a move.
+    /// Records a revision after `rows` rows. `moved` says whether it made a move.
     pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool) {
         self.last = rows;
         self.novel = false;
@@ -142,36 +141,35 @@ impl Schedule {
         let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
         if reason == Reason::Novelty {
-            // Few of the new rows have been seen by now.
+            // Few rows of the new kind have arrived so far.
             let again = rows + SECOND_LOOK;
             self.next = Some(again);
             self.quiet_until = again.max(rows + rows / 50);
         }
     }
 
-    /// No revision could take place: the next is due when the number of rows has doubled again.
+    /// Postpones a revision that is not possible until the number of rows has doubled again.
     pub(in crate::learn) fn postpone(&mut self, rows: u64) {
         self.novel = false;
         self.next = Some(rows.saturating_mul(2));
     }
 
-    /// Whether the end of the stream asks for a revision: not where less than a tenth of the rows are new, unless it is
-    /// cheap.
+    /// Whether the end of the stream triggers a revision: if it is cheap, or if at least a tenth of the rows are new.
     pub(in crate::learn) fn wants_closing(&self, rows: u64, cheap: bool) -> bool {
         self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= rows)
     }
 
-    /// Whether rows of a new kind have appeared of late, after `rows` rows in all.
+    /// Whether there was novelty recently, after `rows` rows in total.
     pub(in crate::learn) fn is_novel(&self, rows: u64) -> bool {
         self.novel || rows < self.quiet_until
     }
 
-    /// Whether the closing revision need not look for moves: the latest revisions found none.
+    /// Whether the closing revision needs no search for moves, because the last revisions found none.
     pub(in crate::learn) fn is_steady(&self) -> bool {
         self.unchanged >= STEADY && !self.novel
     }
 
-    /// Whether its numbers are those of a pass over `rows` rows.
+    /// Whether this is valid for a pass over `rows` rows.
     pub(crate) fn is_sound(&self, rows: u64) -> bool {
         self.last <= rows && (0.0..=1.0).contains(&self.usual)
     }

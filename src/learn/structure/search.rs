@@ -1,5 +1,5 @@
-//! Better structures: a component is split where that gains most, and two others are joined where that costs least.
-//! Where K is learned, components are also split and joined alone.
+//! The search for better structures: swaps, which split the component with the largest gain and merge the two others with the
+//! smallest loss. If K is learned, also splits and merges alone.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
-use super::join::{Join, cheapest_joins};
 use super::maximise::{Shape, maximise};
-use super::rearrange::{State, joined, split_all};
+use super::merge::{Merge, cheapest_merges};
+use super::search_state::{SearchState, merged, split_all};
 use super::split::{Split, best_split};
 use super::sweep::{Assigned, Others, sweep};
 use super::{Limits, Size};
@@ -21,40 +21,40 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
     pub rows: &'a RowBlocks,
-    /// What the prior on the shape of a covariance is worth, in rows.
+    /// The strength of the prior on the shape of a covariance, in rows.
     pub strength: f64,
     /// Added to each variance.
     pub ridge: f64,
     pub limits: Limits,
     pub size: Size,
-    /// Log-density of noise, where there is some: rows below it belong to no component.
+    /// The log-density of noise, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
     pub seed: u64,
     pub stop: &'a AtomicBool,
 }
 
-/// What a search found.
+/// The result of a search.
 pub(in crate::learn) struct Found {
     pub mixture: GaussianMixture,
     pub moves: Vec<Move>,
-    /// Which component each was before the search; none where a move made it.
+    /// For each component, its index before the search; `None` if a move created it.
     pub origins: Vec<Option<usize>>,
 }
 
-/// A swap is kept if the mean log-likelihood rises by more.
+/// A swap is kept if the mean log-likelihood rises by more than this.
 pub(super) const LEAST_RISE: f64 = 2e-4;
-/// Iterations on the moved components alone, before all components move.
+/// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
-/// How far a swap may lie below the present level after those iterations.
+/// The largest loss of the mean log-likelihood after those iterations.
 const PART_SLACK: f64 = 0.01;
-/// A split is tried if it gains more than this many times the free numbers it adds. A single Gaussian gains about once
-/// as much from noise alone.
+/// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
+/// Gaussian gains about that number by chance.
 const NOISE: f64 = 1.5;
-/// Times that K grows and shrinks at most.
+/// The largest number of times that K grows and shrinks.
 const CYCLES: usize = 4;
-/// A split alone is tried if it gains more than this share of its price; EM adds to the gain.
+/// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
 const PROMISING: f64 = 0.7;
-/// A join alone is tried if it loses less than this many times the price; EM makes up for some of the loss.
+/// A merge alone is tried if it loses less than this many times its price, because EM reduces the loss.
 const AFFORDABLE: f64 = 3.0;
 
 impl Search<'_> {
@@ -66,7 +66,7 @@ impl Search<'_> {
 
     /// Improves a mixture that EM has converged on.
     pub fn run(&self, start: Improved, identifiers: &mut Identifiers) -> Found {
-        let mut state = State::new(start, identifiers);
+        let mut state = SearchState::new(start, identifiers);
         self.adopt_noise(&mut state);
         match self.size {
             Size::Given(_) => self.swap_all(&mut state),
@@ -93,20 +93,20 @@ impl Search<'_> {
         Assigned::new(self.rows, mixture, self.noise)
     }
 
-    /// Free numbers of one component.
-    fn free_numbers(&self) -> f64 {
+    /// The number of free parameters of one component.
+    fn free_parameters(&self) -> f64 {
         let dim = self.rows.dim();
         (dim * (dim + 3) / 2 + 1) as f64
     }
 
-    /// The rise of the mean log-likelihood that one more component has to be worth.
+    /// The smallest rise of the mean log-likelihood that justifies one more component.
     fn price(&self) -> f64 {
         let rows = self.rows.rows() as f64;
-        self.size.price() * 0.5 * self.free_numbers() * rows.ln() / rows
+        self.size.price() * 0.5 * self.free_parameters() * rows.ln() / rows
     }
 
-    /// Splits components alone, several at a time, while each is worth its price.
-    fn grow(&self, state: &mut State, most: usize) {
+    /// Splits components, several at a time, while each split gains more than its price.
+    fn grow(&self, state: &mut SearchState, most: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
@@ -132,7 +132,7 @@ impl Search<'_> {
         }
     }
 
-    /// The mixture after splits and EM, if it is worth their price. Leaves out the worse half of the splits until it is.
+    /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
     fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>, price: f64) -> Option<Improved> {
         loop {
             let target = now.mean_log_likelihood + price * chosen.len() as f64;
@@ -144,24 +144,24 @@ impl Search<'_> {
         }
     }
 
-    /// Joins components alone, while each costs less than its price.
-    fn shrink(&self, state: &mut State, least: usize) {
+    /// Merges components while each merge loses less than its price.
+    fn shrink(&self, state: &mut SearchState, least: usize) {
         let (price, all) = (self.price(), self.rows.total_weight());
         let mut failures = 0;
         while failures < self.limits.tries && state.k() > least && !self.is_stopped() {
             let assigned = self.assigned(&state.now.mixture);
-            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
-            let affordable = |join: &&Join| {
-                join.loss < AFFORDABLE * price * all
-                    && !state.failed.contains(&join.components.map(|j| state.identifier(j))[..])
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let affordable = |merge: &&Merge| {
+                merge.loss < AFFORDABLE * price * all
+                    && !state.failed.contains(&merge.components.map(|j| state.identifier(j))[..])
             };
-            let Some(join) = joins.iter().find(affordable) else { return };
+            let Some(merge) = merges.iter().find(affordable) else { return };
             let target = state.now.mean_log_likelihood - price;
-            match self.improve(&joined(&state.now.mixture, join), target) {
-                Some(after) => state.join(join, after),
+            match self.improve(&merged(&state.now.mixture, merge), target) {
+                Some(after) => state.merge(merge, after),
                 None => {
                     failures += 1;
-                    state.failed.insert(join.components.map(|j| state.identifier(j)).to_vec());
+                    state.failed.insert(merge.components.map(|j| state.identifier(j)).to_vec());
                 }
             }
         }
@@ -173,35 +173,35 @@ impl Search<'_> {
         (after.mean_log_likelihood > target).then_some(after)
     }
 
-    /// Splits one component and joins two others, while that gains.
-    fn swap_all(&self, state: &mut State) {
+    /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
+    fn swap_all(&self, state: &mut SearchState) {
         for _ in 0..self.limits.rounds {
             if state.k() < 3 || self.is_stopped() {
                 return;
             }
             let assigned = self.assigned(&state.now.mixture);
             self.refresh_splits(state, &assigned);
-            let joins = cheapest_joins(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
             let mut moved = None;
-            for (split, join) in self.swaps(state, &joins) {
+            for (split, merge) in self.swaps(state, &merges) {
                 if self.is_stopped() {
                     return;
                 }
-                match self.swap(&state.now, &assigned, &split, join) {
+                match self.swap(&state.now, &assigned, &split, merge) {
                     Some(better) => {
-                        moved = Some((better, split, join));
+                        moved = Some((better, split, merge));
                         break;
                     }
-                    None => drop(state.failed.insert(state.swap_key(&split, join))),
+                    None => drop(state.failed.insert(state.swap_key(&split, merge))),
                 }
             }
-            let Some((better, split, join)) = moved else { return };
-            state.swap(&split, join, better);
+            let Some((better, split, merge)) = moved else { return };
+            state.swap(&split, merge, better);
         }
     }
 
-    /// Finds the best split of each component whose rows have changed since it was last looked at.
-    fn refresh_splits(&self, state: &mut State, assigned: &Assigned) {
+    /// Finds the best split of each component whose number of rows has changed since its last search.
+    fn refresh_splits(&self, state: &mut SearchState, assigned: &Assigned) {
         let rows = self.rows.total_weight();
         let mixture = &state.now.mixture;
         let changed = |j: usize| {
@@ -214,7 +214,7 @@ impl Search<'_> {
             let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
             best_split(self.rows, mixture, assigned, j, self.strength, seed)
         };
-        // Each copies the rows of a component: as many at a time as there are threads bound the memory.
+        // Each search copies the rows of a component, so one per thread at a time bounds the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
             let found: Vec<Option<Split>> = wave.par_iter().map(find).collect();
             for (&j, split) in wave.iter().zip(found) {
@@ -224,38 +224,38 @@ impl Search<'_> {
         }
     }
 
-    /// The best splits with the cheapest joins, ordered by what both gain together. The order alone counts: a swap that
-    /// loses at first may gain when the other components have moved.
-    fn swaps<'j>(&self, state: &State, joins: &'j [Join]) -> Vec<(Split, &'j Join)> {
-        let noise = NOISE * self.free_numbers();
+    /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
+    /// EM on the other components may change its sign.
+    fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
+        let noise = NOISE * self.free_parameters();
         let mut best: Vec<&Split> =
             state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-        let mut swaps: Vec<(&Split, &Join)> = Vec::new();
+        let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {
-            let free = joins.iter().filter(|join| !join.components.contains(&split.component));
-            let untried = free.filter(|join| !state.failed.contains(&state.swap_key(split, join)));
-            swaps.extend(untried.map(|join| (split, join)));
+            let free = merges.iter().filter(|merge| !merge.components.contains(&split.component));
+            let untried = free.filter(|merge| !state.failed.contains(&state.swap_key(split, merge)));
+            swaps.extend(untried.map(|merge| (split, merge)));
         }
         swaps.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
         swaps.truncate(self.limits.tries);
-        swaps.into_iter().map(|(split, join)| (split.clone(), join)).collect()
+        swaps.into_iter().map(|(split, merge)| (split.clone(), merge)).collect()
     }
 
-    /// The mixture after a swap and EM, if it is better.
-    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, join: &Join) -> Option<Improved> {
-        let [first, second] = join.components;
+    /// The mixture after a swap and EM, if the mean log-likelihood rises enough.
+    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, merge: &Merge) -> Option<Improved> {
+        let [first, second] = merge.components;
         let j = split.component;
         let touched = [j, second, first];
         let old = &now.mixture;
-        let weight = old.weights()[j] + join.weight;
+        let weight = old.weights()[j] + merge.weight;
         let part = Mixture::new(
             vec![
                 old.weights()[j] * split.shares[0] / weight,
                 old.weights()[j] * split.shares[1] / weight,
-                join.weight / weight,
+                merge.weight / weight,
             ],
-            vec![split.parts[0].clone(), split.parts[1].clone(), join.joined.clone()],
+            vec![split.parts[0].clone(), split.parts[1].clone(), merge.merged.clone()],
         )
         .ok()?;
         let (part, rise) = self.improve_part(part, assigned, &touched, weight.ln());
@@ -270,8 +270,8 @@ impl Search<'_> {
         self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + LEAST_RISE)
     }
 
-    /// EM on a part of a mixture whose other components stay as they are, on the rows that the `touched` components are
-    /// responsible for. Returns the part, and by how much the mean log-likelihood of all rows rises.
+    /// EM on a part of a mixture, with the other components fixed, on the rows that the `touched` components have a
+    /// responsibility for. Returns the part, and the rise of the mean log-likelihood of all rows.
     fn improve_part(
         &self,
         mut part: GaussianMixture,
@@ -296,27 +296,27 @@ impl Search<'_> {
     }
 }
 
-/// Rows that some components are responsible for.
+/// The rows that some components have a responsibility for.
 struct Touched {
     rows: RowBlocks,
-    /// Log-density of each row under all other components, one for each place of each block.
+    /// The log-density of each row under all other components, padded to whole blocks.
     others: Vec<f64>,
-    /// Of the rows under all components.
+    /// The log-likelihood of these rows under all components.
     log_likelihood: f64,
 }
 
 impl Touched {
-    /// Rows of which the components have more than this belong to them.
+    /// The smallest total responsibility.
     const LEAST: f64 = 0.01;
 
     fn new(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Self {
         let (mut chosen, mut others, mut log_likelihood) = (Vec::new(), Vec::new(), 0.0);
         for i in 0..rows.rows() {
             let (block, place) = (i / BLOCK, i % BLOCK);
-            let share: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
-            if share > Self::LEAST {
+            let responsibility: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
+            if responsibility > Self::LEAST {
                 chosen.push(i);
-                others.push(assigned.log_densities[i] + (1.0 - share).max(f64::MIN_POSITIVE).ln());
+                others.push(assigned.log_densities[i] + (1.0 - responsibility).max(f64::MIN_POSITIVE).ln());
                 log_likelihood += rows.weight(i) * assigned.log_densities[i];
             }
         }

@@ -1,4 +1,4 @@
-//! Where EM begins: k-means in the leading principal directions, where clusters show that the full space hides.
+//! Seeds of EM: k-means in the leading principal directions, which separate clusters better than the full space.
 
 use ndarray::{Array2, Axis};
 use rand::SeedableRng;
@@ -12,15 +12,15 @@ use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 
-/// Restarts of k-means++, each with a few rounds on a part of the rows; the best gets more rounds on all of them.
+/// Restarts of k-means++. Each has a few rounds on a part of the rows; the best ones get more rounds on all rows.
 const RESTARTS: u64 = 20;
 const ROUNDS: usize = 4;
 const MORE_ROUNDS: usize = 10;
 /// Rows of the restarts.
 const PART: usize = 4000;
 
-/// Mixtures of `k` components from k-means, at most `count`, the best first, each with the component of each row. Where
-/// restarts come to the same, there are fewer. `strength` is what the pooled covariance is worth in rows.
+/// At most `count` mixtures of `k` components from k-means, the best first, each with the component of each row. Restarts with
+/// the same result are returned once. `strength` is the weight of the pooled covariance in rows.
 pub(super) fn seed_mixtures(
     rows: &RowBlocks,
     k: usize,
@@ -40,7 +40,7 @@ pub(super) fn seed_mixtures(
         kmeans(part, k, ROUNDS, &mut rng)
     };
     let mut found: Vec<(Array2<f64>, f64)> = (0..RESTARTS).into_par_iter().map(run).collect();
-    // The sort is stable: of equals the earlier restart comes first, whatever the number of threads.
+    // The sort is stable, so the order of equals does not depend on the number of threads.
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
     found.dedup_by(|b, a| b.1 <= SAME * a.1);
     found.truncate(count.max(1));
@@ -51,10 +51,10 @@ pub(super) fn seed_mixtures(
     found.into_iter().map(finish).collect()
 }
 
-/// Restarts whose squared distances differ by less than this factor have come to the same.
+/// Restarts whose squared distances differ by less than this factor have the same result.
 const SAME: f64 = 1.002;
 
-/// Rounds of k-means until it has converged, nearly always.
+/// Rounds of k-means, nearly always enough for convergence.
 const ALL_ROUNDS: usize = 300;
 
 /// A mixture of `k` components from one run of k-means in all columns, without a prior.
@@ -63,7 +63,7 @@ pub(in crate::learn) fn kmeans_mixture(rows: &RowBlocks, k: usize, seed: u64, ri
     first_step(rows, &move_on(rows, centres, 1), k, Shape::Free, ridge)
 }
 
-/// The M step by labels.
+/// The M step with labels as responsibilities.
 fn first_step(rows: &RowBlocks, labels: &[usize], k: usize, shape: Shape, ridge: f64) -> GaussianMixture {
     let sums = sums_of_labels(rows, labels, k);
     let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
@@ -71,7 +71,8 @@ fn first_step(rows: &RowBlocks, labels: &[usize], k: usize, shape: Shape, ridge:
     maximise(&sums, &old, shape, ridge)
 }
 
-/// Moments about zero of the rows with each label; a label without rows gets those of all rows, with little weight.
+/// The moments, relative to zero, of the rows with each label. A label without rows gets those of all rows with a small
+/// weight.
 fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
     let mut moments = vec![Moments::new(rows.dim()); k];
     let mut all = Moments::new(rows.dim());
@@ -95,7 +96,7 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
     Sums { log_likelihood: 0.0, moments }
 }
 
-/// Rows along their `count` leading principal directions.
+/// The rows projected on their `count` leading principal directions.
 fn project(rows: &RowBlocks, count: usize) -> RowBlocks {
     let dim = rows.dim();
     let mut moments = Moments::new(dim);

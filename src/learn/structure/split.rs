@@ -1,10 +1,10 @@
-//! How much a mixture gains when one of its components is split in two.
+//! Splits: the gain of log-likelihood when one component of a mixture becomes two.
 
 use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::logistic::LogOdds;
+use super::log_odds::LogOdds;
 use super::maximise::{Shape, gaussian_with_ridge, maximise};
 use super::sweep::{Assigned, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
@@ -13,46 +13,46 @@ use crate::linalg::vector::Quad;
 use crate::linalg::{Factor, lower_inverse};
 use crate::special::LN_2PI;
 
-/// Two components that may take the place of one.
+/// A possible split of a component.
 #[derive(Debug, Clone)]
 pub(super) struct Split {
     /// The component to split.
     pub component: usize,
-    /// What the log-likelihood of all rows gains, about.
+    /// The approximate gain of the log-likelihood of all rows.
     pub gain: f64,
-    /// The parts' shares of the component's weight.
+    /// The fractions of the component's weight.
     pub shares: [f64; 2],
     /// The parts.
     pub parts: [Gaussian; 2],
 }
 
-/// Rows with a smaller responsibility have no say in a split.
+/// Rows with a smaller responsibility are left out.
 const LEAST_RESPONSIBILITY: f64 = 0.05;
-/// Iterations with simple parts, which cost little, and then with free covariances, which in many dimensions fit noise
-/// where they are let go at once.
+/// Iterations with constrained parts, which are cheap, and then with free covariances. Free covariances from the beginning
+/// would fit noise in many dimensions.
 const SIMPLE: usize = 8;
 const FREE: usize = 4;
-/// Pairs of rows that a split is tried from.
+/// The number of pairs of rows that serve as initial means.
 const PAIRS: usize = 4;
 
 /// The rows of one component, whitened by its covariance.
 struct Whitened {
-    /// Weighted by the component's responsibilities.
+    /// The rows, weighted by the component's responsibilities.
     rows: RowBlocks,
-    /// Rows of the component for each row kept.
+    /// The number of rows of the component that each row represents.
     scale: f64,
-    /// `L` and the component's mean.
+    /// `L` and the mean of the component.
     lower: Array2<f64>,
     mean: Vec<f64>,
 }
 
-/// Two components, and what they gain over one.
+/// Two components, and their gain over one.
 struct Pair {
     mixture: GaussianMixture,
     gain: f64,
 }
 
-/// The best of a few splits of component `j`. `None` where it has too few rows to be split.
+/// The best of a few splits of component `j`; `None` if it has too few rows.
 pub(super) fn best_split(
     rows: &RowBlocks,
     mixture: &GaussianMixture,
@@ -99,7 +99,7 @@ impl Whitened {
         Some(Whitened { rows: whitened, scale: weight(&chosen) / weight(&kept), lower, mean })
     }
 
-    /// Where the tries begin: two means each.
+    /// Pairs of initial means.
     fn starts(&self, rng: &mut ChaCha8Rng) -> Vec<[Array1<f64>; 2]> {
         let dim = self.rows.dim();
         let along = |axis: &Array1<f64>| [0.8 * axis, -0.8 * axis];
@@ -120,8 +120,8 @@ impl Whitened {
         starts
     }
 
-    /// EM for two parts with a shared covariance. In whitened coordinates such parts differ along the line through their
-    /// means alone, so that an iteration costs no more than a projection of the rows on it.
+    /// EM for two parts with a shared covariance. In whitened coordinates such parts differ only along the line through their
+    /// means, so an iteration needs only the projections of the rows on it.
     fn apart(&self, [mut one, mut other]: [Array1<f64>; 2]) -> Option<Pair> {
         let mut share = 0.5;
         let mut gain = 0.0;
@@ -155,7 +155,7 @@ impl Whitened {
         Some(Pair { mixture, gain })
     }
 
-    /// EM for a narrow and a wide part with one mean, which heavy tails need. Rows matter by their distance alone.
+    /// EM for a narrow and a wide part with the same mean, for heavy tails. It needs only the distances of the rows.
     fn concentric(&self) -> Option<Pair> {
         let dim = self.rows.dim();
         let (origin, mut squares) = (vec![0.0; dim], vec![Quad::default(); self.rows.blocks() * BLOCK / 4]);
@@ -172,7 +172,7 @@ impl Whitened {
         let (mut share, mut spreads, mut gain) = (0.5_f64, [0.25_f64, 2.25], 0.0);
         let mut probabilities = squares.clone();
         for iteration in 1..=SIMPLE {
-            // Of the parts, ln density less the constant that all have in common.
+            // The log-density of each part, without the constant that both share.
             let [narrow, wide] = spreads;
             let odds = LogOdds {
                 offset: (share / (1.0 - share)).ln() - 0.5 * d * (narrow / wide).ln(),
@@ -210,7 +210,7 @@ impl Whitened {
         Some(Pair { mixture, gain })
     }
 
-    /// The direction along which the rows have the lightest tails: two clusters side by side have lighter tails than a
+    /// The direction in which the rows have the lightest tails, because two separate clusters have lighter tails than a
     /// Gaussian. It is the eigenvector of the smallest eigenvalue of `E[|z|² z zᵀ]`.
     fn flattest_axis(&self) -> Array1<f64> {
         let dim = self.rows.dim();
@@ -219,7 +219,7 @@ impl Whitened {
         for (i, (block, _)) in self.rows.iter().enumerate() {
             square_distances(&block, &origin, &mut weights);
             for (weight, of_row) in weights.iter_mut().zip(self.rows.weights(i)) {
-                // A few rows far out must not decide alone.
+                // The limit keeps a few outliers from dominating the sum.
                 *weight = of_row * weight.min(4.0 * dim as f64 + 20.0);
             }
             moments.add(&block, &weights);
@@ -252,7 +252,7 @@ impl Whitened {
         Pair { mixture, gain: log_likelihood - before }
     }
 
-    /// Back from whitened coordinates.
+    /// Converts a part from whitened coordinates.
     fn split(&self, pair: Pair, component: usize) -> Option<Split> {
         let back = |part: &Gaussian| {
             let mean = self.lower.dot(&Array1::from(part.mean().to_vec())) + Array1::from(self.mean.clone());
@@ -267,23 +267,23 @@ impl Whitened {
     }
 }
 
-/// Rows of a component that a split looks at.
+/// The number of rows of a component that a split uses.
 fn most_rows(dim: usize) -> usize {
     (40 * dim).max(1500)
 }
 
-/// Rows that each part of a split should have.
+/// The smallest number of rows of each part.
 const LEAST_ROWS: usize = 4;
 /// Added to each variance in whitened coordinates.
 const RIDGE: f64 = 1e-6;
 
-/// The least variance that a part may have in whitened coordinates before its covariance is free.
+/// The smallest variance of a constrained part in whitened coordinates.
 const LEAST_SPREAD: f64 = 1e-4;
 
-/// Two parts along a line: rows are told apart by their place on it.
+/// Two parts along a line, which differ only in their position on it.
 struct Line {
     means: [f64; 2],
-    /// Mean and variance of all rows, and the variance of each part.
+    /// The mean and variance of all rows, and the variance of each part.
     mean: f64,
     variance: f64,
     within: f64,
@@ -291,7 +291,7 @@ struct Line {
 }
 
 impl Line {
-    /// Writes the place of each row to `places`.
+    /// Writes the position of each row on the line to `places`.
     fn new(rows: &RowBlocks, axis: &Array1<f64>, means: [f64; 2], share: f64, places: &mut [Quad]) -> Self {
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
         let places = Quad::flat_mut(places);
@@ -322,7 +322,7 @@ impl Line {
         }
     }
 
-    /// What two parts gain over one.
+    /// The gain of two parts over one.
     fn gain(&self, rows: &RowBlocks, places: &[Quad]) -> f64 {
         let mut excesses = places.to_vec();
         self.log_odds().excesses(&mut excesses);
@@ -338,7 +338,7 @@ impl Line {
     }
 }
 
-/// Sums of the rows of two parts.
+/// Sums over the rows of two parts.
 struct LineSums {
     counts: [f64; 2],
     sums: [Array1<f64>; 2],

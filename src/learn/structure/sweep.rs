@@ -1,19 +1,19 @@
-//! One sweep over rows: the E step of EM, in parallel over a fixed number of groups of blocks, so that no bit depends on
-//! the number of threads.
+//! A sweep over rows: the E step of EM. It runs in parallel over a fixed number of groups of blocks, so that the result does not
+//! depend on the number of threads.
 
 use rayon::prelude::*;
 
 use crate::dist::{BlockScorer, GaussianMixture, most_probable};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
 
-/// Groups of blocks that a sweep is divided into.
+/// The number of groups of blocks.
 const GROUPS: usize = 8;
 
-/// What the M step needs: sums about the means of the mixture that the rows were assigned by.
+/// Sums for the M step, relative to the means of the mixture of the E step.
 pub(in crate::learn) struct Sums {
-    /// Sum of the rows' log-densities.
+    /// The sum of the log-densities of the rows.
     pub log_likelihood: f64,
-    /// Of each component.
+    /// The moments of each component.
     pub moments: Vec<Moments>,
 }
 
@@ -26,23 +26,23 @@ impl Sums {
     }
 }
 
-/// Components that a sweep leaves out.
+/// The components outside a sweep over a part of a mixture.
 #[derive(Clone, Copy)]
 pub(in crate::learn) struct Others<'a> {
-    /// Log-density of each row under them, their weights included; one for each place of each block.
+    /// The log-density of each row under them, including their weights, padded to whole blocks.
     pub log_densities: &'a [f64],
-    /// Logarithm of the weight of the swept components.
+    /// The logarithm of the total weight of the components inside the sweep.
     pub log_weight: f64,
 }
 
 impl<'a> Others<'a> {
-    /// Noise of given log-densities in the place of components.
+    /// Noise with these log-densities instead of components.
     pub fn noise(log_densities: &'a [f64]) -> Self {
         Others { log_densities, log_weight: 0.0 }
     }
 
-    /// Turns the log-densities of the rows of block `i` into those under all components, and the rows' weights into
-    /// what the swept components have of them.
+    /// Replaces the log-densities of the rows of block `i` by those under all components, and multiplies the weights of the
+    /// rows by the total responsibility of the components inside the sweep.
     fn share(&self, i: usize, log_densities: &mut [f64], weights: &mut [f64; BLOCK]) {
         let others = &self.log_densities[i * BLOCK..];
         for ((log_density, weight), other) in log_densities.iter_mut().zip(weights).zip(others) {
@@ -54,7 +54,7 @@ impl<'a> Others<'a> {
     }
 }
 
-/// Sums over rows. With `others`, the mixture is a part of a larger one.
+/// The sums over all rows. With `others`, the mixture is a part of a larger one.
 pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, others: Option<Others>) -> Sums {
     let scorer = BlockScorer::of_ordered(mixture);
     let of_group = |group: std::ops::Range<usize>| {
@@ -77,7 +77,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 {
                     *to = share * weight;
                 }
-                // Rows far from a component add nothing to it.
+                // Blocks far from a component are skipped.
                 if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
                     continue;
                 }
@@ -88,7 +88,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         sums
     };
     let mut total = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
-    // As many groups at a time as there are threads bound the memory; the order of the additions is always the same.
+    // One group per thread at a time bounds the memory. The order of the additions is always the same.
     for wave in groups(rows).chunks(rayon::current_num_threads().max(1)) {
         let parts: Vec<Sums> = wave.par_iter().cloned().map(of_group).collect();
         parts.iter().for_each(|part| total.add(part));
@@ -96,28 +96,28 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
     total
 }
 
-/// A responsibility below this does not count in a sweep.
+/// Smaller responsibilities are ignored.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// The blocks of each group.
+/// The range of blocks of each group.
 pub(super) fn groups(rows: &RowBlocks) -> Vec<std::ops::Range<usize>> {
     let blocks = rows.blocks();
     let size = blocks.div_ceil(GROUPS).max(1);
     (0..blocks.div_ceil(size).max(1)).map(|i| i * size..((i + 1) * size).min(blocks)).collect()
 }
 
-/// Log-densities and responsibilities of rows, kept.
+/// The log-densities and responsibilities of all rows.
 #[derive(Debug, Clone)]
 pub(super) struct Assigned {
     k: usize,
-    /// A block after the other, [`BLOCK`] places each.
+    /// By blocks, [`BLOCK`] numbers each.
     pub log_densities: Vec<f64>,
-    /// A block after the other; in a block a component after the other, [`BLOCK`] places each.
+    /// By blocks, and in a block by components, [`BLOCK`] numbers each.
     responsibilities: Vec<f64>,
 }
 
 impl Assigned {
-    /// `noise` is the log-density of noise, where there is some: rows below it belong to no component.
+    /// `noise` is the log-density of noise, if any. Rows of a lower density belong to no component.
     pub fn new(rows: &RowBlocks, mixture: &GaussianMixture, noise: Option<f64>) -> Self {
         let (k, blocks) = (mixture.k(), rows.blocks());
         let mut log_densities = vec![0.0; blocks * BLOCK];
@@ -152,7 +152,7 @@ impl Assigned {
         Assigned { k, log_densities, responsibilities }
     }
 
-    /// Responsibilities of component `j` for the rows of block `i`.
+    /// The responsibilities of component `j` for the rows of block `i`.
     pub fn of_block(&self, i: usize, j: usize) -> &[f64] {
         &self.responsibilities[(i * self.k + j) * BLOCK..][..BLOCK]
     }

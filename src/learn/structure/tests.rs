@@ -1,4 +1,4 @@
-//! The moves against plain computations, and a search that has to leave a local optimum.
+//! Moves compared with plain computations, and a search that leaves a local optimum.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,7 +6,7 @@ use ndarray::Array2;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::join::cheapest_joins;
+use super::merge::cheapest_merges;
 use super::split::best_split;
 use super::sweep::{Assigned, sweep};
 use super::*;
@@ -26,7 +26,7 @@ fn drawn(rows: usize) -> Array2<f64> {
     truth().sample(rows, &mut ChaCha8Rng::seed_from_u64(3)).0
 }
 
-/// Two components share one cluster, and one covers the two others.
+/// A local optimum: two components share one cluster, and one component covers the two others.
 fn misplaced() -> GaussianMixture {
     let parts = vec![gaussian([0.0, 0.0], 4.0), gaussian([0.2, 7.0], 1.0), gaussian([-0.2, 7.0], 1.0)];
     Mixture::new(vec![0.6, 0.2, 0.2], parts).unwrap()
@@ -50,17 +50,17 @@ fn a_weight_counts_as_so_many_rows() {
 fn the_loss_of_a_join_is_what_scoring_says() {
     let rows = drawn(500);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
-    let joins = cheapest_joins(&blocks, &mixture, &Assigned::new(&blocks, &mixture, None), 3);
-    assert_eq!((joins.len(), joins[0].components), (3, [1, 2]), "the two on one cluster cost least");
-    for join in &joins {
-        let [i, j] = join.components;
+    let merges = cheapest_merges(&blocks, &mixture, &Assigned::new(&blocks, &mixture, None), 3);
+    assert_eq!((merges.len(), merges[0].components), (3, [1, 2]), "the two on one cluster cost least");
+    for merge in &merges {
+        let [i, j] = merge.components;
         let other = 3 - i - j;
-        let joined = Mixture::new(
-            vec![mixture.weights()[other], join.weight],
-            vec![mixture.components()[other].clone(), join.joined.clone()],
+        let merged = Mixture::new(
+            vec![mixture.weights()[other], merge.weight],
+            vec![mixture.components()[other].clone(), merge.merged.clone()],
         );
-        let loss = 500.0 * (mixture.score(rows.view()) - joined.unwrap().score(rows.view()));
-        assert!((join.loss - loss).abs() < 1e-7 * (1.0 + loss.abs()), "{} against {loss}", join.loss);
+        let loss = 500.0 * (mixture.score(rows.view()) - merged.unwrap().score(rows.view()));
+        assert!((merge.loss - loss).abs() < 1e-7 * (1.0 + loss.abs()), "{} against {loss}", merge.loss);
     }
 }
 
@@ -80,7 +80,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     parts.extend(split.parts.clone());
     let after = Mixture::new(weights, parts).unwrap();
     let gain = 2000.0 * (after.score(rows.view()) - mixture.score(rows.view()));
-    // With responsibilities as they were the prediction is a lower bound.
+    // With unchanged responsibilities the prediction is a lower bound.
     assert!((0.75 * gain..1.01 * gain).contains(&split.gain), "{} against {gain}", split.gain);
 }
 
@@ -109,6 +109,6 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     assert!(found.mixture.score(rows.view()) > level - 0.005);
     assert_eq!(found.moves.len(), 1);
     let first = &found.moves[0];
-    assert_eq!((first.split.unwrap().component, first.joined.unwrap().components), (1, [2, 3]));
+    assert_eq!((first.split.unwrap().component, first.merged.unwrap().components), (1, [2, 3]));
     assert!(first.gain > 0.2 && identifiers.is_sound(3) && identifiers.all().iter().all(|&id| id > 3));
 }

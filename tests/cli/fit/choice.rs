@@ -52,7 +52,7 @@ fn the_elbow_is_named_in_words_and_for_programs() {
     assert_eq!(result["elbow"]["beyond"], "nothing");
     assert_eq!(result["elbow"]["share"], 1.0);
     let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
-    assert!(said(line).contains("\nelbow at K = 3, the best: no larger K gains anything\n"));
+    assert!(said(line).contains("\nelbow at K = 3, the best: larger K gain nothing\n"));
     // Scores and elbow are in the file.
     let shown = place.json("show model.json --k 5");
     assert_eq!((&shown["k"], &shown["best_k"]), (&5.into(), &3.into()));
@@ -60,7 +60,7 @@ fn the_elbow_is_named_in_words_and_for_programs() {
     assert!(said("show model.json").contains("\nelbow at K = 3"));
     // Where the score rises to the largest K, that is said.
     let text = said("fit --data rows.csv --k 1..3 --out model.json");
-    assert!(text.contains("try larger ones, such as --k 3..6\n"), "{text}");
+    assert!(text.contains("try larger K, such as --k 3..6\n"), "{text}");
     // One K has no elbow.
     let result = place.json("fit --data rows.csv --k 3 --out model.json");
     assert!(result["elbow"].is_null() && !said("show model.json").contains("elbow"));

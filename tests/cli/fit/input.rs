@@ -14,19 +14,22 @@ fn a_column_that_numbers_the_rows_is_noted() {
     place.write("rows.csv", &as_csv(&rows, &["a", "id", "c"]));
     for options in ["", "--algo em"] {
         let line = format!("fit --data rows.csv --k 2 --out m.json {options}");
-        let note = predicates::str::contains("column 'id' goes up evenly from row to row");
+        let note = predicates::str::contains("column 'id' rises by even steps");
         place.run(&line).success().stderr(note).stderr(predicates::str::contains("--drop 'id'"));
     }
     // Ids in another order are told by being all different.
     let mut many = clusters(2000, 2, 4);
     many.column_mut(1).iter_mut().enumerate().for_each(|(i, id)| *id = ((i * 787) % 2003) as f64);
     place.write("many.csv", &as_csv(&many, &["a", "key"]));
-    let note = predicates::str::contains("column 'key' has another whole number in every row");
+    let note = predicates::str::contains("column 'key' has a different whole number in every row");
     place.run("fit --data many.csv --k 2 --out m.json").success().stderr(note);
     // It moves on from the first rows' range, but that is no reason to shuffle the file.
     let said = place.run("fit --data rows.csv --k 2 --init-rows 100 --out m.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
-    assert!(said.contains("'id' went on from the first rows' range") && !said.contains("shuffle"), "{said}");
+    assert!(
+        said.contains("leave the range that 'id' had in the first rows") && !said.contains("shuffle"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn a_model_of_an_earlier_version_has_no_record_of_revisions() {
 fn models_that_are_not_revised_say_why() {
     let place = with_late_cluster();
     for (options, words) in [
-        ("--k 3 --effort fast", "no revisions: --effort fast makes the start alone"),
+        ("--k 3 --effort fast", "no revisions: --effort fast only fits the start"),
         ("--k 3 --keep-rows 0", "no revisions: --keep-rows 0 turns them off"),
         ("--k 3 --limit 500", "no revisions: there are fewer rows than the start needs"),
     ] {
@@ -160,7 +160,7 @@ fn models_that_are_not_revised_say_why() {
     place.refuses(
         "fit --data rows.csv --k 3 --keep-rows 1000000000000000000 --out m.json",
         2,
-        &["--keep-rows 1000000000000000000", "2 GB", "keep fewer"],
+        &["1000000000000000000 kept rows", "2 GB", "--keep-rows"],
     );
 }
 

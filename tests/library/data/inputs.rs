@@ -12,7 +12,7 @@ use super::*;
 #[test]
 fn several_inputs_are_one_stream_matched_by_name() {
     let texts = ["x,Sex,y\n1,M,2\n", "y;x\n4;3\n", "z\ty\tx\n0\t6\t5\n"];
-    let mut stream = CsvStream::open(inputs(&texts), options()).unwrap();
+    let mut stream = options().open_inputs(inputs(&texts)).unwrap();
     assert_eq!(drain(&mut stream, 2).unwrap(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 }
 
@@ -24,7 +24,7 @@ fn a_later_input_without_a_chosen_column_is_an_error() {
 
 #[test]
 fn inputs_without_headers_need_the_same_number_of_fields() {
-    let mut stream = CsvStream::open(inputs(&["M,1,2\n", "F 3 4\n"]), options()).unwrap();
+    let mut stream = options().open_inputs(inputs(&["M,1,2\n", "F 3 4\n"])).unwrap();
     assert_eq!(drain(&mut stream, 9).unwrap(), [[1.0, 2.0], [3.0, 4.0]]);
     assert_says(&errors(&["1,2\n", "1,2,3\n"], options()), &["'part2.csv'", "3 fields", "has 2"]);
     assert_says(&errors(&["1,2\n", "x,y\n1,2\n"], options()), &["'part2.csv'", "has a header"]);
@@ -37,9 +37,9 @@ fn rows_are_numbered_anew_in_each_input() {
 
 #[test]
 fn a_later_input_with_only_a_header_adds_no_rows_and_a_notice() {
-    let mut stream = CsvStream::open(inputs(&["x\n1\n", "x\n", "x\n2\n"]), options()).unwrap();
+    let mut stream = options().open_inputs(inputs(&["x\n1\n", "x\n", "x\n2\n"])).unwrap();
     assert_eq!(drain(&mut stream, 9).unwrap(), [[1.0], [2.0]]);
-    assert_eq!(stream.notices(), ["'part2.csv' has only a header, no rows"]);
+    assert_eq!(notices(&mut stream), ["'part2.csv' has only a header, no rows"]);
 }
 
 // ---- files and bytes
@@ -58,7 +58,7 @@ fn bytes_are_counted_as_they_are_in_the_files() {
     let packed = gzip(text.as_bytes());
     let first = write(directory.path(), "first.csv", text.as_bytes());
     let second = write(directory.path(), "second", &packed);
-    let mut stream = CsvStream::open(vec![Input::File(first), Input::File(second)], options()).unwrap();
+    let mut stream = options().open_inputs(vec![Input::File(first), Input::File(second)]).unwrap();
     let size = (text.len() + packed.len()) as u64;
     assert_eq!(stream.total_bytes(), Some(size));
     assert!(drain(&mut stream, 999).unwrap() == [expected.clone(), expected].concat());
@@ -107,16 +107,13 @@ fn files_that_cannot_be_read_fail_at_once_even_if_they_come_last() {
     let empty = write(directory.path(), "empty.csv", b"");
     let with = |path: &Path| {
         let inputs = vec![Input::File(good.clone()), Input::File(path.to_path_buf())];
-        CsvStream::open(inputs, options()).err().expect("an error was due")
+        options().open_inputs(inputs).err().expect("an error was due")
     };
     assert!(matches!(with(&directory.path().join("none.csv")), DataError::Missing { .. }));
     assert!(matches!(with(directory.path()), DataError::Directory { .. }));
     assert!(matches!(with(&empty), DataError::Empty { .. }));
-    assert!(matches!(CsvStream::open(vec![], options()), Err(DataError::NoInputs)));
-    assert!(matches!(
-        CsvStream::open(vec![Input::Stdin, Input::Stdin], options()),
-        Err(DataError::StdinTwice)
-    ));
+    assert!(matches!(options().open_inputs(vec![]), Err(DataError::NoInputs)));
+    assert!(matches!(options().open_inputs(vec![Input::Stdin, Input::Stdin]), Err(DataError::StdinTwice)));
 }
 
 #[test]
@@ -141,11 +138,11 @@ fn an_unclosed_quote_cannot_fill_the_memory() {
     let head = io::Cursor::new(b"x,y\n1,2\n3,4\n5,6\n\"7,8\n".to_vec());
     let reader = Box::new(head.chain(io::repeat(b'9')));
     let inputs = vec![Input::Reader { name: "endless".into(), reader }];
-    let mut stream = CsvStream::open(inputs, options()).unwrap();
+    let mut stream = options().open_inputs(inputs).unwrap();
     assert_says(&drain(&mut stream, 10).unwrap_err(), &["'endless'", "after row 3", "unclosed quote"]);
     assert_eq!(stream.rows_read(), 3);
     let endless_line = vec![Input::Reader { name: "line".into(), reader: Box::new(io::repeat(b'9')) }];
-    assert!(matches!(CsvStream::open(endless_line, options()), Err(DataError::TooLarge { .. })));
+    assert!(matches!(options().open_inputs(endless_line), Err(DataError::TooLarge { .. })));
 }
 
 #[test]
@@ -170,7 +167,7 @@ impl Read for Breaking {
 #[test]
 fn a_read_that_fails_names_the_last_good_row() {
     let reader = Box::new(Breaking(io::Cursor::new(b"x\n1\n2\n3".to_vec())));
-    let mut stream = CsvStream::open(vec![Input::Reader { name: "wire".into(), reader }], options()).unwrap();
+    let mut stream = options().open_inputs(vec![Input::Reader { name: "wire".into(), reader }]).unwrap();
     assert_says(&drain(&mut stream, 10).unwrap_err(), &["'wire'", "after row 2", "the wire was cut"]);
 }
 
@@ -178,9 +175,9 @@ fn a_read_that_fails_names_the_last_good_row() {
 fn a_shuffled_stream_has_the_same_rows_in_another_order() {
     let (text, expected) = long_table(3000);
     let shuffled = |seed, most| {
-        let mut buffer = ShuffleBuffer::new(open(&text, options()).unwrap(), 500, seed);
-        let rows = drain(&mut buffer, most).unwrap();
-        assert_eq!(buffer.source().rows_read(), 3000);
+        let mut stream = open(&text, options().shuffle(500, seed)).unwrap();
+        let rows = drain(&mut stream, most).unwrap();
+        assert_eq!(stream.rows_read(), 3000);
         rows
     };
     let mut rows = shuffled(1, 7);

@@ -10,21 +10,20 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gmm_bmm::data::{BadRows, Block, CsvOptions, CsvStream, DataError, Input, RowSource};
+use gmm_bmm::data::{BadRows, Block, DataError, Input, Notice, ReadOptions, RowSource, Rows};
 
-pub type Rows = Vec<Vec<f64>>;
+pub type Values = Vec<Vec<f64>>;
 
-pub fn options() -> CsvOptions {
-    CsvOptions::default()
+pub fn options() -> ReadOptions {
+    ReadOptions::default()
 }
 
-pub fn choosing(columns: &[&str], drop: &[&str]) -> CsvOptions {
-    let owned = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-    CsvOptions { columns: owned(columns), drop: owned(drop), ..options() }
+pub fn choosing(columns: &[&str], drop: &[&str]) -> ReadOptions {
+    options().columns(columns.iter().copied()).drop(drop.iter().copied())
 }
 
-pub fn skipping() -> CsvOptions {
-    CsvOptions { bad_rows: BadRows::Skip, ..options() }
+pub fn skipping() -> ReadOptions {
+    options().bad_rows(BadRows::Skip)
 }
 
 pub fn inputs<T: AsRef<[u8]>>(texts: &[T]) -> Vec<Input> {
@@ -32,11 +31,11 @@ pub fn inputs<T: AsRef<[u8]>>(texts: &[T]) -> Vec<Input> {
     texts.iter().enumerate().map(input).collect()
 }
 
-pub fn open(text: impl AsRef<[u8]>, options: CsvOptions) -> Result<CsvStream, DataError> {
-    CsvStream::open(inputs(&[text]), options)
+pub fn open(text: impl AsRef<[u8]>, options: ReadOptions) -> Result<Rows, DataError> {
+    options.open_inputs(inputs(&[text]))
 }
 
-pub fn drain(source: &mut dyn RowSource, most: usize) -> Result<Rows, DataError> {
+pub fn drain(source: &mut dyn RowSource, most: usize) -> Result<Values, DataError> {
     let mut block = Block::new(source.columns().len());
     let mut rows = Vec::new();
     while source.read_block(&mut block, most)? {
@@ -48,23 +47,28 @@ pub fn drain(source: &mut dyn RowSource, most: usize) -> Result<Rows, DataError>
 }
 
 /// The columns and rows of a text.
-pub fn read(text: impl AsRef<[u8]>, options: CsvOptions) -> (Vec<String>, Rows) {
+pub fn read(text: impl AsRef<[u8]>, options: ReadOptions) -> (Vec<String>, Values) {
     let mut stream = open(text, options).unwrap();
     let rows = drain(&mut stream, 100).unwrap();
     (stream.columns().names.clone(), rows)
 }
 
-pub fn rows(text: impl AsRef<[u8]>) -> Rows {
+/// What the user is told about a text.
+pub fn notices(rows: &mut Rows) -> Vec<String> {
+    rows.take_notices().iter().map(Notice::to_string).collect()
+}
+
+pub fn rows(text: impl AsRef<[u8]>) -> Values {
     read(text, options()).1
 }
 
 /// The error of a text, at opening or reading.
-pub fn error(text: impl AsRef<[u8]>, options: CsvOptions) -> DataError {
+pub fn error(text: impl AsRef<[u8]>, options: ReadOptions) -> DataError {
     errors(&[text], options)
 }
 
-pub fn errors<T: AsRef<[u8]>>(texts: &[T], options: CsvOptions) -> DataError {
-    match CsvStream::open(inputs(texts), options) {
+pub fn errors<T: AsRef<[u8]>>(texts: &[T], options: ReadOptions) -> DataError {
+    match options.open_inputs(inputs(texts)) {
         Ok(mut stream) => drain(&mut stream, 100).expect_err("an error was due"),
         Err(error) => error,
     }
@@ -90,8 +94,8 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 /// Numbers that no two rows share, as text and as rows.
-pub fn long_table(count: usize) -> (String, Rows) {
-    let rows: Rows = (0..count).map(|i| vec![i as f64, i as f64 / 7.0, -1e-3 * i as f64]).collect();
+pub fn long_table(count: usize) -> (String, Values) {
+    let rows: Values = (0..count).map(|i| vec![i as f64, i as f64 / 7.0, -1e-3 * i as f64]).collect();
     let lines: Vec<String> = rows.iter().map(|row| format!("{},{},{:e}\n", row[0], row[1], row[2])).collect();
     (format!("a,b,c\n{}", lines.concat()), rows)
 }

@@ -33,16 +33,17 @@ struct Seen {
 fn see(
     text: &[u8],
     piece: usize,
-    options: &CsvOptions,
+    options: &ReadOptions,
     most: usize,
     csv_crate_only: bool,
 ) -> Result<Seen, String> {
     let reader = Box::new(Pieces(Cursor::new(text.to_vec()), piece));
     let inputs = vec![Input::Reader { name: "text".into(), reader }];
-    let mut stream = CsvStream::open(inputs, options.clone()).map_err(|error| error.to_string())?;
+    let mut options = options.clone();
     if csv_crate_only {
-        stream = stream.with_csv_crate_only();
+        options = options.csv_crate_only();
     }
+    let mut stream = options.open_inputs(inputs).map_err(|error| error.to_string())?;
     let mut block = Block::new(stream.columns().len());
     let mut bits = Vec::new();
     let error = loop {
@@ -59,11 +60,11 @@ fn see(
         bits,
         error,
         rows: (stream.rows_read(), stream.rows_skipped()),
-        first_skipped: stream.first_skipped().map(str::to_string),
+        first_skipped: stream.first_skipped().map(BadRow::to_string),
     })
 }
 
-fn assert_same(text: &[u8], piece: usize, options: &CsvOptions, most: usize) {
+fn assert_same(text: &[u8], piece: usize, options: &ReadOptions, most: usize) {
     let fast = see(text, piece, options, most, false);
     let reference = see(text, piece, options, most, true);
     assert_eq!(fast, reference, "{:?} in pieces of {piece}, {options:?}", String::from_utf8_lossy(text));
@@ -158,18 +159,15 @@ fn table() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn reading() -> impl Strategy<Value = CsvOptions> {
+fn reading() -> impl Strategy<Value = ReadOptions> {
     let columns = select(vec![vec![], vec![], vec![], vec!["1"], vec!["2", "1"]]);
     let header = select(vec![None, None, Some(true), Some(false)]);
     let delimiter = select(vec![None, None, None, Some(b','), Some(b' ')]);
     (any::<bool>(), columns, header, delimiter, select(vec![None, None, Some(7)])).prop_map(
-        |(skip, columns, has_header, delimiter, limit)| CsvOptions {
-            bad_rows: if skip { BadRows::Skip } else { BadRows::Refuse },
-            columns: columns.into_iter().map(str::to_string).collect(),
-            has_header,
-            delimiter,
-            limit,
-            ..options()
+        |(skip, columns, has_header, delimiter, limit)| {
+            let bad_rows = if skip { BadRows::Skip } else { BadRows::Refuse };
+            let options = options().bad_rows(bad_rows).columns(columns);
+            options.has_header(has_header).delimiter(delimiter).limit(limit)
         },
     )
 }

@@ -1,5 +1,6 @@
 //! Reading delimited text, as a user of the library sees it.
 
+use gmm_bmm::Remedy;
 use gmm_bmm::data::*;
 
 use super::*;
@@ -42,7 +43,7 @@ fn every_delimiter_is_detected() {
 
 #[test]
 fn a_delimiter_can_be_forced() {
-    let forced = |byte| CsvOptions { delimiter: Some(byte), ..options() };
+    let forced = |byte: u8| options().delimiter(byte);
     assert_eq!(read("1:2\n3:4\n", forced(b':')).1, [[1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(read("1   2\n 3 4\n", forced(b' ')).1, [[1.0, 2.0], [3.0, 4.0]]);
     assert_says(&error("1\n", forced(b'"')), &["delimiter"]);
@@ -116,7 +117,7 @@ fn numbers_of_every_form_are_read_and_words_are_not() {
 
 #[test]
 fn a_header_can_be_forced_either_way() {
-    let forced = |header| CsvOptions { has_header: Some(header), ..options() };
+    let forced = |header: bool| options().has_header(header);
     assert_eq!(read("1,2\n3,4\n", forced(true)), (vec!["1".into(), "2".into()], vec![vec![3.0, 4.0]]));
     assert_says(&error("x,y\n1,2\n", forced(false)), &["line 1, row 1", "'x'", "'c1'"]);
 }
@@ -129,9 +130,11 @@ fn a_bad_cell_in_the_first_row_does_not_make_it_a_header() {
 
 #[test]
 fn a_header_that_could_be_data_gets_a_notice() {
-    let stream = open("id,1990,1991\n1,2,3\n", options()).unwrap();
+    let mut stream = open("id,1990,1991\n1,2,3\n", options()).unwrap();
     assert_eq!(stream.columns().names, ["id", "1990", "1991"]);
-    assert!(stream.notices()[0].contains("--no-header"), "{:?}", stream.notices());
+    let notice = Notice::HeaderWithNumbers { file: "part1.csv".into() };
+    assert_eq!(notice.remedies(), [Remedy::ReadFirstLineAsData]);
+    assert_eq!(stream.take_notices(), [notice]);
 }
 
 #[test]
@@ -161,16 +164,16 @@ fn equal_names_matter_only_when_chosen_by_name() {
 
 #[test]
 fn columns_of_words_and_empty_columns_are_left_out_with_a_notice() {
-    let stream = open("Sex,x,City,gap\nM,1,Ulm,\nF,2,Bonn,NA\n", options()).unwrap();
+    let mut stream = open("Sex,x,City,gap\nM,1,Ulm,\nF,2,Bonn,NA\n", options()).unwrap();
     assert_eq!(stream.columns().names, ["x"]);
     assert_eq!(
-        stream.notices(),
+        notices(&mut stream),
         [
             "columns 'Sex' and 'City' left out: they hold words, not numbers",
             "column 'gap' left out: it is empty in the first rows"
         ]
     );
-    assert!(open("Sex,x\nM,1\n", choosing(&[], &["Sex"])).unwrap().notices().is_empty());
+    assert!(open("Sex,x\nM,1\n", choosing(&[], &["Sex"])).unwrap().take_notices().is_empty());
 }
 
 #[test]
@@ -200,8 +203,12 @@ fn an_unknown_column_gets_the_nearest_name_and_the_list() {
 
 #[test]
 fn nothing_left_to_read_is_an_error() {
-    assert_says(&error("x,y\n1,2\n", choosing(&[], &["1-2"])), &["no columns are left", "--drop"]);
-    assert_says(&error("x,y\na,b\n", options()), &["no columns are left", "--delimiter"]);
+    let dropped = error("x,y\n1,2\n", choosing(&[], &["1-2"]));
+    assert_says(&dropped, &["no columns are left"]);
+    assert_eq!(dropped.remedies(), [Remedy::DropFewerColumns]);
+    let words = error("x,y\na,b\n", options());
+    assert_says(&words, &["no column holds numbers"]);
+    assert_eq!(words.remedies(), [Remedy::SetDelimiter, Remedy::ChooseColumns]);
 }
 
 #[test]
@@ -214,18 +221,9 @@ fn a_column_of_words_that_is_asked_for_fails_at_its_first_cell() {
 #[test]
 fn a_bad_cell_is_reported_with_its_place_and_a_remedy() {
     let error = error("id,Height\r\n1,1.5\r\n\r\n2,tall\r\n", options());
-    assert_says(
-        &error,
-        &[
-            "'part1.csv'",
-            "line 4",
-            "row 2",
-            "column 'Height'",
-            "'tall'",
-            "--drop 'Height'",
-            "--bad-rows skip",
-        ],
-    );
+    assert_says(&error, &["'part1.csv'", "line 4", "row 2", "column 'Height'", "'tall'"]);
+    let drop = Remedy::DropColumns(vec!["Height".into()]);
+    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
     let DataError::BadRow(bad) = error else { panic!("{error}") };
     assert_eq!((bad.line, bad.row), (4, 2));
     assert!(matches!(bad.problem, RowProblem::Cell { why: BadCell::NotANumber, .. }));
@@ -256,7 +254,8 @@ fn skipped_rows_are_counted_and_the_first_is_kept_as_an_example() {
     let mut stream = open("x,y\n1,2\n,3\nNA,4\n5,1e999\n6,7\n", skipping()).unwrap();
     assert_eq!(drain(&mut stream, 2).unwrap(), [[1.0, 2.0], [6.0, 7.0]]);
     assert_eq!((stream.rows_read(), stream.rows_skipped()), (2, 3));
-    assert_eq!(stream.first_skipped(), Some("'part1.csv', line 3, row 2: the cell in column 'x' is empty"));
+    let first = stream.first_skipped().map(BadRow::to_string);
+    assert_eq!(first.as_deref(), Some("'part1.csv', line 3, row 2: the cell in column 'x' is empty"));
 }
 
 #[test]
@@ -271,21 +270,21 @@ fn json_and_numbers_with_signs_are_called_by_their_name() {
     }
     assert_eq!(read("[x],{y}\n1,2\n", options()).1, [[1.0, 2.0]]);
     let signed = error("a,b\n1%,$3\n2%,$4\n", options());
-    assert_says(&signed, &["none holds numbers", "columns 'a' and 'b' left out", "such as % or $"]);
+    assert_says(&signed, &["no column holds numbers", "columns 'a' and 'b' left out", "such as % or $"]);
     for cells in [["12%", "7.5 %"], ["$12", "\"$1,200.50\""], ["3 €", "4 €"]] {
         let text = format!("x,share\n1,{}\n2,{}\n", cells[0], cells[1]);
-        let stream = CsvStream::open(inputs(&[&text]), options()).unwrap();
-        let said = stream.notices().join("\n");
+        let mut stream = open(&text, options()).unwrap();
+        let said = notices(&mut stream).join("\n");
         assert!(said.contains("'share' left out: it holds numbers with a sign such as % or $"), "{said}");
     }
 }
 
 #[test]
 fn the_limit_counts_good_rows() {
-    let limited = CsvOptions { limit: Some(2), ..skipping() };
-    let mut stream = CsvStream::open(inputs(&["x\n1\n?\n", "x\n2\n3\n"]), limited).unwrap();
+    let limited = skipping().limit(2);
+    let mut stream = limited.open_inputs(inputs(&["x\n1\n?\n", "x\n2\n3\n"])).unwrap();
     assert_eq!(drain(&mut stream, 100).unwrap(), [[1.0], [2.0]]);
-    let limited = CsvOptions { limit: Some(2), ..options() };
+    let limited = options().limit(2);
     assert_eq!(read("x\n1\n2\nbad\n", limited).1.len(), 2);
 }
 
@@ -293,7 +292,7 @@ fn the_limit_counts_good_rows() {
 fn decimal_commas_are_recognised() {
     for text in ["3,14;2,71\n1,5;2,5\n", "x;y\n1;2,71\n2;2,5\n", "3,14 2,71\n3,1 2,7\n", "x,y\n\"3,14\",1\n"]
     {
-        assert_says(&error(text, options()), &["part1.csv", "decimal comma", "decimal point"]);
+        assert_says(&error(text, options()), &["part1.csv", "decimal comma", "a point is needed"]);
     }
     assert_eq!(read("x;y\n1;2,71\n2;2,5\n", choosing(&["x"], &[])).1, [[1.0], [2.0]]);
     // With points between the digits, which have to go first.
@@ -304,12 +303,14 @@ fn decimal_commas_are_recognised() {
 #[test]
 fn thousands_separators_and_dates_are_called_by_their_name() {
     let grouped = "x,pay\n1,\"1,234\"\n2,\"12,345,678.5\"\n";
-    assert_says(&error(grouped, options()), &["'pay'", "'1,234'", "thousands separators", "--drop 'pay'"]);
+    let grouped = error(grouped, options());
+    assert_says(&grouped, &["'pay'", "'1,234'", "thousands separators"]);
+    assert!(grouped.remedies().contains(&Remedy::DropColumns(vec!["pay".into()])));
     let stray = "x,pay\n1,10.5\n2,\"1,234.5\"\n3,11.5\n";
     assert_says(&error(stray, options()), &["row 2", "'1,234.5'", "thousands separators"]);
-    let stream = open("day,x,name\n2024-01-31,1,a\n2024-02-01,2,b\n", options()).unwrap();
+    let mut stream = open("day,x,name\n2024-01-31,1,a\n2024-02-01,2,b\n", options()).unwrap();
     assert_eq!(stream.columns().names, ["x"]);
-    let notices = stream.notices();
+    let notices = notices(&mut stream);
     assert!(notices[0].contains("'name' left out: it holds words"), "{notices:?}");
     assert!(notices[1].contains("'day' left out: it holds dates or times"), "{notices:?}");
 }
@@ -317,5 +318,7 @@ fn thousands_separators_and_dates_are_called_by_their_name() {
 #[test]
 fn a_model_file_is_no_data() {
     let text = "{\n \"format\": \"gmm-bmm model\",\n \"version\": 2\n}\n";
-    assert_says(&error(text, options()), &["part1.csv", "model file", "--model"]);
+    let model = error(text, options());
+    assert_says(&model, &["part1.csv", "model file"]);
+    assert_eq!(model.remedies(), [Remedy::UseAsModel]);
 }

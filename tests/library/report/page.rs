@@ -74,7 +74,7 @@ fn a_learning_curve_marks_the_revisions_of_each_learner() {
     for words in ["revisions", "of oEM", "of oBMM"] {
         assert!(marked.contains(words), "{words}");
     }
-    assert!(page.contains("Vertical lines are revisions of the structure that changed the mixture."));
+    assert!(page.contains("Vertical lines mark revisions of the structure that changed the mixture."));
     // What lies outside the axis is not drawn.
     assert_eq!(upright(&drawn(&[], &[9_000_000]).0) - upright(&plain), 1);
     // Records of earlier versions have no revisions.
@@ -114,7 +114,7 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
     for (start_rows, columns) in [(Some(10_000), 2), (None, 1000)] {
         let (picture, page) = drawn(start_rows, columns);
         assert!(picture.is_none() && !page.contains("against rows seen"));
-        let note = "Toy: there is no learning curve, since the start is fitted to all 10,000 training rows.";
+        let note = "Toy: no learning curve, because the start is fitted to all 10,000 training rows.";
         assert!(page.contains(note), "{page}");
     }
 }

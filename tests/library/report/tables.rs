@@ -280,7 +280,7 @@ fn an_arrow_against_the_means_is_marked() {
     for text in
         [summary.terminal(false), read(folder.path(), "summary.md"), read(folder.path(), "report.html")]
     {
-        assert!(text.contains("†: the means say the opposite"), "{text}");
+        assert!(text.contains("† the difference in means has the opposite sign"), "{text}");
     }
     let (without, _) = shared();
     assert!(!without.terminal(false).contains('†'));
@@ -354,13 +354,13 @@ fn an_unfinished_run_is_reported_with_a_note() {
     let mut records = small(0.0);
     records.retain(|r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && c.fold == 1));
     let summary = Summary::new(&records, &OPTIONS).unwrap();
-    assert_eq!(summary.notes, ["toy: oEM has 1 of 2 folds so far; its mean is over these alone."]);
+    assert_eq!(summary.notes, ["toy: oEM has 1 of 2 folds so far; its mean is over these folds."]);
     let mut records = small(0.0);
     records.retain(
         |r| !matches!(r, Record::Cell(c) if c.contender == Contender::Oem && (c.fold, c.k) == (1, 3)),
     );
     let summary = Summary::new(&records, &OPTIONS).unwrap();
-    let note = "toy: oEM lacks some K in 1 fold so far; K is chosen among those that are there.";
+    let note = "toy: oEM is missing some K in 1 fold so far; K is chosen among the others.";
     assert_eq!(summary.notes, [note]);
 }
 

@@ -1,10 +1,10 @@
-//! Two parts of a component whose log-odds are linear in one number of each row: many rows at a time.
+//! Probabilities of two parts of a component, where the log-odds are linear in one number per row, for many rows.
 
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::special::{exp, ln};
 
-/// Log-odds `offset + slope·t` of the first part, where `t` is the number of a row.
+/// Log-odds `z = offset + slope·t` of the first part for a row with number `t`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogOdds {
     pub offset: f64,
@@ -17,8 +17,8 @@ impl LogOdds {
         probabilities(numbers, self);
     }
 
-    /// Replaces each number by `ln(1 + e^z)`, `z` the log-odds: by how much the log-density of both parts together exceeds
-    /// that of the second, weights included.
+    /// Replaces each number by `ln(1 + e^z)`: the difference between the log-density of both parts together and that of the
+    /// second part, weights included.
     pub fn excesses(self, numbers: &mut [Quad]) {
         excesses(numbers, self);
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probabilities_and_excesses_are_what_plain_arithmetic_gives() {
+    fn probabilities_and_excesses_agree_with_plain_arithmetic() {
         let odds = LogOdds { offset: 0.7, slope: -1.3 };
         let numbers = [-2000.0, -300.0, -3.0, -0.4, 0.0, 0.2, 5.0, 4000.0];
         let quads = || vec![Quad(numbers[..4].try_into().unwrap()), Quad(numbers[4..].try_into().unwrap())];

@@ -1,5 +1,4 @@
-//! Reading on a thread of its own, a few blocks ahead of the learner, so that parsing costs nothing where learning
-//! takes longer.
+//! Reading on a thread of its own, a few blocks ahead of the learner: parsing takes no time where learning takes longer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,37 +6,56 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::block::Block;
+use super::error::DataError;
 use super::rows::Rows;
-use crate::data::{Block, DataError};
 
 /// Rows in a block: enough that shards learned in parallel seldom wait for each other.
 const BLOCK_ROWS: usize = 4096;
 /// Numbers in a block, unless a row alone has more, so that the memory of a fit is bounded: 1 MiB.
 const BLOCK_NUMBERS: usize = 1 << 17;
-/// Numbers of narrow tables that are read before the learner asks for them: a good part of the rows, so that reading goes
-/// on while the start is fitted. Of wide tables, which take longer to learn than to read, two blocks are enough.
+/// Numbers of narrow tables that are read before the learner asks for them: a good part of the rows, so that reading
+/// continues while the start is fitted. Of wide tables, which take longer to learn than to read, two blocks are enough.
 const NUMBERS_AHEAD: usize = 1 << 19;
 
-/// Rows that are being read.
-pub(super) struct Ahead {
+/// Rows that a thread of its own reads a few blocks ahead.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use gmm_bmm::data::{Input, Next, Prefetch, ReadOptions};
+///
+/// let rows = ReadOptions::default().open_inputs(vec![Input::from_bytes("text", "1,2\n3,4\n")])?;
+/// let prefetch = Prefetch::start(rows, u64::MAX);
+/// let interrupted = AtomicBool::new(false);
+/// let mut rows_read = 0;
+/// while let Next::Rows(block) = prefetch.next(&interrupted)? {
+///     rows_read += block.rows();
+///     prefetch.give_back(block);
+/// }
+/// let (rows, _reading_time) = prefetch.finish();
+/// assert_eq!((rows_read, rows.rows_skipped()), (2, 0));
+/// # Ok::<(), gmm_bmm::data::DataError>(())
+/// ```
+pub struct Prefetch {
     blocks: Receiver<Result<Block, DataError>>,
     spare: Sender<Block>,
     reader: JoinHandle<(Rows, Duration)>,
     bytes: Arc<AtomicU64>,
 }
 
-/// What comes next.
-pub(super) enum Next {
+/// What a [`Prefetch`] gives next.
+pub enum Next {
+    /// A block of rows.
     Rows(Block),
     /// No more rows.
     End,
-    /// The flag was raised while there was nothing to do but wait.
+    /// The flag was raised while no rows were ready.
     Interrupted,
 }
 
-impl Ahead {
-    /// Begins to read, `most` rows at a time or fewer: where something is due every so many rows, a slow stream must
-    /// not keep them waiting in a block.
+impl Prefetch {
+    /// Starts to read, at most `most` rows at a time. If something is due after a number of rows, `most` should be no more:
+    /// rows of a slow stream would wait until their block is full.
     pub fn start(mut rows: Rows, most: u64) -> Self {
         let columns = rows.columns().len();
         let largest = (BLOCK_NUMBERS / columns).clamp(1, BLOCK_ROWS);
@@ -59,17 +77,17 @@ impl Ahead {
                     Ok(false) => break,
                     Err(error) => (Err(error), true),
                 };
-                // Nobody listens any more if the learner has stopped.
+                // Sending fails if the learner has stopped.
                 if full.send(message).is_err() || last {
                     break;
                 }
             }
             (rows, reading)
         });
-        Ahead { blocks, spare, reader, bytes }
+        Prefetch { blocks, spare, reader, bytes }
     }
 
-    /// The next block, waiting for it if need be.
+    /// Waits for the next block.
     pub fn next(&self, interrupted: &AtomicBool) -> Result<Next, DataError> {
         loop {
             match self.blocks.recv_timeout(Duration::from_millis(100)) {
@@ -83,7 +101,7 @@ impl Ahead {
         }
     }
 
-    /// Gives a block back, so that its memory is used again.
+    /// Returns a block, so that its memory is used again.
     pub fn give_back(&self, block: Block) {
         // The reader may have ended already.
         let _ = self.spare.send(block);
@@ -94,8 +112,11 @@ impl Ahead {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Once there are no more rows: what was read from, and the time it took.
+    /// Waits until the reader ends, which it does after the last row. Returns what was read from, and the time that reading
+    /// took.
     pub fn finish(self) -> (Rows, Duration) {
+        // A reader that waits for room would wait for ever.
+        drop(self.blocks);
         self.reader.join().expect("the reader does not panic")
     }
 }

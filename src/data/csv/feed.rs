@@ -1,4 +1,4 @@
-//! Text on its way to the csv crate, in a buffer from which whole lines can be taken before it sees them.
+//! A buffer in front of the csv crate, from which whole lines can be taken before the crate sees them.
 
 use std::error::Error;
 use std::fmt;
@@ -8,32 +8,32 @@ use std::io::{self, Read};
 pub(super) const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 pub(super) const BUFFER: usize = 128 * 1024;
 
-/// Gives out a text line by line, so that what reads it holds nothing back at the end of a record, and no more
-/// than a ration of bytes for each record.
+/// Gives out a text line by line, so that the csv crate buffers nothing past the end of a record, and gives out at most
+/// [`MAX_RECORD_BYTES`] for each record.
 pub(super) struct Feed {
     text: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
-    /// Where in the buffer the bytes are that have not been given out.
+    /// The range of the buffer that has not been given out.
     begin: usize,
     end: usize,
-    /// How much of the ration is left.
+    /// Bytes that the record may still have.
     left: usize,
-    /// Gives out all it has at a time instead, which is faster if nothing is to be taken from it.
-    pub(super) unbroken: bool,
+    /// Whether several lines are given out at once, which is faster if no lines are taken from the buffer.
+    pub(super) several_lines: bool,
 }
 
 impl Feed {
     pub(super) fn new(text: Box<dyn Read + Send>) -> Feed {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        Feed { text, buffer, begin: 0, end: 0, left: MAX_RECORD_BYTES, unbroken: false }
+        Feed { text, buffer, begin: 0, end: 0, left: MAX_RECORD_BYTES, several_lines: false }
     }
 
-    /// Begins a new record with a new ration.
-    pub(super) fn renew_ration(&mut self) {
+    /// Begins a new record, which may have [`MAX_RECORD_BYTES`] again.
+    pub(super) fn begin_record(&mut self) {
         self.left = MAX_RECORD_BYTES;
     }
 
-    /// The whole lines that are next, waiting for one if need be; none at the end, or where a line is too long.
+    /// The next whole lines; waits for one. None at the end, or if a line is longer than the buffer.
     pub(super) fn whole_lines(&mut self) -> io::Result<&[u8]> {
         let mut searched = self.begin;
         let length = loop {
@@ -49,12 +49,12 @@ impl Feed {
         Ok(&self.buffer[self.begin..self.begin + length])
     }
 
-    /// Takes bytes that [`whole_lines`](Feed::whole_lines) showed.
+    /// Removes bytes that [`whole_lines`](Feed::whole_lines) returned.
     pub(super) fn consume(&mut self, bytes: usize) {
         self.begin += bytes;
     }
 
-    /// Adds to the buffer what one read gives; 0 at the end of the text, or if there is no room.
+    /// Adds the bytes of one read to the buffer and returns their number: 0 at the end of the text, or if there is no room.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, self.end - self.begin);
@@ -67,14 +67,14 @@ impl Feed {
 impl Read for Feed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            return Err(io::Error::other(RationSpent));
+            return Err(io::Error::other(RecordTooLong));
         }
         if self.begin == self.end && self.fill()? == 0 {
             return Ok(0);
         }
         let most = buffer.len().min(self.left).min(self.end - self.begin);
         let next = &self.buffer[self.begin..self.begin + most];
-        let line_end = if self.unbroken { None } else { next.iter().position(|&byte| byte == b'\n') };
+        let line_end = if self.several_lines { None } else { next.iter().position(|&byte| byte == b'\n') };
         let given = line_end.map_or(most, |last| last + 1);
         buffer[..given].copy_from_slice(&next[..given]);
         self.begin += given;
@@ -83,17 +83,17 @@ impl Read for Feed {
     }
 }
 
-/// The record is longer than its ration.
+/// The record is longer than [`MAX_RECORD_BYTES`].
 #[derive(Debug)]
-pub(super) struct RationSpent;
+pub(super) struct RecordTooLong;
 
-impl fmt::Display for RationSpent {
+impl fmt::Display for RecordTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the record is too long")
     }
 }
 
-impl Error for RationSpent {}
+impl Error for RecordTooLong {}
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_are_shown_and_the_rest_goes_out_line_by_line() {
+    fn whole_lines_are_returned_and_the_rest_is_read_line_by_line() {
         let mut feed = feed(&b"1\n2\n3\n4"[..]);
         assert_eq!(feed.whole_lines().unwrap(), b"1\n2\n3\n");
         feed.consume(2);
@@ -112,20 +112,20 @@ mod tests {
         assert_eq!(feed.read(&mut out).unwrap(), 2);
         assert_eq!(&out[..2], b"2\n");
         assert_eq!(feed.whole_lines().unwrap(), b"3\n");
-        feed.unbroken = true;
+        feed.several_lines = true;
         assert_eq!(feed.read(&mut out).unwrap(), 3);
         assert_eq!(feed.read(&mut out).unwrap(), 0);
         assert_eq!(feed.whole_lines().unwrap(), b"");
     }
 
     #[test]
-    fn a_line_is_put_together_from_pieces() {
+    fn a_line_is_assembled_from_pieces() {
         let mut feed = feed((&b"12"[..]).chain(&b"34"[..]).chain(&b"5\n6"[..]));
         assert_eq!(feed.whole_lines().unwrap(), b"12345\n");
     }
 
     #[test]
-    fn a_line_longer_than_the_buffer_is_not_shown_whole() {
+    fn a_line_longer_than_the_buffer_is_not_a_whole_line() {
         let mut feed = feed(io::repeat(b'9').take(3 * BUFFER as u64).chain(&b"\n1\n"[..]));
         assert_eq!(feed.whole_lines().unwrap(), b"");
         let mut whole = Vec::new();

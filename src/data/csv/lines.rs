@@ -1,7 +1,7 @@
-//! Plain text lines from bytes: line ends made alike, and blanks squeezed.
+//! Lines of text in one form: equal line ends, and single blanks between cells.
 //!
-//! Every line end becomes one `\n`, and the last line gets one too. So the line number of a record follows from
-//! the number of `\n` read, which the csv crate counts, whichever line ends the file has.
+//! Every line end becomes one `\n`, and the last line gets one too. So the number of `\n` read, which the csv crate counts,
+//! gives the line number of a record for all kinds of line ends.
 
 use std::io::{self, Read};
 
@@ -26,7 +26,7 @@ impl<R: Read> Read for Lines<R> {
         loop {
             let read = match self.inner.read(buffer) {
                 Ok(read) => read,
-                // The csv crate takes an interrupted read for the end of the data.
+                // The csv crate treats an interrupted read as the end of the data.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
@@ -48,7 +48,7 @@ impl<R: Read> Read for Lines<R> {
 }
 
 impl<R> Lines<R> {
-    /// Unifies line ends in place; how many bytes are left.
+    /// Unifies line ends in place and returns how many bytes are left.
     fn unify(&mut self, bytes: &mut [u8]) -> usize {
         if !self.after_return && !bytes.contains(&b'\r') {
             return bytes.len();
@@ -67,11 +67,11 @@ impl<R> Lines<R> {
     }
 }
 
-/// Bytes that are looked at together.
+/// Bytes that are processed at a time.
 const SQUEEZED_AT_A_TIME: usize = 64 * 1024;
 
-/// Makes every run of blanks outside quotes one blank and drops those at either end of a line, so that the csv
-/// crate, which knows no runs, can split at single blanks.
+/// Replaces every run of blanks outside quotes by one blank and removes those at both ends of a line, because the csv crate
+/// splits at single blanks only.
 pub(super) struct Squeezed<R> {
     inner: R,
     squeezer: Squeezer,
@@ -105,7 +105,7 @@ impl<R: Read> Read for Squeezed<R> {
     }
 }
 
-/// Where in a line of blank-separated cells we are.
+/// The position in a line of blank-separated cells.
 #[derive(Clone, Copy)]
 enum Squeezer {
     LineStart,
@@ -113,7 +113,7 @@ enum Squeezer {
     Plain,
     Quoted,
     /// After a quote inside quotes: it ends the cell unless another quote follows.
-    QuoteMet,
+    AfterQuote,
 }
 
 impl Squeezer {
@@ -121,8 +121,8 @@ impl Squeezer {
         use Squeezer::*;
         for &byte in input {
             *self = match (*self, byte) {
-                (Quoted, b'"') => QuoteMet,
-                (Quoted, _) | (QuoteMet, b'"') => Quoted,
+                (Quoted, b'"') => AfterQuote,
+                (Quoted, _) | (AfterQuote, b'"') => Quoted,
                 (_, b'\n') => LineStart,
                 (LineStart, b' ' | b'\t') => LineStart,
                 (_, b' ' | b'\t') => {
@@ -135,7 +135,7 @@ impl Squeezer {
                     }
                     if byte == b'"' { Quoted } else { Plain }
                 }
-                (Plain | QuoteMet, _) => Plain,
+                (Plain | AfterQuote, _) => Plain,
             };
             if !(matches!(self, LineStart) && byte != b'\n') {
                 output.push(byte);
@@ -150,7 +150,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Gives its bytes in pieces of a few, as a pipe may.
+    /// Gives its bytes a few at a time, as a pipe may.
     pub struct Pieces {
         bytes: Cursor<Vec<u8>>,
         most: usize,

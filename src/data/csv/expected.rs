@@ -1,24 +1,24 @@
-//! Which columns of a file are those that a model was learned from.
+//! Which columns of a file are the expected ones, such as those that a model was learned from.
 
-use super::column_names::ColumnNames;
 use super::columns::{Choice, Names, choose};
 use super::detect::ColumnSample;
-use super::error::DataError;
-use super::stream::CsvOptions;
-use crate::text::listed;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::DataError;
+use crate::data::notice::Notice;
+use crate::data::options::ReadOptions;
 
-/// The columns of a file, in the order of the model's columns.
+/// The columns of a file, in the order of the expected ones.
 ///
-/// Where both have a header, they are found by name, whatever the order of `--columns`. Where neither has one and
-/// `--columns` is not given, they are found by number, if the numbers are the same. All else goes by order, and where names
-/// could be compared or `--columns` was given, a sentence says which column is taken for which.
+/// If both have a header, columns are found by name, whatever the order of the chosen columns. If neither has one and no
+/// columns are chosen, they are found by number if the numbers are the same. Otherwise they are matched by order. A notice
+/// lists the pairs if names could be compared or columns were chosen.
 pub(super) fn choose_expected(
     file: &str,
     names: &Names,
     has_header: bool,
     samples: &[ColumnSample],
     expected: &ColumnNames,
-    options: &CsvOptions,
+    options: &ReadOptions,
 ) -> Result<Choice, DataError> {
     let (both_named, neither_named) = (expected.named && has_header, !expected.named && !has_header);
     let is_chosen = !options.columns.is_empty();
@@ -43,12 +43,12 @@ pub(super) fn choose_expected(
         return Err(DataError::MisplacedColumn { file, column, place });
     }
     if is_chosen || neither_named {
-        choice.notices.extend(describe(&differing));
+        choice.notices.extend(matched_by_order(&differing));
     }
     Ok(choice)
 }
 
-/// All of the model's columns, by name.
+/// All expected columns, by name.
 fn all_by_name(
     file: &str,
     names: &Names,
@@ -57,7 +57,7 @@ fn all_by_name(
 ) -> Result<Choice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
     for word in drop {
-        // Other words of --drop may be of columns that this file has not.
+        // Columns to leave out need not exist in this file.
         let dropped = names.select(word).unwrap_or_default();
         let needed = positions.iter().find(|i| dropped.contains(i)).map(|&i| names.name(i));
         if let Some(column) = needed.or(expected.names.iter().find(|name| *name == word).map(String::as_str))
@@ -80,18 +80,17 @@ fn is_permutation(pairs: &[(&str, &str)]) -> bool {
     found == wanted
 }
 
-/// A sentence about columns that stand for columns of other names, or none about none.
-fn describe(pairs: &[(&str, &str)]) -> Option<String> {
-    const MOST: usize = 20;
-    let names = listed(pairs.iter().map(|(found, wanted)| format!("'{found}' for '{wanted}'")), MOST);
-    (!pairs.is_empty()).then(|| format!("columns are matched with the model's by their order: {names}"))
+/// A notice of columns that are taken for columns of other names, or none about none.
+fn matched_by_order(pairs: &[(&str, &str)]) -> Option<Notice> {
+    let owned = |&(found, expected): &(&str, &str)| (found.to_string(), expected.to_string());
+    let pairs: Vec<_> = pairs.iter().map(owned).collect();
+    (!pairs.is_empty()).then_some(Notice::MatchedByOrder { pairs })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::Input;
-    use super::super::stream::CsvStream;
     use super::*;
+    use crate::data::input::Input;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(String::from).collect()
@@ -100,18 +99,15 @@ mod tests {
     /// The columns chosen from a file of three for a model, and what is said of them. Names such as `c1` are those of
     /// files without a header.
     fn chosen(header: &str, model: &str, columns: &str, drop: &str) -> Result<(String, String), String> {
-        let is_bare = |names: &str| names.starts_with('c');
-        let header = if is_bare(header) { String::new() } else { header.replace(' ', ",") + "\n" };
+        let is_unnamed = |names: &str| names.starts_with('c');
+        let header = if is_unnamed(header) { String::new() } else { header.replace(' ', ",") + "\n" };
         let text = format!("{header}1,2,3\n4,5,6\n");
-        let options = CsvOptions {
-            columns: words(columns),
-            drop: words(drop),
-            expected: Some(ColumnNames { names: words(model), named: !is_bare(model) }),
-            ..CsvOptions::default()
-        };
-        let stream = CsvStream::open(vec![Input::from_bytes("data", text)], options);
-        let stream = stream.map_err(|error| error.to_string())?;
-        Ok((stream.columns().names.join(" "), stream.notices().join("; ")))
+        let expected = ColumnNames { names: words(model), named: !is_unnamed(model) };
+        let options = ReadOptions::default().columns(words(columns)).drop(words(drop)).expected(expected);
+        let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
+        let mut rows = rows.map_err(|error| error.to_string())?;
+        let notices: Vec<String> = rows.take_notices().iter().map(Notice::to_string).collect();
+        Ok((rows.columns().names.join(" "), notices.join("; ")))
     }
 
     fn quietly(columns: &str) -> Result<(String, String), String> {
@@ -128,12 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn other_names_go_by_their_order_and_are_told() {
-        let (columns, told) = chosen("x y z", "x w", "x z", "").unwrap();
+    fn other_names_are_matched_by_order_with_a_notice() {
+        let (columns, notice) = chosen("x y z", "x w", "x z", "").unwrap();
         assert_eq!(columns, "x z");
-        assert_eq!(told, "columns are matched with the model's by their order: 'z' for 'w'");
-        let (columns, told) = chosen("x y z", "u w", "z x", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'z' for 'u', 'x' for 'w'")), ("z x", true), "{told}");
+        assert_eq!(notice, "columns are matched with the model's by their order: 'z' for 'w'");
+        let (columns, notice) = chosen("x y z", "u w", "z x", "").unwrap();
+        assert_eq!(
+            (columns.as_str(), notice.ends_with("'z' for 'u', 'x' for 'w'")),
+            ("z x", true),
+            "{notice}"
+        );
     }
 
     #[test]
@@ -150,19 +150,19 @@ mod tests {
         // The model's numbers are known, unless the user says otherwise.
         assert_eq!(chosen("c", "c3 c1 c2", "", ""), quietly("c3 c1 c2"));
         assert_eq!(chosen("c", "c3 c1", "3 1", ""), quietly("c3 c1"));
-        let (columns, told) = chosen("c", "c1 c2", "2 1", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'c2' for 'c1', 'c1' for 'c2'")), ("c2 c1", true));
+        let (columns, notice) = chosen("c", "c1 c2", "2 1", "").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'c2' for 'c1', 'c1' for 'c2'")), ("c2 c1", true));
         // As after the first column was left out of one file but is in the other.
-        let (columns, told) = chosen("c", "c2 c3", "", "3").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'c1' for 'c2', 'c2' for 'c3'")), ("c1 c2", true));
+        let (columns, notice) = chosen("c", "c2 c3", "", "3").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'c1' for 'c2', 'c2' for 'c3'")), ("c1 c2", true));
     }
 
     #[test]
     fn where_one_side_has_names_the_order_counts() {
         assert_eq!(chosen("c", "x y z", "", ""), quietly("c1 c2 c3"));
         assert_eq!(chosen("x y z", "c1 c2 c3", "", ""), quietly("x y z"));
-        let (columns, told) = chosen("x y z", "c1 c2", "z y", "").unwrap();
-        assert_eq!((columns.as_str(), told.ends_with("'z' for 'c1', 'y' for 'c2'")), ("z y", true));
+        let (columns, notice) = chosen("x y z", "c1 c2", "z y", "").unwrap();
+        assert_eq!((columns.as_str(), notice.ends_with("'z' for 'c1', 'y' for 'c2'")), ("z y", true));
     }
 
     #[test]

@@ -1,31 +1,31 @@
-//! A search under way: its mixture, and what moves do to the order of the components.
+//! The state of a search, and the effect of moves on the order of the components.
 
 use super::em::Improved;
 use super::history::{Identifiers, Move};
-use super::join::Join;
+use super::merge::Merge;
 use super::search::Failed;
 use super::split::Split;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 
-/// A search under way.
-pub(super) struct State<'i> {
+/// The state of a search.
+pub(super) struct SearchState<'i> {
     pub now: Improved,
     pub moves: Vec<Move>,
-    /// Which component each was before the search; none where a move made it.
+    /// For each component, its index before the search; `None` if a move created it.
     pub origins: Vec<Option<usize>>,
-    /// The best split of each component, where it was looked for.
+    /// The best split of each component, if it was searched for.
     pub splits: Vec<Option<Split>>,
-    /// Rows that each component had when it was.
+    /// The number of rows of each component at that time.
     pub counts: Vec<f64>,
-    /// Moves that did not help. Forgotten whenever something changes.
+    /// Moves that did not improve the mixture. Cleared by every successful move.
     pub failed: Failed,
     identifiers: &'i mut Identifiers,
 }
 
-impl<'i> State<'i> {
+impl<'i> SearchState<'i> {
     pub fn new(start: Improved, identifiers: &'i mut Identifiers) -> Self {
         let k = start.mixture.k();
-        State {
+        SearchState {
             now: start,
             moves: Vec::new(),
             origins: (0..k).map(Some).collect(),
@@ -44,46 +44,46 @@ impl<'i> State<'i> {
         self.identifiers.all()[j]
     }
 
-    /// What a swap is remembered by if it fails.
-    pub fn swap_key(&self, split: &Split, join: &Join) -> Vec<u64> {
-        let [first, second] = join.components;
+    /// The key of a swap in `failed`.
+    pub fn swap_key(&self, split: &Split, merge: &Merge) -> Vec<u64> {
+        let [first, second] = merge.components;
         [split.component, first, second].map(|j| self.identifier(j)).to_vec()
     }
 
-    /// Components were split, as [`split_all`] does, and EM led to `better`.
+    /// Records splits, in the order of [`split_all`], that EM improved to `better`.
     pub fn split(&mut self, splits: &[Split], better: Improved) {
         let gain = (better.mean_log_likelihood - self.now.mean_log_likelihood) / splits.len() as f64;
         for split in splits {
             let split = Some(self.part(split.component));
-            self.moves.push(Move { split, joined: None, added: None, gain });
+            self.moves.push(Move { split, merged: None, added: None, gain });
         }
         self.settle(better);
     }
 
-    /// Two components were joined, as [`joined`] does.
-    pub fn join(&mut self, join: &Join, after: Improved) {
-        let joined = Some(self.unite(join.components));
+    /// Records a merge, in the order of [`merged`].
+    pub fn merge(&mut self, merge: &Merge, after: Improved) {
+        let merged = Some(self.unite(merge.components));
         let gain = after.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split: None, joined, added: None, gain });
+        self.moves.push(Move { split: None, merged, added: None, gain });
         self.settle(after);
     }
 
-    /// One component was split and two others were joined: the second part has the place of the second of these.
-    pub fn swap(&mut self, split: &Split, join: &Join, better: Improved) {
+    /// Records a split and a merge of two other components. The second part replaces the second merged component.
+    pub fn swap(&mut self, split: &Split, merge: &Merge, better: Improved) {
         let split = Some(self.part(split.component));
-        let joined = Some(self.unite(join.components));
+        let merged = Some(self.unite(merge.components));
         let gain = better.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split, joined, added: None, gain });
+        self.moves.push(Move { split, merged, added: None, gain });
         self.settle(better);
     }
 
-    /// Two components were joined, and one was added in the place of the second.
-    pub fn replace(&mut self, join: &Join, better: Improved) {
+    /// Records a merge and a new component, which replaces the second merged component.
+    pub fn replace(&mut self, merge: &Merge, better: Improved) {
         let added = Some(self.identifiers.add());
         self.add_place();
-        let joined = Some(self.unite(join.components));
+        let merged = Some(self.unite(merge.components));
         let gain = better.mean_log_likelihood - self.now.mean_log_likelihood;
-        self.moves.push(Move { split: None, joined, added, gain });
+        self.moves.push(Move { split: None, merged, added, gain });
         self.settle(better);
     }
 
@@ -98,7 +98,7 @@ impl<'i> State<'i> {
         self.identifiers.split(j)
     }
 
-    fn unite(&mut self, [i, j]: [usize; 2]) -> super::history::JoinMove {
+    fn unite(&mut self, [i, j]: [usize; 2]) -> super::history::MergeMove {
         self.forget(i);
         self.origins.swap_remove(j);
         self.splits.swap_remove(j);
@@ -106,7 +106,7 @@ impl<'i> State<'i> {
             split.component = j;
         }
         self.counts.swap_remove(j);
-        self.identifiers.join([i, j])
+        self.identifiers.merge([i, j])
     }
 
     fn forget(&mut self, j: usize) {
@@ -120,7 +120,7 @@ impl<'i> State<'i> {
     }
 }
 
-/// The mixture in which components are split: the first part takes the place of the whole, the second is added.
+/// The mixture after splits. The first part replaces the component, the second is appended.
 pub(super) fn split_all(mixture: &GaussianMixture, splits: &[Split]) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
     for split in splits {
@@ -133,28 +133,27 @@ pub(super) fn split_all(mixture: &GaussianMixture, splits: &[Split]) -> Gaussian
     assemble(weights, components)
 }
 
-/// The mixture in which two components are one: it takes the place of the first, and the last component that of the
-/// second.
-pub(super) fn joined(mixture: &GaussianMixture, join: &Join) -> GaussianMixture {
+/// The mixture after a merge. The result replaces the first component, and the last component replaces the second.
+pub(super) fn merged(mixture: &GaussianMixture, merge: &Merge) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
-    let [i, j] = join.components;
-    (weights[i], components[i]) = (join.weight, join.joined.clone());
+    let [i, j] = merge.components;
+    (weights[i], components[i]) = (merge.weight, merge.merged.clone());
     weights.swap_remove(j);
     components.swap_remove(j);
     assemble(weights, components)
 }
 
-/// The mixture in which two components are one, and `new` has the place of the second.
+/// The mixture after a merge, in which `new` replaces the second component.
 pub(super) fn replaced(
     mixture: &GaussianMixture,
-    join: &Join,
+    merge: &Merge,
     weight: f64,
     new: &Gaussian,
 ) -> GaussianMixture {
     let (mut weights, mut components) = parts_of(mixture);
-    let [i, j] = join.components;
-    weights[i] = join.weight;
-    components[i] = join.joined.clone();
+    let [i, j] = merge.components;
+    weights[i] = merge.weight;
+    components[i] = merge.merged.clone();
     weights.iter_mut().for_each(|w| *w *= 1.0 - weight);
     (weights[j], components[j]) = (weight, new.clone());
     assemble(weights, components)

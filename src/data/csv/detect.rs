@@ -1,15 +1,16 @@
-//! What a table looks like, judged by its first lines: the delimiter, the header, which columns hold numbers.
+//! What the first lines of a table show: the delimiter, the header, and which columns hold numbers.
 
 use std::collections::HashSet;
 
 use csv::ByteRecord;
 
 use super::cell::{Comma, comma, is_date, is_missing, is_number_with_sign, parse_number, shown};
-use super::error::DataError;
 use super::records::{RecordError, sample_records};
 use super::sample::{SAMPLE_LINES, Sampled};
+use crate::data::error::DataError;
+use crate::data::notice::ColumnContent as Content;
 
-/// What sets the cells of a line apart.
+/// What separates the cells of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delimiter {
     /// One byte.
@@ -40,8 +41,8 @@ impl Delimiter {
         }
     }
 
-    /// The delimiter that splits a sample into the same number of fields throughout, most of them numbers.
-    /// A text that none splits has one column, and then any will do.
+    /// The delimiter that splits a sample into records of equal width with the most numbers. If none splits it, the text has
+    /// one column, and the choice does not matter.
     pub(super) fn detect(sample: &[u8]) -> Delimiter {
         let mut best = (0.0, CANDIDATES[0]);
         for candidate in CANDIDATES {
@@ -55,24 +56,24 @@ impl Delimiter {
     }
 }
 
-/// How well a delimiter splits: the share of records of the usual width, times the share of numbers among the
-/// filled cells of those below the first. Zero if most records have but one field.
+/// How well a delimiter splits: the fraction of records of the usual width, times the fraction of numbers among their cells
+/// that are not empty, without the first record. Zero if most records have one field.
 fn split_quality(records: &[ByteRecord]) -> f64 {
     let Some(width) = usual_width(records).filter(|&width| width > 1) else { return 0.0 };
     let usual = records.iter().filter(|record| record.len() == width);
-    let share = usual.clone().count() as f64 / records.len() as f64;
-    if share < 0.5 {
+    let usual_fraction = usual.clone().count() as f64 / records.len() as f64;
+    if usual_fraction < 0.5 {
         return 0.0;
     }
     let below = if records.len() > 1 { &records[1..] } else { records };
     let (mut filled, mut numbers) = (0usize, 0usize);
     for cell in below.iter().filter(|record| record.len() == width).flat_map(|record| record.iter()) {
-        // Empty cells do not count, or runs of blanks would win over tabs wherever a tab-separated cell is empty.
+        // If empty cells counted, runs of blanks would win over tabs in tables with empty cells.
         filled += usize::from(!cell.trim_ascii().is_empty());
         numbers += usize::from(parse_number(cell).is_some() || comma(cell).is_some());
     }
-    // A sample without any number is still split by the delimiter that fits.
-    share * (0.05 + numbers as f64 / filled.max(1) as f64)
+    // Without any number, the width alone decides.
+    usual_fraction * (0.05 + numbers as f64 / filled.max(1) as f64)
 }
 
 /// The most frequent number of fields; of equally frequent ones the first seen.
@@ -105,8 +106,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Finds the shape of a sampled text. What is given as `Some` is not detected; `known` are names that
-    /// mark a first line as the header whatever it looks like.
+    /// Finds the shape of a sampled text. What is `Some` is not detected. A first line that contains all `known` names is a
+    /// header.
     pub(super) fn detect(
         sampled: &Sampled,
         delimiter: Option<u8>,
@@ -176,7 +177,7 @@ fn looks_like_header(records: &[ByteRecord]) -> bool {
         return false;
     }
     if any_number {
-        // 'id,1990,1991' is a header and '5.1,3x,2' a row with a bad cell: a name begins like a name.
+        // 'id,1990,1991' is a header, and '5.1,3x,2' a row with a bad cell: names do not begin with a digit or a sign.
         let is_name = |cell: &[u8]| {
             cell.trim_ascii().first().is_some_and(|byte| !byte.is_ascii_digit() && !b"+-.".contains(byte))
         };
@@ -185,7 +186,7 @@ fn looks_like_header(records: &[ByteRecord]) -> bool {
     if words.iter().any(|&(i, _)| holds_numbers(i)) || below.is_empty() {
         return true;
     }
-    // Words above words: a header if it repeats nothing, neither in itself nor in the column below it.
+    // Words above words: a header if no word occurs again, neither in the line nor in its column.
     words.iter().enumerate().all(|(nth, &(i, cell))| {
         words[..nth].iter().all(|&(_, other)| other != cell)
             && below.iter().all(|row| row.get(i) != Some(cell))
@@ -204,21 +205,6 @@ pub(super) struct ColumnSample {
     comma_example: Option<(String, Comma)>,
 }
 
-/// What the cells of a column are, most of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
-    /// Some are numbers.
-    Numbers,
-    /// Dates and times.
-    Dates,
-    /// Numbers with a sign such as that of percent or of a currency.
-    WithSign,
-    /// Words.
-    Words,
-    /// None has anything in it.
-    Nothing,
-}
-
 impl ColumnSample {
     fn add(&mut self, cell: &[u8]) {
         if parse_number(cell).is_some() {
@@ -226,7 +212,7 @@ impl ColumnSample {
             self.with_point += usize::from(cell.contains(&b'.'));
         } else if let Some(comma) = comma(cell) {
             self.with_comma += 1;
-            // '1,234' among '1,5' is a decimal comma too.
+            // '1,234' in a column with '1,5' has a decimal comma too.
             if self.comma_example.as_ref().is_none_or(|(_, known)| *known != comma && comma == Comma::Decimal)
             {
                 self.comma_example = Some((shown(cell), comma));
@@ -240,7 +226,7 @@ impl ColumnSample {
         }
     }
 
-    /// What it holds; a number makes it a column of numbers.
+    /// What the column holds. One number makes it a column of numbers.
     pub(super) fn content(&self) -> Content {
         match self {
             _ if self.numbers > 0 => Content::Numbers,
@@ -251,9 +237,9 @@ impl ColumnSample {
         }
     }
 
-    /// An example, if the column's numbers are written with commas, and what these are.
+    /// If the column's numbers are written with commas: an example, and what the commas are.
     pub(super) fn commas(&self) -> Option<(&str, Comma)> {
-        // A stray '1,5' or '1,234' among numbers with points is a bad cell like any other.
+        // A single '1,5' or '1,234' in a column of numbers with points is a bad cell.
         let (example, comma) = self.comma_example.as_ref()?;
         let usual = self.with_comma > self.with_point && self.with_comma > self.words;
         usual.then_some((example.as_str(), *comma))

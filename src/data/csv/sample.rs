@@ -1,31 +1,31 @@
-//! The beginning of a text, by which the whole is judged: a sample of its lines, and whether it is delimited text at all.
+//! A sample of the first lines of a text, and whether it is delimited text.
 
 use std::io::{self, Cursor, Read};
 
-use super::error::DataError;
 use super::feed::MAX_RECORD_BYTES;
-use super::input::OpenInput;
 use super::lines::Lines;
+use crate::data::error::DataError;
+use crate::data::input::OpenInput;
 
 const SAMPLE_BYTES: usize = 64 * 1024;
-/// As many rows are enough, so that a slow pipe need not fill the sample.
+/// This many rows are enough, so that a slow pipe need not fill the sample.
 pub(super) const SAMPLE_LINES: usize = 200;
 /// Wide tables need a longer sample: a header and some rows.
 const FEWEST_LINES: usize = 4;
 
-/// The first lines of an input, and the way to read it all from its beginning.
+/// The first lines of an input, and a reader of the whole input.
 pub(super) struct Sampled {
     pub(super) name: String,
     pub(super) gzip: bool,
     /// Whole lines.
     pub(super) sample: Vec<u8>,
-    /// Whether the sample is all there is.
+    /// Whether the sample is the whole text.
     pub(super) complete: bool,
-    /// The whole text, byte-order mark removed.
+    /// The whole text, without a byte-order mark.
     pub(super) text: Box<dyn Read + Send>,
 }
 
-/// Takes a sample and refuses what is no delimited text.
+/// Takes a sample. Other formats than delimited text are errors.
 pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
     let OpenInput { name, gzip, reader } = input;
     let mut rest = Lines::new(reader);
@@ -40,7 +40,7 @@ pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
     bytes.drain(..mark);
     let complete = matches!(end, Ok(true));
     let failure = match end {
-        // A header alone tells nothing about the columns, so a failure right after it cannot wait.
+        // Without rows the columns are unknown, so a failure right after the header is an error now.
         Err(error) if line_count(&bytes) < 2 => return Err(OpenInput::failed(&name, gzip, 0, error)),
         Err(error) => Some(error),
         Ok(true) if bytes.trim_ascii().is_empty() => return Err(DataError::Empty { file: name }),
@@ -53,20 +53,20 @@ pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
     Ok(Sampled { name, gzip, sample, complete, text })
 }
 
-/// What was read to judge by. How much of it that is depends on the text alone, not on the pieces in which it arrived.
+/// What was read for the sample. The sample depends on the text, not on the pieces in which it arrives.
 #[derive(Default)]
 struct Taken {
     bytes: Vec<u8>,
-    /// Lines that are not blank, and whether the one being read is such a line.
+    /// Lines that are not blank, and whether the current line is not blank.
     lines: usize,
     filled: bool,
     binary: bool,
-    /// How many of the bytes are enough: up to the end of a line.
+    /// The length of the sample, once it is large enough. It ends with a line.
     enough: Option<usize>,
 }
 
 impl Taken {
-    /// Reads until there is enough; true at the end of the input.
+    /// Reads until the sample is large enough. Returns true at the end of the input.
     fn take_from(&mut self, reader: &mut impl Read) -> io::Result<bool> {
         let mut chunk = vec![0; SAMPLE_BYTES];
         while self.enough.is_none() && self.bytes.len() < MAX_RECORD_BYTES && !self.binary {
@@ -102,7 +102,7 @@ fn line_count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Gives a failure that was met while sampling its place after the sample, so that the rows before it are read.
+/// Repeats a read error of the sampling after the sample, so that the rows before it are read.
 struct Failing {
     error: Option<io::Error>,
 }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(whole, text);
     }
 
-    /// Rows beyond the sample may have arrived with it, or not: they must not be judged.
+    /// Rows after the sample may arrive with it. They must not be part of it.
     #[test]
     fn the_sample_depends_on_the_text_alone() {
         let rows = |count: usize| "\n1,2\n".repeat(count);

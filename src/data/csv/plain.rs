@@ -1,9 +1,9 @@
-//! The fast way through plain lines: cells without quotes, numbers where numbers are wanted, as many as there
-//! should be. Everything else is left to the csv crate, so this decides nothing that it does not decide the same way.
+//! The fast path for plain lines: cells without quotes, the right number of them, and numbers in the chosen columns. The csv
+//! crate reads all other lines, so the fast path never decides differently.
 
-use super::block::Block;
 use super::cell::parse_number;
 use super::number::leading_number;
+use crate::data::block::Block;
 
 /// Reads plain lines of one table.
 pub(super) struct PlainLines {
@@ -14,14 +14,14 @@ pub(super) struct PlainLines {
 /// A field of each line.
 #[derive(Clone, Copy)]
 struct Field {
-    /// Which number of the row it is, if it is one.
+    /// The position in the row, if the field is read.
     place: Option<usize>,
-    /// What comes after it.
+    /// The byte after it.
     end: u8,
 }
 
 impl PlainLines {
-    /// Lines of `width` fields, of which those at `positions` make a row; `None` if one is to be there twice.
+    /// Lines of `width` fields, of which those at `positions` make a row; `None` if a position occurs twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
         let mut fields = vec![Field { place: None, end: delimiter }; width];
         fields.last_mut()?.end = b'\n';
@@ -33,9 +33,9 @@ impl PlainLines {
         Some(PlainLines { delimiter, fields })
     }
 
-    /// Appends the rows of the first plain lines in `text`, `most` at most, and tells how many bytes they take.
+    /// Appends the rows of the first plain lines in `text`, at most `most`, and returns their length in bytes.
     ///
-    /// The text has to be whole lines.
+    /// The text must be whole lines.
     pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> usize {
         let mut taken = 0;
         for _ in 0..most {
@@ -50,7 +50,7 @@ impl PlainLines {
         taken
     }
 
-    /// Reads one line, and tells how many bytes it takes; `None` if it is not plain.
+    /// Reads one line and returns its length in bytes; `None` if it is not plain.
     fn read_line(&self, text: &[u8], row: &mut [f64]) -> Option<usize> {
         let mut at = 0;
         for field in &self.fields {
@@ -60,7 +60,7 @@ impl PlainLines {
                 Some(place) => {
                     let (number, length) = match leading_number(rest) {
                         Some((number, length)) if rest.get(length) == Some(&field.end) => (number, length),
-                        // Blanks around it, unusual digits, or no number at all.
+                        // Blanks around it, an unusual form, or not a number.
                         _ => {
                             let cell = self.cell(rest)?;
                             (parse_number(cell)?, cell.len())

@@ -1,38 +1,39 @@
-//! One input being read: its records, and which of their cells make a row.
+//! One open input: its records, and which of their cells make a row.
 
 use csv::ByteRecord;
 
-use super::block::Block;
 use super::cell::{parse_number, shown, why_bad};
-use super::column_names::ColumnNames;
 use super::columns::{Names, choose};
 use super::detect::{Delimiter, Layout};
-use super::error::{BadRow, ChosenBy, DataError, RowProblem};
 use super::expected::choose_expected;
-use super::input::OpenInput;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
 use super::sample::{Sampled, take_sample};
-use super::stream::CsvOptions;
+use crate::data::block::Block;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::{BadRow, ChosenBy, DataError, RowProblem};
+use crate::data::input::OpenInput;
+use crate::data::notice::Notice;
+use crate::data::options::ReadOptions;
 
-/// One input being read.
+/// One open input.
 pub(super) struct Table {
     file: String,
     gzip: bool,
     records: Records,
-    /// The fast way through plain lines, unless it is left out.
+    /// The fast path for plain lines, unless it is disabled.
     plain: Option<PlainLines>,
-    /// Where in a record the numbers of a row are.
+    /// The fields of a record that make a row.
     positions: Vec<usize>,
-    /// How many fields a record has to have.
+    /// How many fields a record must have.
     width: usize,
     /// Who chose the columns.
     chosen: ChosenBy,
-    /// Rows taken from this input, good or bad.
+    /// Good and bad rows read from this input.
     rows: u64,
 }
 
-/// What the first input settles for all.
+/// What the first input determines for all.
 pub(super) struct Shape {
     pub(super) columns: ColumnNames,
     width: usize,
@@ -45,11 +46,11 @@ pub(super) enum Step {
     Row,
     /// A row that cannot be used.
     Bad(Flaw),
-    /// Nothing: the input is at its end.
+    /// The end of the input.
     End,
 }
 
-/// What is wrong with a record, without the words for it.
+/// What is wrong with a record. [`Table::describe`] adds the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// The number of fields.
@@ -59,11 +60,11 @@ pub(super) enum Flaw {
 }
 
 impl Table {
-    /// Opens the first input: detects its layout and chooses the columns. Also gives sentences for the user.
+    /// Opens the first input: detects its layout and chooses the columns. Also returns what a user should know.
     pub(super) fn first(
         input: OpenInput,
-        options: &CsvOptions,
-    ) -> Result<(Table, Shape, Vec<String>), DataError> {
+        options: &ReadOptions,
+    ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
         let sampled = take_sample(input)?;
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &[])?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
@@ -85,22 +86,19 @@ impl Table {
         let columns = ColumnNames { names: chosen, named: layout.header.is_some() };
         let mut notices = choice.notices;
         if options.has_header.is_none() && layout.header_holds_numbers() {
-            let file = &sampled.name;
-            notices.push(format!(
-                "the first line of '{file}' was taken for a header; if it is data, use --no-header"
-            ));
+            notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
         }
-        let table = Table::start(sampled, &layout, choice.positions.clone(), chosen_by(options))?;
+        let table = Table::start(sampled, &layout, choice.positions.clone(), options)?;
         let shape = Shape { columns, width: layout.width, positions: choice.positions };
         Ok((table, shape, notices))
     }
 
-    /// Opens a later input, whose columns have to be those of the first. Also gives sentences for the user.
+    /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
     pub(super) fn later(
         input: OpenInput,
         shape: &Shape,
-        options: &CsvOptions,
-    ) -> Result<(Table, Vec<String>), DataError> {
+        options: &ReadOptions,
+    ) -> Result<(Table, Option<Notice>), DataError> {
         let sampled = take_sample(input)?;
         let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
@@ -122,27 +120,31 @@ impl Table {
             }
             (None, false) => shape.positions.clone(),
         };
-        let mut notices = Vec::new();
-        if layout.rows.is_empty() && sampled.complete {
-            notices.push(format!("'{}' has only a header, no rows", sampled.name));
-        }
-        Ok((Table::start(sampled, &layout, positions, chosen_by(options))?, notices))
+        let is_empty = layout.rows.is_empty() && sampled.complete;
+        let notice = is_empty.then(|| Notice::HeaderOnly { file: file() });
+        Ok((Table::start(sampled, &layout, positions, options)?, notice))
     }
 
     fn start(
         sampled: Sampled,
         layout: &Layout,
         positions: Vec<usize>,
-        chosen: ChosenBy,
+        options: &ReadOptions,
     ) -> Result<Table, DataError> {
-        let records = Records::new(sampled.text, layout.delimiter);
+        let mut records = Records::new(sampled.text, layout.delimiter);
         let (file, gzip) = (sampled.name, sampled.gzip);
         let delimiter = match layout.delimiter {
             Delimiter::Byte(byte) => byte,
             Delimiter::Blanks => b' ',
         };
         let width = layout.width;
-        let plain = PlainLines::new(delimiter, width, &positions);
+        let plain = if options.csv_crate_only {
+            records.disable_fast_path();
+            None
+        } else {
+            PlainLines::new(delimiter, width, &positions)
+        };
+        let chosen = chosen_by(options);
         let mut table = Table { file, gzip, records, plain, positions, width, chosen, rows: 0 };
         if layout.header.is_some() {
             table.advance()?;
@@ -150,13 +152,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Has the csv crate read every row.
-    pub(super) fn leave_out_the_fast_way(&mut self) {
-        self.plain = None;
-        self.records.leave_out_the_fast_way();
-    }
-
-    /// Appends the rows of the plain lines that come next, `most` at most; how many there were.
+    /// Appends the rows of the next plain lines, at most `most`, and returns their number.
     pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
@@ -165,7 +161,7 @@ impl Table {
         read.map_err(|error| self.failed(error))
     }
 
-    /// Reads the next row into `row`, one number for each chosen column.
+    /// Reads the next row into `row`: one number per chosen column.
     pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
         if !self.advance()? {
             return Ok(Step::End);
@@ -177,7 +173,7 @@ impl Table {
         })
     }
 
-    /// The words for the flaw that [`read_row`](Table::read_row) just found.
+    /// The bad row that [`read_row`](Table::read_row) just returned.
     pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
@@ -205,7 +201,7 @@ impl Table {
     }
 }
 
-fn chosen_by(options: &CsvOptions) -> ChosenBy {
+fn chosen_by(options: &ReadOptions) -> ChosenBy {
     match &options.expected {
         _ if !options.columns.is_empty() => ChosenBy::User,
         Some(_) => ChosenBy::Model,
@@ -215,7 +211,7 @@ fn chosen_by(options: &CsvOptions) -> ChosenBy {
 
 /// Turns one record into one row: the numbers at `positions`.
 ///
-/// This is the reference for the fast way to read plain lines, which has to give the same bits.
+/// This is the reference for the fast path for plain lines, which must give the same bits.
 fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<(), Flaw> {
     if record.len() != width {
         return Err(Flaw::Fields);

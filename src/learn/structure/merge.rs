@@ -1,4 +1,4 @@
-//! What a mixture loses when two of its components become one.
+//! Merges: the loss of log-likelihood when two components of a mixture become one.
 
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -9,27 +9,27 @@ use crate::dist::{BlockScorer, Density, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
-/// Two components that may become one.
+/// A possible merge of two components.
 #[derive(Debug, Clone)]
-pub(super) struct Join {
+pub(super) struct Merge {
     /// The two components, the smaller index first.
     pub components: [usize; 2],
-    /// What the log-likelihood of all rows loses.
+    /// The loss of the log-likelihood of all rows.
     pub loss: f64,
     /// The weight of both together.
     pub weight: f64,
     /// The Gaussian with the moments of both together.
-    pub joined: Gaussian,
+    pub merged: Gaussian,
 }
 
-/// The pairs of components that lose least: the `count` cheapest by Runnalls' bound, which needs no rows, with their
-/// exact losses, the cheapest first.
-pub(super) fn cheapest_joins(
+/// The `count` merges with the smallest loss, the smallest first. Runnalls' bound, which needs no rows, selects them; then
+/// their exact losses are computed.
+pub(super) fn cheapest_merges(
     rows: &RowBlocks,
     mixture: &GaussianMixture,
     assigned: &Assigned,
     count: usize,
-) -> Vec<Join> {
+) -> Vec<Merge> {
     let k = mixture.k();
     let matrices: Vec<Array2<f64>> = mixture.components().iter().map(|c| c.covariance().matrix()).collect();
     let pairs: Vec<[usize; 2]> = (0..k).flat_map(|i| (i + 1..k).map(move |j| [i, j])).collect();
@@ -40,33 +40,34 @@ pub(super) fn cheapest_joins(
     let mut bounds: Vec<(f64, [usize; 2])> = pairs.par_iter().map(bound).collect();
     bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     bounds.truncate(count);
-    let mut joins: Vec<Join> = bounds.into_iter().map(|(_, pair)| join(mixture, &matrices, pair)).collect();
-    if joins.is_empty() {
-        return joins;
+    let mut merges: Vec<Merge> =
+        bounds.into_iter().map(|(_, pair)| merge(mixture, &matrices, pair)).collect();
+    if merges.is_empty() {
+        return merges;
     }
-    let losses = exact_losses(rows, assigned, &joins);
-    joins.iter_mut().zip(losses).for_each(|(join, loss)| join.loss = loss);
-    joins.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-    joins
+    let losses = exact_losses(rows, assigned, &merges);
+    merges.iter_mut().zip(losses).for_each(|(merge, loss)| merge.loss = loss);
+    merges.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    merges
 }
 
-/// `½[(w_i+w_j) ln|S_ij| − w_i ln|S_i| − w_j ln|S_j|]`.
+/// Runnalls' bound of the loss per row: `½[(w_i+w_j) ln|S_ij| − w_i ln|S_i| − w_j ln|S_j|]`.
 fn runnalls_bound(mixture: &GaussianMixture, matrices: &[Array2<f64>], [i, j]: [usize; 2]) -> f64 {
     let log_det = |c: usize| mixture.components()[c].covariance().log_det();
     let (wi, wj) = (mixture.weights()[i], mixture.weights()[j]);
-    let joined = joined_covariance(mixture, matrices, [i, j]);
-    let whole = Factor::from_matrix(joined.view()).map_or(f64::INFINITY, |factor| factor.log_det());
+    let merged = merged_covariance(mixture, matrices, [i, j]);
+    let whole = Factor::from_matrix(merged.view()).map_or(f64::INFINITY, |factor| factor.log_det());
     0.5 * ((wi + wj) * whole - wi * log_det(i) - wj * log_det(j))
 }
 
-fn joined_covariance(mixture: &GaussianMixture, matrices: &[Array2<f64>], [i, j]: [usize; 2]) -> Array2<f64> {
+fn merged_covariance(mixture: &GaussianMixture, matrices: &[Array2<f64>], [i, j]: [usize; 2]) -> Array2<f64> {
     let share = share_of_first(mixture, [i, j]);
     let (one, other) = (mixture.components()[i].mean(), mixture.components()[j].mean());
-    let mut joined = &matrices[i] * share + &matrices[j] * (1.0 - share);
-    for ((r, c), value) in joined.indexed_iter_mut() {
+    let mut merged = &matrices[i] * share + &matrices[j] * (1.0 - share);
+    for ((r, c), value) in merged.indexed_iter_mut() {
         *value += share * (1.0 - share) * (one[r] - other[r]) * (one[c] - other[c]);
     }
-    joined
+    merged
 }
 
 fn share_of_first(mixture: &GaussianMixture, [i, j]: [usize; 2]) -> f64 {
@@ -74,37 +75,37 @@ fn share_of_first(mixture: &GaussianMixture, [i, j]: [usize; 2]) -> f64 {
     if wi + wj > 0.0 { wi / (wi + wj) } else { 0.5 }
 }
 
-fn join(mixture: &GaussianMixture, matrices: &[Array2<f64>], pair: [usize; 2]) -> Join {
+fn merge(mixture: &GaussianMixture, matrices: &[Array2<f64>], pair: [usize; 2]) -> Merge {
     let [i, j] = pair;
     let share = share_of_first(mixture, pair);
     let (one, other) = (mixture.components()[i].mean(), mixture.components()[j].mean());
     let mean = one.iter().zip(other).map(|(a, b)| share * a + (1.0 - share) * b).collect();
-    let covariance = joined_covariance(mixture, matrices, pair);
+    let covariance = merged_covariance(mixture, matrices, pair);
     let ridge = covariance.diag().iter().copied().fold(0.0, f64::max) * 1e-14;
-    Join {
+    Merge {
         components: pair,
         loss: f64::INFINITY,
         weight: mixture.weights()[i] + mixture.weights()[j],
-        joined: gaussian_with_ridge(mean, covariance, ridge),
+        merged: gaussian_with_ridge(mean, covariance, ridge),
     }
 }
 
-/// What the log-likelihood of the rows loses by each join alone.
-fn exact_losses(rows: &RowBlocks, assigned: &Assigned, joins: &[Join]) -> Vec<f64> {
-    let equal = vec![1.0 / joins.len() as f64; joins.len()];
-    let joined = Mixture::new(equal, joins.iter().map(|join| join.joined.clone()).collect())
+/// The loss of the log-likelihood of the rows by each merge alone.
+fn exact_losses(rows: &RowBlocks, assigned: &Assigned, merges: &[Merge]) -> Vec<f64> {
+    let equal = vec![1.0 / merges.len() as f64; merges.len()];
+    let merged = Mixture::new(equal, merges.iter().map(|merge| merge.merged.clone()).collect())
         .expect("one weight for each component");
-    let scorer = BlockScorer::new(&joined);
+    let scorer = BlockScorer::new(&merged);
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
-        let mut losses = vec![0.0; joins.len()];
+        let mut losses = vec![0.0; merges.len()];
         for i in group {
             let (block, filled) = rows.block(i);
-            for (n, (join, loss)) in joins.iter().zip(&mut losses).enumerate() {
-                let squares = scorer.square_norms(&joined, n, &block);
-                let [a, b] = join.components.map(|c| assigned.of_block(i, c));
+            for (n, (merge, loss)) in merges.iter().zip(&mut losses).enumerate() {
+                let squares = scorer.square_norms(&merged, n, &block);
+                let [a, b] = merge.components.map(|c| assigned.of_block(i, c));
                 for r in 0..filled {
-                    let log_density = join.weight.ln() + join.joined.log_density_at(squares[r]);
+                    let log_density = merge.weight.ln() + merge.merged.log_density_at(squares[r]);
                     let gained = (log_density - assigned.log_densities[i * BLOCK + r]).exp();
                     let left = (1.0 - a[r] - b[r]).max(0.0) + gained;
                     *loss -= rows.weights(i)[r] * left.max(f64::MIN_POSITIVE).ln();
@@ -114,5 +115,5 @@ fn exact_losses(rows: &RowBlocks, assigned: &Assigned, joins: &[Join]) -> Vec<f6
         losses
     };
     let parts: Vec<Vec<f64>> = groups(rows).into_par_iter().map(of_group).collect();
-    (0..joins.len()).map(|n| parts.iter().map(|part| part[n]).sum()).collect()
+    (0..merges.len()).map(|n| parts.iter().map(|part| part[n]).sum()).collect()
 }

@@ -1,4 +1,4 @@
-//! Dealing files to shares that can be read apart: whole files, or byte ranges cut at row ends.
+//! Dealing files to shards that are read separately: whole files, or byte ranges cut at row ends.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -9,53 +9,97 @@ use serde::{Deserialize, Serialize};
 use super::error::DataError;
 use super::input::{GZIP_MAGIC, Input};
 
-/// A file, or a part of one that begins and ends where a row does.
+/// Files dealt to shards that are read separately. [`ReadOptions::deal`](super::ReadOptions::deal) makes them, and any
+/// process can open any of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
-    /// The file.
-    pub file: PathBuf,
-    /// First byte, and the one after the last; the whole file if `None`.
-    pub range: Option<(u64, u64)>,
-    /// Size in bytes.
-    pub bytes: u64,
+pub struct FileShards {
+    /// The file that determines the columns.
+    first: PathBuf,
+    /// The columns that were chosen.
+    pub(super) columns: Vec<String>,
+    shards: Vec<Vec<Piece>>,
 }
 
-/// Deals files to shares.
+/// A file, or a part of one that begins and ends where a row does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Piece {
+    file: PathBuf,
+    /// First byte, and the one after the last; the whole file if `None`.
+    pub(super) range: Option<(u64, u64)>,
+    /// Size in bytes.
+    bytes: u64,
+}
+
+impl FileShards {
+    pub(super) fn deal(inputs: Vec<Input>, columns: Vec<String>, shards: usize) -> Result<Self, DataError> {
+        let files = inputs.into_iter().map(|input| match input {
+            Input::File(path) => Ok(path),
+            other => Err(DataError::NotDealt { file: other.name() }),
+        });
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let shards = deal(&files, shards)?;
+        Ok(FileShards { first: files[0].clone(), columns, shards })
+    }
+
+    /// The input that determines the columns.
+    pub(super) fn first(&self) -> Input {
+        Input::File(self.first.clone())
+    }
+
+    pub(super) fn pieces(&self, shard: usize) -> &[Piece] {
+        &self.shards[shard]
+    }
+
+    /// The size of a shard in bytes.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn bytes_of(&self, shard: usize) -> u64 {
+        self.shards[shard].iter().map(|piece| piece.bytes).sum()
+    }
+
+    /// The size of all shards in bytes.
+    pub fn total_bytes(&self) -> u64 {
+        (0..self.shards.len()).map(|shard| self.bytes_of(shard)).sum()
+    }
+}
+
+/// Deals files to shards.
 ///
-/// Where there are at least as many files as shares, whole files are dealt in turns: the first to the first share, the
-/// second to the second, and so on round. Otherwise the files, one after the other, are cut into byte ranges of
-/// about equal size, each cut moved to the end of the row that it falls in.
+/// If there are at least as many files as shards, whole files are dealt in turns: the first to the first shard, the second
+/// to the second, and so on. Otherwise the files, one after the other, are cut into byte ranges of about equal size. Each
+/// cut is moved to the end of its row.
 ///
 /// # Panics
-/// If there are no shares.
-pub fn deal(files: &[PathBuf], shares: usize) -> Result<Vec<Vec<Piece>>, DataError> {
-    assert!(shares > 0, "there must be a share to deal to");
+/// If there are no shards.
+fn deal(files: &[PathBuf], shards: usize) -> Result<Vec<Vec<Piece>>, DataError> {
+    assert!(shards > 0, "there must be a shard to deal to");
     let sizes = files.iter().map(|file| size_of(file)).collect::<Result<Vec<u64>, _>>()?;
-    let mut dealt = vec![Vec::new(); shares];
+    let mut dealt = vec![Vec::new(); shards];
     if files.is_empty() {
         return Err(DataError::NoInputs);
     }
-    if files.len() >= shares {
+    if files.len() >= shards {
         for (i, (file, &bytes)) in files.iter().zip(&sizes).enumerate() {
-            dealt[i % shares].push(Piece { file: file.clone(), range: None, bytes });
+            dealt[i % shards].push(Piece { file: file.clone(), range: None, bytes });
         }
         return Ok(dealt);
     }
     for file in files {
         if is_gzip(file)? {
             let (file, files) = (file.display().to_string(), files.len());
-            return Err(DataError::CannotCut { file, files, shares });
+            return Err(DataError::CannotCut { file, files, shares: shards });
         }
     }
     let total: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
     let mut begin = 0u128;
     for (file, &size) in files.iter().zip(&sizes) {
-        for (share, pieces) in dealt.iter_mut().enumerate() {
-            // Where the share would begin and end in this file if rows could be cut.
-            let place = |share: usize| {
-                (total * share as u128 / shares as u128).saturating_sub(begin).min(size.into()) as u64
+        for (shard, pieces) in dealt.iter_mut().enumerate() {
+            // Where the shard would begin and end in this file if rows could be cut.
+            let place = |shard: usize| {
+                (total * shard as u128 / shards as u128).saturating_sub(begin).min(size.into()) as u64
             };
-            let (from, to) = (row_end(file, place(share), size)?, row_end(file, place(share + 1), size)?);
+            let (from, to) = (row_end(file, place(shard), size)?, row_end(file, place(shard + 1), size)?);
             if from < to {
                 pieces.push(Piece { file: file.clone(), range: Some((from, to)), bytes: to - from });
             }
@@ -84,7 +128,7 @@ fn is_gzip(file: &Path) -> Result<bool, DataError> {
     Ok(magic == GZIP_MAGIC)
 }
 
-/// The first place at or after `place` where a row begins, or the end of the file.
+/// The first position at or after `place` where a row begins, or the end of the file.
 fn row_end(file: &Path, place: u64, size: u64) -> Result<u64, DataError> {
     if place == 0 || place >= size {
         return Ok(place.min(size));
@@ -98,7 +142,7 @@ fn row_end(file: &Path, place: u64, size: u64) -> Result<u64, DataError> {
     find().map_err(|source| failed(file, source)).map(|end: u64| end.min(size))
 }
 
-/// Bytes up to and with the first line end, be it `\n`, `\r\n` or `\r`.
+/// Bytes up to and including the first line end, which is `\n`, `\r\n` or `\r`.
 fn line_length(mut text: impl BufRead) -> io::Result<u64> {
     let mut length = 0;
     loop {
@@ -121,8 +165,8 @@ fn line_length(mut text: impl BufRead) -> io::Result<u64> {
 }
 
 impl Piece {
-    /// The piece as an input; a range that is not at the beginning of its file is given the file's first line if that is
-    /// a header, so that it reads like a file of its own.
+    /// The piece as an input. If the file has a header, a range that does not begin the file gets a copy of it, so that it
+    /// reads like a separate file.
     pub(super) fn input(&self, has_header: bool) -> Result<Input, DataError> {
         let Some((from, to)) = self.range else { return Ok(Input::File(self.file.clone())) };
         let open = || {
@@ -135,7 +179,7 @@ impl Piece {
         Ok(Input::Reader { name: self.name(), reader: Box::new(reader) })
     }
 
-    /// What messages call it.
+    /// The name in messages.
     fn name(&self) -> String {
         match self.range {
             Some((from, _)) if from > 0 => format!("{} from byte {from}", self.file.display()),
@@ -144,7 +188,7 @@ impl Piece {
     }
 }
 
-/// All up to the end of the first line that is not blank.
+/// Everything up to the end of the first line that is not blank.
 fn first_line(file: &Path) -> io::Result<Vec<u8>> {
     let mut whole = Vec::new();
     let size = fs::metadata(file)?.len();
@@ -167,7 +211,7 @@ fn first_line(file: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Block, CsvOptions, CsvStream};
+    use crate::data::{Block, ReadOptions};
 
     fn written(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
         let path = folder.path().join(name);
@@ -175,22 +219,26 @@ mod tests {
         path
     }
 
-    fn read(files: &[PathBuf], shares: usize) -> Vec<Vec<f64>> {
-        let read_share = |pieces: Vec<Piece>| {
-            let first = Input::File(files[0].clone());
-            let mut stream = CsvStream::open_share(first, &pieces, CsvOptions::default()).unwrap();
-            let mut block = Block::new(stream.columns().len());
+    fn dealt(files: &[PathBuf], shards: usize) -> Result<FileShards, DataError> {
+        ReadOptions::default().deal(files, shards)
+    }
+
+    fn read(files: &[PathBuf], shards: usize) -> Vec<Vec<f64>> {
+        let dealt = dealt(files, shards).unwrap();
+        let read_shard = |shard: usize| {
+            let mut rows = ReadOptions::default().open_shard(&dealt, shard).unwrap();
+            let mut block = Block::new(rows.columns().len());
             let mut values = Vec::new();
-            while stream.read_block(&mut block, 3).unwrap() {
+            while rows.read_block(&mut block, 3).unwrap() {
                 values.extend_from_slice(block.values());
             }
             values
         };
-        deal(files, shares).unwrap().into_iter().map(read_share).collect()
+        (0..shards).map(read_shard).collect()
     }
 
     #[test]
-    fn every_row_is_in_one_share_whatever_the_line_ends_and_the_number_of_shares() {
+    fn every_row_is_in_one_shard_whatever_the_line_ends_and_the_number_of_shards() {
         let folder = tempfile::tempdir().unwrap();
         let expected: Vec<f64> = (0..37).flat_map(|i| [f64::from(i * i), 0.5]).collect();
         for end in ["\n", "\r\n", "\r"] {
@@ -201,9 +249,9 @@ mod tests {
                     let mut text = head.into_iter().chain(rows).collect::<Vec<_>>().join(end);
                     text += if last_end { end } else { "" };
                     let file = written(&folder, "rows.csv", &text);
-                    for shares in [1, 2, 5, 38, 45] {
-                        let found = read(std::slice::from_ref(&file), shares);
-                        assert_eq!(found.concat(), expected, "{shares} shares of {text:?}");
+                    for shards in [1, 2, 5, 38, 45] {
+                        let found = read(std::slice::from_ref(&file), shards);
+                        assert_eq!(found.concat(), expected, "{shards} shards of {text:?}");
                     }
                 }
             }
@@ -219,7 +267,7 @@ mod tests {
             written(&folder, "b.csv", &("x,y\n".to_string() + &text(1700, 2000))),
         ];
         let found = read(&files, 4);
-        assert!(found.iter().all(|share| share.len() / 2 >= 248 && share.len() / 2 <= 252));
+        assert!(found.iter().all(|shard| shard.len() / 2 >= 248 && shard.len() / 2 <= 252));
         let rows = found.concat().chunks(2).map(|row| row[0]).collect::<Vec<_>>();
         assert_eq!(rows, (1000..2000).map(f64::from).collect::<Vec<_>>());
     }
@@ -229,8 +277,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files: Vec<PathBuf> =
             (0..5).map(|i| written(&folder, &format!("{i}.csv"), &format!("{i},1\n"))).collect();
-        let shares = read(&files, 2);
-        assert_eq!(shares, [vec![0.0, 1.0, 2.0, 1.0, 4.0, 1.0], vec![1.0, 1.0, 3.0, 1.0]]);
+        let shards = read(&files, 2);
+        assert_eq!(shards, [vec![0.0, 1.0, 2.0, 1.0, 4.0, 1.0], vec![1.0, 1.0, 3.0, 1.0]]);
     }
 
     #[test]
@@ -238,10 +286,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let packed = folder.path().join("rows.csv.gz");
         fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
-        let said = deal(std::slice::from_ref(&packed), 2).unwrap_err().to_string();
+        let said = dealt(std::slice::from_ref(&packed), 2).unwrap_err().to_string();
         assert!(said.contains("rows.csv.gz") && said.contains("at most 1"), "{said}");
-        assert_eq!(deal(&[packed], 1).unwrap()[0].len(), 1);
-        assert!(deal(&[folder.path().join("none.csv")], 2).is_err());
+        assert_eq!(dealt(&[packed], 1).unwrap().pieces(0).len(), 1);
+        assert!(dealt(&[folder.path().join("none.csv")], 2).is_err());
     }
 
     #[test]
@@ -250,9 +298,9 @@ mod tests {
         let rows: String =
             (0..100).map(|i| if i == 80 { "x,1\n".into() } else { format!("{i},1\n") }).collect();
         let file = written(&folder, "rows.csv", &rows);
-        let pieces = &deal(std::slice::from_ref(&file), 2).unwrap()[1];
-        let mut stream = CsvStream::open_share(Input::File(file), pieces, CsvOptions::default()).unwrap();
-        let said = stream.read_block(&mut Block::new(2), 100).unwrap_err().to_string();
+        let shards = dealt(&[file], 2).unwrap();
+        let mut rows = ReadOptions::default().open_shard(&shards, 1).unwrap();
+        let said = rows.read_block(&mut Block::new(2), 100).unwrap_err().to_string();
         assert!(said.contains("rows.csv from byte") && said.contains("'x'"), "{said}");
     }
 }

@@ -1,13 +1,13 @@
-//! One cell: is it a number, and if not, what is it?
+//! What one cell is: a number, a number in another form, a date, a missing value or a word.
 
-use super::error::BadCell;
+use crate::data::error::BadCell;
 
-/// Numbers beyond this are refused: their squares would not be numbers any more.
+/// Larger numbers are refused: sums of their squares overflow.
 const LARGEST: f64 = 1e150;
 
-/// The finite number in a cell, blanks around it aside.
+/// The finite number in a cell, which may have blanks around it.
 ///
-/// This is Rust's own parser, so every value is correctly rounded; what it reads as NaN, infinite or beyond ±1e150 is
+/// The standard library parses it, so every value is correctly rounded. NaN, infinities and numbers beyond ±1e150 are
 /// refused.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell.trim_ascii()).ok()?;
@@ -30,7 +30,7 @@ fn is_not_finite(cell: &[u8]) -> bool {
     value.is_some_and(|value| !(value.abs() <= LARGEST))
 }
 
-/// Whether a cell stands for "no value here" rather than for a name or a category.
+/// Whether a cell means "no value", not a name or a category.
 pub(super) fn is_missing(cell: &[u8]) -> bool {
     const WORDS: [&[u8]; 9] = [b"", b"?", b"-", b".", b"na", b"n/a", b"#n/a", b"null", b"none"];
     let cell = cell.trim_ascii();
@@ -42,7 +42,7 @@ pub(super) fn is_missing(cell: &[u8]) -> bool {
 pub(super) enum Comma {
     /// One before the decimals, as in `3,14`.
     Decimal,
-    /// One before every three digits, as in `1,234,567.5`; `1,234` counts as such too.
+    /// One before every three digits, as in `1,234,567.5` and `1,234`.
     Thousands,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn is_date(cell: &[u8]) -> bool {
     })
 }
 
-/// Whether a cell is a number but for a sign of percent or of a currency before or after it.
+/// Whether a cell is a number with a sign of percent or of a currency before or after it.
 pub(super) fn is_number_with_sign(cell: &[u8]) -> bool {
     const SIGNS: [&str; 4] = ["%", "$", "€", "£"];
     let cell = cell.trim_ascii();
@@ -92,7 +92,7 @@ pub(super) fn is_number_with_sign(cell: &[u8]) -> bool {
     SIGNS.iter().filter_map(without).any(|number| parse_number(number).is_some() || comma(number).is_some())
 }
 
-/// Whether a comma stands before the decimals; points may stand before every three digits, as in `1.234,5`.
+/// Whether a comma comes before the decimals. Points may separate thousands, as in `1.234,5`.
 fn is_decimal_comma(cell: &[u8]) -> bool {
     let Some(comma) = cell.iter().position(|&byte| byte == b',') else { return false };
     let digit_at = |i: usize| cell.get(i).is_some_and(u8::is_ascii_digit);

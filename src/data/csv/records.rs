@@ -1,14 +1,14 @@
-//! Records of cells from text, one after the other in one allocation, and never more than a bounded one.
+//! The records of a text, one after the other in one allocation of bounded size.
 
 use std::io::{self, Read};
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
-use super::block::Block;
 use super::detect::Delimiter;
-use super::feed::{BUFFER, Feed, RationSpent};
+use super::feed::{BUFFER, Feed, RecordTooLong};
 use super::lines::Squeezed;
 use super::plain::PlainLines;
+use crate::data::block::Block;
 
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
 const MAX_FIELDS: usize = 1_000_000;
@@ -20,11 +20,11 @@ pub(super) enum RecordError {
     TooLarge(&'static str),
 }
 
-/// The records of one text, blank lines left out.
+/// The records of one text, without blank lines.
 pub(super) struct Records {
     reader: Reader<Feed>,
     record: ByteRecord,
-    /// Lines taken before the csv crate saw them.
+    /// Lines that the fast path took.
     plain_lines: u64,
     /// Whether the csv crate has seen the beginning of the text.
     begun: bool,
@@ -45,11 +45,11 @@ impl Records {
         Records { reader, record: ByteRecord::new(), plain_lines: 0, begun: false }
     }
 
-    /// Goes to the next record that is no blank line; false at the end.
+    /// Moves to the next record that is not a blank line. Returns false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
         self.begun = true;
         loop {
-            self.reader.get_mut().renew_ration();
+            self.reader.get_mut().begin_record();
             if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
                 return Ok(false);
             }
@@ -69,16 +69,16 @@ impl Records {
         }
     }
 
-    /// Appends the rows of the plain lines that come next, `most` at most; how many there were.
+    /// Appends the rows of the next plain lines, at most `most`, and returns their number.
     ///
-    /// May only be called between records: the csv crate then has nothing of the text in its own buffer.
+    /// May only be called between records, when the csv crate's own buffer is empty.
     pub(super) fn take_plain(
         &mut self,
         plain: &PlainLines,
         block: &mut Block,
         most: usize,
     ) -> Result<usize, RecordError> {
-        // The csv crate looks for a byte-order mark in what it sees first, so that has to be the first line.
+        // The csv crate looks for a byte-order mark in the first bytes it sees, so it must see the first line.
         if !self.begun {
             return Ok(0);
         }
@@ -98,23 +98,23 @@ impl Records {
         Ok(rows)
     }
 
-    /// Has the csv crate read everything from here on.
-    pub(super) fn leave_out_the_fast_way(&mut self) {
-        self.reader.get_mut().unbroken = true;
+    /// Has the csv crate read every record.
+    pub(super) fn disable_fast_path(&mut self) {
+        self.reader.get_mut().several_lines = true;
     }
 
-    /// The record that [`advance`](Records::advance) went to.
+    /// The record that [`advance`](Records::advance) moved to.
     pub(super) fn record(&self) -> &ByteRecord {
         &self.record
     }
 
     /// The line on which that record begins.
     pub(super) fn line(&self) -> u64 {
-        // The position that the csv crate gives a record is that of the blank lines before it, so we count back
-        // from its end: every record ends in one '\n' and holds what its quoted cells hold.
+        // The csv crate's position of a record is that of the blank lines before it, so count back from its end: every
+        // record ends in one '\n', and its quoted cells may contain more.
         let held = self.record.as_slice();
         let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        // Only a quote that is never closed makes the last '\n' of a text part of a cell.
+        // An unclosed quote makes the last '\n' of the text part of a cell.
         let end = u64::from(!held.ends_with(b"\n"));
         (self.plain_lines + self.reader.position().line()).saturating_sub(end + inside).max(1)
     }
@@ -123,7 +123,7 @@ impl Records {
 impl From<csv::Error> for RecordError {
     fn from(error: csv::Error) -> RecordError {
         match error.into_kind() {
-            csv::ErrorKind::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) => {
+            csv::ErrorKind::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<RecordTooLong>()) => {
                 RecordError::TooLarge("more than 32 MiB")
             }
             csv::ErrorKind::Io(error) => RecordError::Io(error),
@@ -132,7 +132,7 @@ impl From<csv::Error> for RecordError {
     }
 }
 
-/// The first records of a sample, up to one that is too large; an error if that is the very first.
+/// The first records of a sample, up to one that is too large; an error if that is the first.
 pub(super) fn sample_records(
     sample: &[u8],
     delimiter: Delimiter,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_are_left_out_and_line_numbers_are_those_of_the_file() {
+    fn blank_lines_are_skipped_and_line_numbers_are_those_of_the_file() {
         let mut records = records("a,b\n\n  \n1,2\n\"x\ny\",3\n\n4,5\n");
         let mut lines = Vec::new();
         while records.advance().unwrap() {

@@ -1,16 +1,17 @@
-//! Numbers from plain digits, exactly as `str::parse` reads them and several times as fast.
+//! Numbers from plain digits, with the bits of `str::parse` and several times as fast. The csv path spends most of its time
+//! here, which is why this is written by hand.
 //!
-//! The digits make one integer `w` and the rest an exponent: `x = w·10^q = w·5^q·2^q`. With 64 bits of `5^q` the upper
-//! half of one 128-bit product is right to its last bit, so nearly always it settles how `x` rounds to 53 bits
-//! (Eisel and Lemire); where it does not, numbers that two exact doubles give by one rounding are left (Clinger).
-//! What neither settles is not read here but by the standard library.
+//! The digits make an integer `w` and an exponent `q`: `x = w·10^q = w·5^q·2^q`. With 64 bits of `5^q`, the upper half of one
+//! 128-bit product is correct to its last bit, which nearly always determines how `x` rounds to 53 bits (Eisel and
+//! Lemire). Otherwise, one operation on two exact doubles rounds once (Clinger). The standard library reads what neither
+//! determines.
 
-/// Powers of five in this range and their reciprocals need no more than 128-bit integers to be made.
+/// Powers of five up to this one, and their reciprocals, can be computed with 128-bit integers.
 const MOST_EXPONENT: i64 = 27;
-/// As many digits fit 64 bits, whatever they are.
+/// Any number of this many digits fits in 64 bits.
 const MOST_DIGITS: usize = 19;
 
-/// `5^q ≈ bits·2^exponent`, the bits cut off after the 64th.
+/// `5^q ≈ bits·2^exponent`, truncated to 64 bits.
 #[derive(Clone, Copy)]
 struct PowerOfFive {
     bits: u64,
@@ -38,16 +39,16 @@ const fn powers_of_five() -> [PowerOfFive; 2 * MOST_EXPONENT as usize + 1] {
     table
 }
 
-/// Powers of ten that are doubles without rounding.
+/// Powers of ten that are exact as doubles.
 const EXACT_POWERS_OF_TEN: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The number that `text` begins with, and how many bytes it takes; `None` if it takes a closer look to tell.
+/// The number at the beginning of `text`, and its length in bytes; `None` if the fast path cannot read it.
 ///
-/// The number ends where no longer one is possible; whether what follows may follow is for the caller to say. What
-/// follows has to be long enough to look ahead into.
+/// The longest possible number is taken; the caller checks the byte after it. At least eight bytes must follow the last
+/// digits that are read.
 #[inline]
 pub(super) fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
     let first = eight_bytes(text, 0)?;
@@ -80,10 +81,10 @@ pub(super) fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
     Some((f64::from_bits(magnitude.to_bits() | u64::from(negative) << 63), end))
 }
 
-/// The digits after a point, put behind those of `w`, and where they end.
+/// Appends the digits after a point to `w`. Returns the result and where the digits end.
 ///
-/// Numbers written to the last digit have 15 to 17 here. So that the processor need neither guess how many nor wait
-/// for one count to begin the next, eight are expected, up to eight counted, and a last one is looked for in its place.
+/// Numbers written to the last digit have 15 to 17 digits here. Eight digits are expected, up to eight more are counted, and
+/// one more is looked for. This avoids branches that the processor would mispredict.
 #[inline]
 fn fraction(text: &[u8], point: usize, w: u64) -> Option<(u64, usize)> {
     let (value, count) = leading_digits(eight_bytes(text, point)?);
@@ -97,17 +98,17 @@ fn fraction(text: &[u8], point: usize, w: u64) -> Option<(u64, usize)> {
     let one_more = usize::from(last < 10) & (count >> 3);
     let w = w.wrapping_mul(POWERS_OF_TEN[one_more]).wrapping_add(u64::from(last) * one_more as u64);
     let end = point + 8 + count + one_more;
-    // Not possible but after one more; to ask for that first would be a guess that fails half the time.
+    // Only possible if there was one more. Testing that first would be an unpredictable branch.
     if text.get(end)?.is_ascii_digit() {
         let (more, end) = all_digits(text, end)?;
-        // Zeros at the beginning may leave room for them.
+        // These fit if the number begins with zeros.
         let w = POWERS_OF_TEN.get(end - (point + 17)).map(|&power| w.wrapping_mul(power).wrapping_add(more));
         return Some((w?, end));
     }
     Some((w, end))
 }
 
-/// Digits of any number, and where they end. More than fit are found out by their number.
+/// A run of digits of any length, and where it ends. The caller refuses more digits than fit.
 fn all_digits(text: &[u8], begin: usize) -> Option<(u64, usize)> {
     let (mut w, mut end) = (0u64, begin);
     loop {
@@ -122,26 +123,26 @@ fn all_digits(text: &[u8], begin: usize) -> Option<(u64, usize)> {
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Eight bytes, the first lowest.
+/// Eight bytes, the first in the lowest bits.
 #[inline]
 fn eight_bytes(text: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(text.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The value and the number of the digits at the beginning of eight bytes, the first byte lowest.
+/// The value and the count of the digits at the beginning of eight bytes, of which the first is in the lowest bits.
 #[inline]
 fn leading_digits(bytes: u64) -> (u64, usize) {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const ABOVE_NINE: u64 = u64::from_le_bytes([0x7f - b'9'; 8]);
-    // Carries and borrows begin at a byte that is no digit and so spoil only what is not used.
+    // Carries and borrows begin at a byte that is not a digit, so they change only bytes that are not used.
     let values = bytes.wrapping_sub(ZEROS);
     let others = (bytes.wrapping_add(ABOVE_NINE) | values) & HIGH_BITS;
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return (0, 0);
     }
-    // Zeros in front instead of what follows, and then neighbours, pairs and fours are put together.
+    // Replace what follows by zeros in front, then combine neighbours, pairs and groups of four.
     let digits = values << (64 - 8 * count);
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
@@ -149,16 +150,16 @@ fn leading_digits(bytes: u64) -> (u64, usize) {
     (eight, count)
 }
 
-/// How many zeros a number begins with.
+/// How many zeros are at the beginning of a number.
 fn leading_zeros(number: &[u8]) -> usize {
     number.iter().take_while(|byte| matches!(byte, b'0' | b'.')).filter(|&&byte| byte == b'0').count()
 }
 
-/// The exponent after an `e`, and how many bytes it takes.
+/// The exponent after an `e`, and its length in bytes.
 fn written_exponent(text: &[u8]) -> Option<(i64, usize)> {
     let signed = usize::from(matches!(text.first()?, b'+' | b'-'));
     let digits = text[signed..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // With more digits it is out of range or oddly written.
+    // With more digits it is out of range or has leading zeros.
     if !(1..=3).contains(&digits) {
         return None;
     }
@@ -167,7 +168,7 @@ fn written_exponent(text: &[u8]) -> Option<(i64, usize)> {
     Some((if text[0] == b'-' { -value } else { value }, signed + digits))
 }
 
-/// `w·10^q`, correctly rounded, where that can be told.
+/// `w·10^q`, correctly rounded; `None` if the rounding is not determined here.
 #[inline]
 fn scaled(w: u64, q: i64) -> Option<f64> {
     if w == 0 {
@@ -185,8 +186,8 @@ fn rounded_product(w: u64, q: i64) -> Option<f64> {
     let zeros = w.leading_zeros();
     let product = u128::from(w << zeros) * u128::from(power.bits);
     let upper = (product >> 64) as u64;
-    // 54 bits: those of a double and one to round by. The bits below must show that the true product, which is larger
-    // by less than one in the last bit of `upper`, is neither half-way nor on the other side.
+    // 54 bits: those of a double and one for rounding. The true product is larger by less than one in the last bit of
+    // `upper`. The bits below must show that it is not half-way and does not round to the other side.
     let below = 9 + (upper >> 63) as u32;
     let rest = upper & ((1 << below) - 1);
     if rest == 0 || rest == (1 << below) - 1 {
@@ -194,11 +195,11 @@ fn rounded_product(w: u64, q: i64) -> Option<f64> {
     }
     let mantissa = ((upper >> below) + 1) >> 1;
     let exponent = i64::from(below) + 65 - i64::from(zeros) + power.exponent + q;
-    // The leading bit of the mantissa adds one to the exponent, as rounding up to the next power of two does.
+    // The leading bit of the mantissa adds one to the exponent, and so does rounding up to a power of two.
     Some(f64::from_bits((((exponent + 1074) as u64) << 52) + mantissa))
 }
 
-/// One operation on two doubles that are exact rounds once.
+/// One operation on two exact doubles, which rounds once.
 fn exact_quotient(w: u64, q: i64) -> Option<f64> {
     let power = *EXACT_POWERS_OF_TEN.get(q.unsigned_abs() as usize)?;
     if w > 1 << 53 {

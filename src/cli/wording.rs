@@ -1,0 +1,189 @@
+//! The words of the command: errors, findings and notices of the library, with what a user of the command can do.
+
+use std::error::Error;
+
+use crate::data::{Availability, DataError, DataSet, Notice};
+use crate::experiment::ExperimentError;
+use crate::learn::{Finding, LearnError};
+use crate::model::{MergeError, ModelError};
+use crate::remedy::Remedy;
+use crate::text::{count, quoted};
+
+/// An error of any layer: what happened, and what the user can do.
+pub(super) fn error(error: &(dyn Error + 'static)) -> String {
+    if let Some(DataError::SetNotThere { set, .. }) = error.downcast_ref() {
+        return format!("{error}: {}", how_to_get(set));
+    }
+    let remedies = None
+        .or_else(|| error.downcast_ref().map(DataError::remedies))
+        .or_else(|| error.downcast_ref().map(LearnError::remedies))
+        .or_else(|| error.downcast_ref().map(ModelError::remedies))
+        .or_else(|| error.downcast_ref().map(MergeError::remedies))
+        .or_else(|| error.downcast_ref().map(ExperimentError::remedies));
+    with_remedies(error.to_string(), &remedies.unwrap_or_default())
+}
+
+pub(super) fn finding(finding: &Finding) -> String {
+    with_remedies(finding.to_string(), &finding.remedies())
+}
+
+pub(super) fn notice(notice: &Notice) -> String {
+    with_remedies(notice.to_string(), &notice.remedies())
+}
+
+/// Whether a user should act on a finding, and not only know it.
+pub(super) fn is_warning(finding: &Finding) -> bool {
+    !matches!(
+        finding,
+        Finding::RowNumbers { .. }
+            | Finding::Identifiers { .. }
+            | Finding::DiscreteColumns { .. }
+            | Finding::ColumnsAtFloor { .. }
+            | Finding::RepeatedRows { .. }
+            | Finding::LiteralStepsKept { .. }
+            | Finding::LargeStart { .. }
+    )
+}
+
+/// Constant and collinear columns, where there are many.
+pub(super) fn faulty_columns(columns: usize) -> String {
+    format!(
+        "{columns} columns are constant or linear functions of others in the first rows (as in fewer rows than columns), so \
+         their density is unbounded and their variance is held at a floor: leave such columns out with --drop"
+    )
+}
+
+/// Rows that could not be read, with the first of them.
+pub(super) fn skipped_rows(rows: u64, first: &str) -> String {
+    let were = if rows == 1 { "was" } else { "were" };
+    format!("{} {were} skipped; the first: {first}", count(rows, "bad row"))
+}
+
+/// What to do to have the file of a data set.
+pub(super) fn how_to_get(set: &DataSet) -> String {
+    let DataSet { name, file, .. } = set;
+    match set.availability() {
+        Availability::Bundled => {
+            format!("it comes with the source code as datasets/{file}; give that folder with --datasets")
+        }
+        Availability::Public => format!("fetch it with: python3 scripts/fetch_datasets.py {name}"),
+        Availability::NotPublic => {
+            format!(
+                "no public copy is known: if you have the data, save them as {file} in the folder given by --datasets"
+            )
+        }
+    }
+}
+
+fn with_remedies(fact: String, remedies: &[Remedy]) -> String {
+    let words: Vec<String> = remedies.iter().map(remedy).collect();
+    match words.as_slice() {
+        [] => fact,
+        [one] => format!("{fact}: {one}"),
+        [first @ .., last] => format!("{fact}: {}, or {last}", first.join(", ")),
+    }
+}
+
+/// What to do, as the options of the command have it.
+fn remedy(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::CorrectData => "correct the data",
+        Remedy::DropColumns(columns) if columns.len() == 1 => {
+            return format!("leave the column out with --drop {}", quoted(columns, 1));
+        }
+        Remedy::DropColumns(_) => "leave such columns out with --drop",
+        Remedy::DropFewerColumns => "name fewer columns in --drop",
+        Remedy::ChooseColumns => "choose the columns with --columns or --drop",
+        Remedy::ChooseColumnsInModelOrder => "name the columns to use, in the model's order, with --columns",
+        Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
+        Remedy::ReadFirstLineAsData => "if it is data, use --no-header",
+        Remedy::SetDelimiter => "check --delimiter",
+        Remedy::ChooseDataSet => "'gmm-bmm datasets' lists the sets",
+        Remedy::UseAsModel => "'gmm-bmm show' prints it, and 'gmm-bmm eval' takes it as --model",
+        Remedy::UseModelFile => "'gmm-bmm fit' writes model files",
+        Remedy::ShuffleRows => {
+            "if the file is sorted by class or by time, shuffle it or use --shuffle-buffer N (N as large as memory allows; \
+             all rows is best)"
+        }
+        Remedy::GiveNewRows => "resume with new rows",
+        Remedy::SkipPriorRows => {
+            "learn shards from rows that the prior has not learned ('fit --skip N' leaves out the first N)"
+        }
+        Remedy::GiveMoreRows => "give more rows",
+        Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
+        Remedy::FewerComponents => "choose a smaller --k",
+        Remedy::FewerShards => "use fewer shards (--shards)",
+        Remedy::FewerStartRows => "lower --init-rows",
+        Remedy::LongerWarmUp => "use a longer --warmup",
+        Remedy::KeepFewerRows => "lower --keep-rows",
+        Remedy::LearnFromPrior => "learn each shard with 'fit --prior PRIOR'",
+        Remedy::NumberShards => "number all shards of a run with 'fit --shard I/N'",
+        Remedy::WaitForOtherRun => "wait until it has ended",
+        Remedy::UseOtherFolder => "give another folder with --out",
+        Remedy::UseSettingsOfRecords => "use the settings of the records",
+    }
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::data::{BadCell, BadRow, Catalogue, ChosenBy, RowProblem};
+
+    #[test]
+    fn an_error_of_the_library_names_the_options_that_help() {
+        let (column, cell) = ("Height".into(), "tall".into());
+        let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen: ChosenBy::Content };
+        let row = BadRow { file: "a.csv".into(), line: 8, row: 7, problem };
+        assert_eq!(
+            error(&DataError::BadRow(Box::new(row))),
+            "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number: correct the data, leave the column out with \
+             --drop 'Height', or skip such rows with --bad-rows skip"
+        );
+        assert_eq!(
+            error(&LearnError::ShortFirstShard { rows: 10, wanted: 500 }),
+            "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
+        );
+        assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    #[test]
+    fn each_set_says_how_to_get_it() {
+        let how = |name: &str| how_to_get(Catalogue::built_in().find(name).unwrap());
+        assert!(how("abalone").contains("comes with the source code"));
+        assert_eq!(how("plastic"), "fetch it with: python3 scripts/fetch_datasets.py plastic");
+        assert!(how("northridge").contains("if you have the data"));
+    }
+
+    /// The library is used by other front ends too.
+    #[test]
+    fn only_the_command_names_its_options() {
+        fn check(folder: &Path) {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() && !entry.ends_with("cli") {
+                    check(&entry);
+                } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                    let text = fs::read_to_string(&entry).unwrap();
+                    for line in text.lines().filter(|line| !line.contains("cargo ")) {
+                        let mut places = line.match_indices("--").map(|(at, _)| &line[at + 2..]);
+                        let names_option =
+                            places.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+                        assert!(!names_option || line.contains("slug("), "{}: {line}", entry.display());
+                    }
+                }
+            }
+        }
+        check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    }
+
+    #[test]
+    fn a_finding_says_what_to_do() {
+        let text = finding(&Finding::ConstantColumn { column: "x".into() });
+        assert!(text.starts_with("column 'x' is constant") && text.ends_with("--drop 'x'"), "{text}");
+        let many = Finding::ColumnsAtFloor { columns: vec!["x".into(), "y".into()] };
+        assert!(finding(&many).ends_with("leave such columns out with --drop"));
+    }
+}

@@ -1,0 +1,237 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::table::{Shape, Step, Table};
+use crate::data::block::Block;
+use crate::data::column_names::ColumnNames;
+use crate::data::error::{BadRow, DataError};
+use crate::data::input::Input;
+use crate::data::notice::Notice;
+use crate::data::options::{BadRows, ReadOptions};
+use crate::data::shards::FileShards;
+use crate::data::source::RowSource;
+
+/// Rows of numbers from one or more inputs of delimited text, which are read one after the other.
+pub(in crate::data) struct CsvStream {
+    options: ReadOptions,
+    /// The inputs that are not open yet.
+    waiting: VecDeque<Input>,
+    table: Option<Table>,
+    shape: Shape,
+    notices: Vec<Notice>,
+    row: Vec<f64>,
+    /// Good rows after which the stream ends.
+    limit: u64,
+    rows_read: u64,
+    rows_skipped: u64,
+    first_skipped: Option<BadRow>,
+    bytes: Arc<AtomicU64>,
+    total_bytes: Option<u64>,
+}
+
+impl CsvStream {
+    /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
+    pub fn open(inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+        if inputs.iter().filter(|input| matches!(input, Input::Stdin)).count() > 1 {
+            return Err(DataError::StdinTwice);
+        }
+        let mut total_bytes = Some(0);
+        for input in &inputs {
+            let size = input.check()?;
+            total_bytes = total_bytes.zip(size).map(|(total, size)| total + size);
+        }
+        let mut waiting = VecDeque::from(inputs);
+        let first = waiting.pop_front().ok_or(DataError::NoInputs)?;
+        let bytes = Arc::new(AtomicU64::new(0));
+        let (table, shape, notices) = Table::first(first.open(bytes.clone())?, &options)?;
+        let row = vec![0.0; shape.columns.len()];
+        // Rows that are left out at the beginning are read too.
+        let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
+        Ok(CsvStream {
+            options,
+            waiting,
+            table: Some(table),
+            shape,
+            notices,
+            row,
+            limit,
+            rows_read: 0,
+            rows_skipped: 0,
+            first_skipped: None,
+            bytes,
+            total_bytes,
+        })
+    }
+
+    /// Opens one shard of files. The first of all files determines the columns. The shard may have no rows.
+    pub fn open_shard(
+        shards: &FileShards,
+        shard: usize,
+        options: ReadOptions,
+    ) -> Result<CsvStream, DataError> {
+        let pieces = shards.pieces(shard);
+        let mut stream = CsvStream::open(vec![shards.first()], options)?;
+        stream.table = None;
+        stream.bytes = Arc::new(AtomicU64::new(0));
+        stream.total_bytes = Some(shards.bytes_of(shard));
+        if pieces.iter().any(|piece| piece.range.is_some()) {
+            // The first line of a range is not the first line of its file, so nothing can be detected in it.
+            stream.options.has_header = Some(stream.shape.columns.named);
+        }
+        stream.waiting =
+            pieces.iter().map(|piece| piece.input(stream.shape.columns.named)).collect::<Result<_, _>>()?;
+        Ok(stream)
+    }
+
+    /// Reads past the next `rows` good rows.
+    pub fn skip_rows(&mut self, mut rows: u64) -> Result<(), DataError> {
+        let mut block = Block::new(self.shape.columns.len());
+        while rows > 0 && self.read_block(&mut block, rows.min(4096) as usize)? {
+            rows -= block.rows() as u64;
+        }
+        Ok(())
+    }
+
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
+    pub fn rows_skipped(&self) -> u64 {
+        self.rows_skipped
+    }
+
+    pub fn first_skipped(&self) -> Option<&BadRow> {
+        self.first_skipped.as_ref()
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn byte_counter(&self) -> Arc<AtomicU64> {
+        self.bytes.clone()
+    }
+
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.total_bytes
+    }
+
+    fn fill(&mut self, block: &mut Block, most: usize) -> Result<(), DataError> {
+        while block.rows() < most {
+            if self.rows_read >= self.limit {
+                self.finish();
+            }
+            let Some(table) = &mut self.table else {
+                if self.open_next()? {
+                    continue;
+                }
+                break;
+            };
+            let before = block.rows();
+            let room = (self.limit - self.rows_read).min((most - before) as u64);
+            let read = table.read_plain(block, room as usize);
+            self.rows_read += (block.rows() - before) as u64;
+            if read? > 0 {
+                continue;
+            }
+            match table.read_row(&mut self.row)? {
+                Step::Row => {
+                    block.push(&self.row);
+                    self.rows_read += 1;
+                }
+                Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
+                    return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
+                }
+                Step::Bad(flaw) => {
+                    self.rows_skipped += 1;
+                    block.skip_one();
+                    let columns = &self.shape.columns.names;
+                    self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
+                }
+                Step::End => self.table = None,
+            }
+        }
+        Ok(())
+    }
+
+    fn open_next(&mut self) -> Result<bool, DataError> {
+        let Some(input) = self.waiting.pop_front() else { return Ok(false) };
+        let (table, notice) = Table::later(input.open(self.bytes.clone())?, &self.shape, &self.options)?;
+        self.notices.extend(notice);
+        self.table = Some(table);
+        Ok(true)
+    }
+
+    fn finish(&mut self) {
+        self.table = None;
+        self.waiting.clear();
+    }
+}
+
+impl RowSource for CsvStream {
+    fn columns(&self) -> &ColumnNames {
+        &self.shape.columns
+    }
+
+    fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        assert!(most > 0, "a block of no rows would look like the end of the stream");
+        assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
+        block.clear();
+        let result = self.fill(block, most);
+        if result.is_err() {
+            self.finish();
+        }
+        result.map(|()| !block.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(text: &str, options: ReadOptions) -> CsvStream {
+        CsvStream::open(vec![Input::from_bytes("data", text)], options).unwrap()
+    }
+
+    #[test]
+    fn a_stream_can_be_sent_to_another_thread() {
+        fn is_send<T: Send>(_: &T) {}
+        is_send(&stream("1\n", ReadOptions::default()));
+    }
+
+    #[test]
+    fn after_an_error_the_stream_is_at_its_end() {
+        let mut stream = stream("1\n2\nx\n3\n", ReadOptions::default());
+        let mut block = Block::new(1);
+        assert!(stream.read_block(&mut block, 100).is_err());
+        assert_eq!(block.values(), [1.0, 2.0]);
+        assert!(!stream.read_block(&mut block, 100).unwrap());
+    }
+
+    #[test]
+    fn rows_know_their_place_among_those_that_were_skipped() {
+        let text = "x\nx\n1\n2\nx\n3\nx\nx\n4\n5\nx\n";
+        let mut stream = stream(&format!("a\n{text}"), ReadOptions::default().bad_rows(BadRows::Skip));
+        let mut block = Block::new(1);
+        let mut places = Vec::new();
+        loop {
+            let before = stream.rows_read() + stream.rows_skipped();
+            if !stream.read_block(&mut block, 3).unwrap() {
+                break;
+            }
+            places.extend((0..block.rows()).map(|i| before + block.place(i)));
+        }
+        assert_eq!(places, [3, 4, 6, 9, 10]);
+    }
+
+    #[test]
+    fn a_limit_of_no_rows_gives_none() {
+        let mut stream = stream("1\n2\n", ReadOptions::default().limit(0));
+        assert!(!stream.read_block(&mut Block::new(1), 10).unwrap());
+    }
+}

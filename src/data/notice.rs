@@ -1,0 +1,139 @@
+use std::fmt;
+
+use crate::remedy::Remedy;
+use crate::text::{listed, quoted};
+
+/// At most this many columns are named in a sentence.
+const MOST_NAMED: usize = 20;
+
+/// Something about the data that was decided while they were opened and read, and that a user should know.
+///
+/// Its text states the fact; [`Notice::remedies`] says what can be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// These columns are not read, because of what their first rows hold.
+    LeftOut {
+        /// The columns' names.
+        columns: Vec<String>,
+        /// What they hold instead of numbers.
+        content: ColumnContent,
+    },
+    /// These columns got a new name, because an earlier column has the same.
+    Renamed {
+        /// The new names.
+        columns: Vec<String>,
+    },
+    /// Columns are matched by their order with columns of other names that were expected.
+    MatchedByOrder {
+        /// Each column, and the expected one.
+        pairs: Vec<(String, String)>,
+    },
+    /// The first line is read as a header although some of its cells are numbers.
+    HeaderWithNumbers {
+        /// The file.
+        file: String,
+    },
+    /// A file after the first has a header and no rows.
+    HeaderOnly {
+        /// The file.
+        file: String,
+    },
+}
+
+/// What the cells in the first rows of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnContent {
+    /// Some are numbers.
+    Numbers,
+    /// Dates and times.
+    Dates,
+    /// Numbers with a sign of percent or of a currency.
+    WithSign,
+    /// Words.
+    Words,
+    /// All are empty.
+    Nothing,
+}
+
+impl Notice {
+    /// What can be done about it.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Notice::HeaderWithNumbers { .. } => vec![Remedy::ReadFirstLineAsData],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::LeftOut { columns, content } => {
+                let (it, they) = match content {
+                    ColumnContent::Numbers => ("it holds numbers", "they hold numbers"),
+                    ColumnContent::Words => ("it holds words, not numbers", "they hold words, not numbers"),
+                    ColumnContent::Dates => (
+                        "it holds dates or times, not numbers; to learn from them, write them as numbers, such as days",
+                        "they hold dates or times, not numbers; to learn from them, write them as numbers, such as days",
+                    ),
+                    ColumnContent::WithSign => (
+                        "it holds numbers with a sign such as % or $; to learn from them, write them without it",
+                        "they hold numbers with a sign such as % or $; to learn from them, write them without it",
+                    ),
+                    ColumnContent::Nothing => {
+                        ("it is empty in the first rows", "they are empty in the first rows")
+                    }
+                };
+                let why = if columns.len() == 1 { it } else { they };
+                write!(f, "{} left out: {why}", columns_named(columns))
+            }
+            Notice::Renamed { columns } => {
+                let why = match columns.len() {
+                    1 => "an earlier one has the same name",
+                    _ => "earlier ones have the same name",
+                };
+                write!(f, "{} so called because {why}", columns_named(columns))
+            }
+            Notice::MatchedByOrder { pairs } => {
+                let pairs = pairs.iter().map(|(found, expected)| format!("'{found}' for '{expected}'"));
+                let pairs = listed(pairs, MOST_NAMED);
+                write!(f, "columns are matched with the model's by their order: {pairs}")
+            }
+            Notice::HeaderWithNumbers { file } => {
+                write!(f, "the first line of '{file}' was taken for a header")
+            }
+            Notice::HeaderOnly { file } => write!(f, "'{file}' has only a header, no rows"),
+        }
+    }
+}
+
+/// `column 'a'`, `columns 'a', 'b' and 'c'`, or `columns 'a', 'b' and 3 more`.
+fn columns_named(columns: &[String]) -> String {
+    match columns {
+        [column] => format!("column '{column}'"),
+        [first @ .., last] if columns.len() <= MOST_NAMED => {
+            format!("columns {} and '{last}'", quoted(first, MOST_NAMED))
+        }
+        _ => format!("columns {}", quoted(columns, MOST_NAMED)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_left_out_share_a_sentence() {
+        let text = |columns: &[&str]| {
+            let columns = columns.iter().map(|name| name.to_string()).collect();
+            Notice::LeftOut { columns, content: ColumnContent::Nothing }.to_string()
+        };
+        assert_eq!(text(&["a"]), "column 'a' left out: it is empty in the first rows");
+        assert_eq!(
+            text(&["a", "b", "c"]),
+            "columns 'a', 'b' and 'c' left out: they are empty in the first rows"
+        );
+        assert!(text(&["a"; 23]).contains("'a' and 3 more left out"));
+    }
+}

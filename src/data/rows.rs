@@ -1,0 +1,133 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::block::Block;
+use super::column_names::ColumnNames;
+use super::csv::CsvStream;
+use super::error::{BadRow, DataError};
+use super::notice::Notice;
+use super::shuffle::ShuffleBuffer;
+use super::source::RowSource;
+
+/// Rows in a block where all rows are read at once.
+const BLOCK_ROWS: usize = 4096;
+
+/// Rows of numbers that are read from delimited text, block by block, so that any length needs the memory of a block.
+/// [`ReadOptions`](super::ReadOptions) open them.
+///
+/// ```
+/// use gmm_bmm::data::{Block, Input, ReadOptions};
+///
+/// let text = "Sex,Length,Height\nM,0.455,0.095\nF,0.53,0.135\n";
+/// let mut rows = ReadOptions::default().open_inputs(vec![Input::from_bytes("abalone", text)])?;
+/// assert_eq!(rows.columns().names, ["Length", "Height"]);
+/// assert_eq!(rows.take_notices()[0].to_string(), "column 'Sex' left out: it holds words, not numbers");
+///
+/// let mut block = Block::new(rows.columns().len());
+/// assert!(rows.read_block(&mut block, 1000)?);
+/// assert_eq!(block.row(1), [0.53, 0.135]);
+/// assert!(!rows.read_block(&mut block, 1000)?);
+/// # Ok::<(), gmm_bmm::data::DataError>(())
+/// ```
+pub struct Rows {
+    source: Source,
+}
+
+enum Source {
+    InOrder(Box<CsvStream>),
+    Shuffled(Box<ShuffleBuffer<CsvStream>>),
+}
+
+impl Rows {
+    /// The rows of a stream; shuffled, if there is a number of slots and a seed.
+    pub(super) fn new(stream: CsvStream, shuffle: Option<(usize, u64)>) -> Self {
+        let source = match shuffle {
+            Some((slots, seed)) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots, seed))),
+            None => Source::InOrder(Box::new(stream)),
+        };
+        Rows { source }
+    }
+
+    fn stream(&self) -> &CsvStream {
+        match &self.source {
+            Source::InOrder(stream) => stream,
+            Source::Shuffled(shuffled) => shuffled.source(),
+        }
+    }
+
+    /// The columns read. Their names are those in the header, or `c1`, `c2` and so on by position in the file.
+    pub fn columns(&self) -> &ColumnNames {
+        self.stream().columns()
+    }
+
+    /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
+    ///
+    /// After an error the block holds the rows before it, and there are no more rows.
+    ///
+    /// # Panics
+    /// If the block has another number of columns, or `most` is zero.
+    pub fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        match &mut self.source {
+            Source::InOrder(stream) => stream.read_block(block, most),
+            Source::Shuffled(shuffled) => shuffled.read_block(block, most),
+        }
+    }
+
+    /// Reads all rows that are left.
+    pub fn read_all(&mut self) -> Result<Block, DataError> {
+        let mut all = Block::new(self.columns().len());
+        let mut block = Block::new(self.columns().len());
+        while self.read_block(&mut block, BLOCK_ROWS)? {
+            block.iter().for_each(|row| all.push(row));
+        }
+        Ok(all)
+    }
+
+    /// What a user should know about the data, except what was taken before. Opening a later input may add to it.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        match &mut self.source {
+            Source::InOrder(stream) => stream.take_notices(),
+            Source::Shuffled(shuffled) => shuffled.source_mut().take_notices(),
+        }
+    }
+
+    /// Good rows read so far, including those that were left out at the beginning.
+    pub fn rows_read(&self) -> u64 {
+        self.stream().rows_read()
+    }
+
+    /// Bad rows skipped so far.
+    pub fn rows_skipped(&self) -> u64 {
+        self.stream().rows_skipped()
+    }
+
+    /// The first row that was skipped.
+    pub fn first_skipped(&self) -> Option<&BadRow> {
+        self.stream().first_skipped()
+    }
+
+    /// Bytes read so far, before decompression.
+    pub fn bytes_read(&self) -> u64 {
+        self.stream().bytes_read()
+    }
+
+    /// The counter behind [`Rows::bytes_read`], to watch while another thread reads.
+    pub(super) fn byte_counter(&self) -> Arc<AtomicU64> {
+        self.stream().byte_counter()
+    }
+
+    /// The size of all inputs, if all are regular files.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.stream().total_bytes()
+    }
+}
+
+impl RowSource for Rows {
+    fn columns(&self) -> &ColumnNames {
+        self.columns()
+    }
+
+    fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        self.read_block(block, most)
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be done about an error or a finding.
+
+use serde::Serialize;
+
+/// What can be done about an error or a finding.
+///
+/// The library says which remedy applies. A front end words it in its own terms: the command names an option, a
+/// program an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Correct the value or the row in the data.
+    CorrectData,
+    /// Leave these columns out.
+    DropColumns(Vec<String>),
+    /// Leave fewer columns out.
+    DropFewerColumns,
+    /// Choose the columns to learn from.
+    ChooseColumns,
+    /// Choose the columns that take the places of the model's, in the model's order.
+    ChooseColumnsInModelOrder,
+    /// Skip and count rows that cannot be used.
+    SkipBadRows,
+    /// Read the first line as data, not as a header.
+    ReadFirstLineAsData,
+    /// Set the delimiter between the fields of a row.
+    SetDelimiter,
+    /// Choose a set of the catalogue.
+    ChooseDataSet,
+    /// Use the file as a model, not as data.
+    UseAsModel,
+    /// Use a file that a fit has written.
+    UseModelFile,
+    /// Shuffle the rows before they are learned.
+    ShuffleRows,
+    /// Give rows that were not learned before.
+    GiveNewRows,
+    /// Learn shards from rows that the common prior has not learned.
+    SkipPriorRows,
+    /// Give more rows.
+    GiveMoreRows,
+    /// Add noise of one quantum to discrete columns.
+    Dequantize,
+    /// Learn fewer components.
+    FewerComponents,
+    /// Use fewer shards.
+    FewerShards,
+    /// Fit the start to fewer rows.
+    FewerStartRows,
+    /// Let the shards share more rows before they are learned apart.
+    LongerWarmUp,
+    /// Keep fewer rows for revisions.
+    KeepFewerRows,
+    /// Learn the shard from the common prior.
+    LearnFromPrior,
+    /// Number all shards of a run.
+    NumberShards,
+    /// Wait until the other run ends.
+    WaitForOtherRun,
+    /// Write the records to another folder.
+    UseOtherFolder,
+    /// Use the settings of the earlier records.
+    UseSettingsOfRecords,
+}
