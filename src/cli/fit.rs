@@ -216,8 +216,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
 
 fn describe(result: &FitResult) -> String {
     let (scores, reading) = match result.algorithm {
-        "em" => ("log-lik. − BIC penalty", "before"),
-        _ => ("prequential", "in parallel"),
+        "em" => ("log-lik. − BIC penalty", format!(", {:.2} s reading", result.read_seconds)),
+        _ => ("prequential", " (reading ran in parallel)".to_string()),
     };
     let mut text = String::new();
     if result.choice.candidates.len() > 1 {

@@ -17,7 +17,7 @@ use crate::cli::pass::watch_for_interrupt;
 use crate::cli::{usage, usage_error, wording};
 use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
 use crate::learn::{
-    Algorithm, CommonPrior, Finding, FitSettings, OnlineFit, LearnedShard, WarmUp, name_column_faults,
+    Algorithm, CommonPrior, Finding, FitSettings, LearnedShard, OnlineFit, WarmUp, name_column_faults,
 };
 
 /// What a shard needs to begin.
@@ -163,12 +163,7 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Any part but the first.
-    pub fn open(
-        args: &Args,
-        input: &ShardInput,
-        share: usize,
-        watch: Watch<'a>,
-    ) -> anyhow::Result<Self> {
+    pub fn open(args: &Args, input: &ShardInput, share: usize, watch: Watch<'a>) -> anyhow::Result<Self> {
         // The notices about the columns were printed when the first part was opened.
         let rows = args.data.open_shard(&input.dealt, share, args.seed, &Console::new(false, true))?;
         let pass = input.prior.begin_shard()?;
