@@ -21,12 +21,12 @@ const SETS: [(usize, usize, usize); 4] =
     [(170_000, 3, 2), (170_000, 10, 6), (130_064, 50, 5), (515_345, 91, 5)];
 
 fn main() {
-    let share: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);
+    let scale: f64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(1.0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
-    pool.install(|| run(share));
+    pool.install(|| run(scale));
 }
 
-fn run(share: f64) {
+fn run(scale: f64) {
     let learners = [
         ("obmm", Algorithm::Obmm(ObmmSettings::default())),
         ("oem", Algorithm::Oem(OemSettings::default())),
@@ -37,7 +37,7 @@ fn run(share: f64) {
         "rows", "d", "K", "learner", "pass ns", "kernel ns", "ratio", "start s"
     );
     for (rows, dim, k) in SETS {
-        let rows = ((rows as f64 * share) as usize).max(2 * default_start_rows(k, dim));
+        let rows = ((rows as f64 * scale) as usize).max(2 * default_start_rows(k, dim));
         let spec = SynthSpec { k, dim, rows: rows as u64, ..SynthSpec::default() };
         let synth = Synth::new(spec).expect("the spec is in range");
         let mut block = Block::new(dim);

@@ -49,7 +49,7 @@ struct Cli {
     #[arg(long, global = true, help_heading = "Any command")]
     json: bool,
 
-    /// Print no notes, warnings and progress bars; results and errors are still printed
+    /// Print only results and errors
     #[arg(long, short, global = true, help_heading = "Any command")]
     quiet: bool,
 

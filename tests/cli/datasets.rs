@@ -63,7 +63,7 @@ fn a_file_with_other_rows_or_columns_fails_the_check() {
         .assert()
         .code(1)
         .stdout(predicate::str::contains("it has 2 rows, not 1650"))
-        .stderr(predicate::str::contains("not as the catalogue says: ccpp, plastic"));
+        .stderr(predicate::str::contains("these files differ from the catalogue: ccpp, plastic"));
     datasets(folder.path()).assert().success();
 }
 

@@ -100,7 +100,7 @@ fn scores_have_the_row_numbers_of_the_file() {
     );
     // The model needs its columns, so that leaving one out is no way out.
     let line = "eval --model model.json --data holes.csv";
-    place.refuses(line, 1, &["row 3: the cell in column 'b' is empty", "the model needs the column"]);
+    place.refuses(line, 1, &["row 3: the cell in column 'b' is empty", "--bad-rows skip"]);
     place.refuses(&format!("{line} --drop b"), 1, &["learned from column 'b'", "--drop cannot"]);
     place.run("eval --model model.json --data test.csv --drop id").success();
     place.refuses(
@@ -243,7 +243,11 @@ fn chosen_columns_are_matched_with_the_model_s() {
     assert_eq!(level(&format!("{line} --columns x,y,c")), expected);
     let told = said(&format!("{line} --columns x,y,c"));
     assert!(told.contains("by their order: 'x' for 'a', 'y' for 'b'\n"), "{told}");
-    place.refuses(&format!("{line} --columns c,x,y"), 1, &["'c' in the place of the model's 'a'"]);
+    place.refuses(
+        &format!("{line} --columns c,x,y"),
+        1,
+        &["'c' is chosen in the place of the model's 'a'", "--columns"],
+    );
     // To go on from the model, and from a checkpoint or prior, is the same.
     for begin in ["--resume", "--prior"] {
         for (columns, out) in [("a,b,c", "one.json"), ("c,b,a", "two.json")] {
@@ -368,7 +372,7 @@ fn show_tells_in_words_what_was_guarded() {
     place.run("fit --data rows.csv --k 2 --out model.json").success();
     let said = place.run("show model.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
-    assert!(said.contains("times a column's spread was held at the floor"), "{said}");
+    assert!(said.contains("times a column's variance was held at its floor"), "{said}");
 
     let mut model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
     model["health"] = serde_json::json!({

@@ -229,7 +229,7 @@ fn drift_moves_the_means_to_the_truth() {
     let folder = folder();
     let options =
         "--k 1 --d 2 --n 40000 --drift 8 --out train.csv --test-rows 4000 --test-out test.csv --truth t.json";
-    synth(&folder, options).assert().success().stderr(predicate::str::contains("the mixture at the end"));
+    synth(&folder, options).assert().success().stderr(predicate::str::contains("those at the end"));
     let (train, test) = (rows(folder.path().join("train.csv")), rows(folder.path().join("test.csv")));
     let truth = model(folder.path().join("t.json")).estimate();
     let distance = |rows: &mut dyn Iterator<Item = &[f64]>| {

@@ -60,7 +60,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value = "obmm")]
     pub(super) algo: Algo,
 
-    /// Seed of all random choices: the same seed gives the same model, bit for bit
+    /// Seed of all random choices; results repeat bit for bit
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(super) seed: u64,
 

@@ -36,9 +36,9 @@ fn a_column_that_numbers_the_rows_is_noted() {
 fn options_that_a_learner_has_no_use_for_are_refused() {
     let place = with_clusters(100);
     for (options, words) in [
-        ("--shards 4", ["--shards has no effect on --algo obmm", "--algo odmm"]),
-        ("--algo em --discount 0.5", ["--discount has no effect on --algo em", "obmm or odmm"]),
-        ("--algo odmm --alpha 0.6", ["--alpha has no effect on --algo odmm", "--algo oem"]),
+        ("--shards 4", ["--shards has no effect with --algo obmm", "--algo odmm"]),
+        ("--algo em --discount 0.5", ["--discount has no effect with --algo em", "obmm or odmm"]),
+        ("--algo odmm --alpha 0.6", ["--alpha has no effect with --algo odmm", "--algo oem"]),
         ("--algo oem --moments paper", ["--moments means nothing", "obmm"]),
     ] {
         place.refuses(&format!("fit --data rows.csv --k 2 --out m.json {options}"), 2, &words);
@@ -84,10 +84,9 @@ fn a_column_that_only_some_component_holds_at_the_floor_is_named() {
         row[1] = if i % 2 == 0 { row[1] } else { 2.0 * row[0] + 1e-5 * row[1] };
     }
     place.write("rows.csv", &as_csv(&rows, &["a", "b", "c"]));
-    place
-        .run("fit --data rows.csv --k 2 --out m.json")
-        .success()
-        .stderr(predicates::str::contains("the spread of 'b', given the columns before, is held at a floor"));
+    place.run("fit --data rows.csv --k 2 --out m.json").success().stderr(predicates::str::contains(
+        "the variance of 'b', given the columns before, is held at a floor",
+    ));
 }
 
 #[test]

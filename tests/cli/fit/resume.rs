@@ -132,7 +132,11 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     place.write("other.csv", &as_csv(&clusters(30_000, 3, 99), &["a", "b", "c"]));
     place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["the rows are not those"]);
     place.write("short.csv", &as_csv(&clusters(100, 3, 99), &["a", "b", "c"]));
-    place.refuses(&line.replace("--data -", "--data short.csv"), 2, &["the rows end before"]);
+    place.refuses(
+        &line.replace("--data -", "--data short.csv"),
+        2,
+        &["fewer rows than the checkpoint has learned"],
+    );
     place.refuses(
         &line.replace("--data -", "--data rows.csv").replace("run.checkpoint", "straight.json"),
         2,
@@ -269,7 +273,11 @@ fn resuming_checks_what_it_is_given() {
     place.run("fit --data rows.csv --k 2 --out model.json").success();
     place.run("fit --data rows.csv --k 2 --algo em --out batch.json").success();
     place.write("other.csv", "a,b\n1,2\n3,4\n");
-    place.refuses("fit --data rows.csv --resume batch.json --out x.json", 2, &["'em'", "cannot be resumed"]);
+    place.refuses(
+        "fit --data rows.csv --resume batch.json --out x.json",
+        2,
+        &["'em'", "does not learn row by row"],
+    );
     place.refuses("fit --data other.csv --resume model.json --out x.json", 1, &["other.csv", "'c'"]);
     place.refuses("fit --data rows.csv --resume model.json --k 3 --out x.json", 2, &["does not have K = 3"]);
     place.refuses("fit --data rows.csv --resume rows.csv --out x.json", 1, &["rows.csv", "not a model file"]);

@@ -53,7 +53,8 @@ fn every_fold_chooses_its_own_k() {
         "{markdown}"
     );
     assert!(
-        markdown.contains("chosen for each learner in each fold by its mean log-likelihood on validation")
+        markdown
+            .contains("chosen for each learner in each fold by the mean log-likelihood of validation rows")
     );
     assert_eq!(summary.terminal(false).matches("K=2–3").count(), 2);
     let line = |start: &str| {
@@ -164,7 +165,7 @@ fn arrows_say_better_and_worse_and_the_best_is_marked() {
     let coloured = summary.terminal(true);
     assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
     let markdown = read(folder, "summary.md");
-    let described = "EM: batch EM with moves (splits and joins of components), the best of 2 starts";
+    let described = "EM: batch EM with moves (splits and merges of components), the best of 2 starts";
     assert!(plain.contains(&format!("\n{described}")) && markdown.contains(&format!("\n- {described}")));
     assert!(markdown.contains("** |") && markdown.contains("paper oEM"));
 }
