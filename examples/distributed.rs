@@ -1,7 +1,7 @@
-//! Learn shards apart and merge them: `cargo run --release --example distributed`.
+//! Learns shards apart and merges them: `cargo run --release --example distributed`.
 //!
-//! Threads stand for machines. What goes from one to another are the bytes of model files, as with `gmm-bmm fit --prior`
-//! and `gmm-bmm merge`.
+//! Each thread acts as a machine. The machines exchange the bytes of model files, as `gmm-bmm fit --prior` and
+//! `gmm-bmm merge` do.
 
 use std::error::Error;
 
@@ -21,24 +21,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (rows, _) = truth.sample(80_000, &mut rng);
     let (test, _) = truth.sample(10_000, &mut rng);
 
-    // The driver learns a common prior from some first rows and hands it to everyone.
+    // The driver learns the common prior from the first rows.
     let settings = FitSettings::obmm([truth.k()]);
     let (first, rest) = rows.view().split_at(Axis(0), PRIOR_ROWS);
     let mut begun = OnlineFit::new(synth.columns().clone(), settings.clone())?;
     begun.observe(first)?;
     let prior = &begun.to_model()?;
 
-    // Each shard learns its own rows. None needs to know of the others.
-    let share = rest.nrows().div_ceil(SHARDS);
+    // Each shard learns its own rows.
+    let shard_rows = rest.nrows().div_ceil(SHARDS);
     let shards: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let workers: Vec<_> = rest
-            .axis_chunks_iter(Axis(0), share)
+            .axis_chunks_iter(Axis(0), shard_rows)
             .map(|part| scope.spawn(move || learn_shard(prior, part).expect("the shard can be learned")))
             .collect();
         workers.into_iter().map(|worker| worker.join().expect("the worker ended")).collect()
     });
 
-    // The driver merges what came back, in whatever order. A shard that came twice would be refused.
+    // The driver merges the shards, in any order. It refuses a shard that occurs twice.
     let shards = shards
         .iter()
         .enumerate()
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let merged = merge_models(prior, &shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?, false)?.model;
 
     let level = |mixture: &GaussianMixture| mixture.score(test.view());
-    println!("the truth                         {:.4}", level(truth));
+    println!("true mixture                      {:.4}", level(truth));
     println!(
         "{:>6} rows, one learner          {:.4}",
         rows.nrows(),
@@ -59,17 +59,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!(
         "{:>6} rows, the first shard alone {:.4}",
-        share,
-        level(&fit(rest.slice(s![..share, ..]), settings)?)
+        shard_rows,
+        level(&fit(rest.slice(s![..shard_rows, ..]), settings)?)
     );
     Ok(())
 }
 
-/// What a machine does: goes on from the prior over its own rows, and gives the bytes of a model file.
+/// Learns a shard from the prior, and returns the bytes of its model file.
 fn learn_shard(prior: &Model, rows: ArrayView2<f64>) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut pass = prior.begin_shard()?;
-    for portion in rows.axis_chunks_iter(Axis(0), 1_000) {
-        pass.observe(portion)?;
+    for batch in rows.axis_chunks_iter(Axis(0), 1_000) {
+        pass.observe(batch)?;
     }
     let mut file = Vec::new();
     pass.to_model()?.write(&mut file)?;

@@ -1,6 +1,6 @@
-//! Reads a table into memory and learns it with one call: `cargo run --release --example in_memory -- FILE K [ALGO [RUNS]]`.
+//! Reads a table into memory and fits a mixture to it: `cargo run --release --example in_memory -- FILE K [ALGO [RUNS]]`.
 //!
-//! Prints the seconds of both, the least of so many runs, as JSON: `scripts/bench_peers.py` sets them beside those of
+//! Prints the seconds of reading and learning as JSON, the least of all runs. `scripts/bench_peers.py` compares them with
 //! other libraries.
 
 use std::time::Instant;

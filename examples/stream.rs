@@ -1,6 +1,6 @@
-//! Learn from a stream in portions, look at the model on the way, stop, and go on: `cargo run --release --example stream`.
+//! Learns from a stream in batches, saves the model and resumes: `cargo run --release --example stream`.
 //!
-//! The stream here is drawn from a known mixture, so that the true level can be shown beside what was learned.
+//! The stream is drawn from a known mixture, so that its score can be compared with the true one.
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::{FitSettings, Model, OnlineFit};
@@ -14,20 +14,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let (test, _) = truth.sample(5_000, &mut rng);
 
-    // Two to four components side by side. The start wants 5,000 rows by default; this stream starts sooner.
+    // Two to four components in parallel. The start takes 500 rows instead of 5,000.
     let settings = FitSettings::obmm(2..=4).start_rows(500);
     let mut pass = OnlineFit::new(["x", "y"], settings)?;
-    println!("{:>8}  {:>2}  {:>9}  (the truth: {:.4})", "rows", "K", "held out", truth.score(test.view()));
-    for portion in 0..20 {
+    println!("{:>8}  {:>2}  {:>9}  (true mixture: {:.4})", "rows", "K", "held out", truth.score(test.view()));
+    for batch in 0..20 {
         let (rows, _) = truth.sample(1_000, &mut rng);
         pass.observe(rows.view())?;
-        if portion % 4 == 3 {
+        if batch % 4 == 3 {
             let now = pass.mixture()?;
             println!("{:>8}  {:>2}  {:>9.4}", pass.rows(), now.k(), now.score(test.view()));
         }
     }
 
-    // What a program would write to a file at night and read in the morning.
+    // The bytes of a model file.
     let mut file = Vec::new();
     pass.to_model()?.write(&mut file)?;
     let mut resumed = Model::read(file.as_slice())?.resume()?;
@@ -35,9 +35,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (rows, _) = truth.sample(1_000, &mut rng);
     pass.observe(rows.view())?;
     resumed.observe(rows.view())?;
-    assert_eq!(pass.mixture()?, resumed.mixture()?, "going on gives the bits of never having stopped");
+    assert_eq!(pass.mixture()?, resumed.mixture()?, "a resumed pass gives the same bits");
     println!(
-        "{:>8}  {:>2}  {:>9.4}  after going on",
+        "{:>8}  {:>2}  {:>9.4}  resumed",
         resumed.rows(),
         resumed.mixture()?.k(),
         resumed.mixture()?.score(test.view())

@@ -1,27 +1,26 @@
-//! What must hold of everything that the tool reads, whatever the bytes: no panic, no hang, no memory without bound, and
-//! an error that says where.
+//! Properties of all readers, for any bytes: no panic, no hang, bounded memory, and an error that names the place.
 //!
-//! The fuzz targets call these functions with inputs that a fuzzer makes up; `tests/fuzz.rs` calls the same functions
-//! with the saved corpus and with a bounded number of changes to it.
+//! The fuzz targets call these functions with inputs of a fuzzer; `tests/fuzz.rs` calls them with the saved corpus and a
+//! bounded number of changes to it.
 
 use std::io::{self, Read, Write};
 
 use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, ReadOptions};
 use gmm_bmm::internals::model::Model;
 
-/// What messages call the text that is read.
+/// The name of the text in messages.
 const NAME: &str = "fuzzed.csv";
-/// More rows than this are not read: the rest would be more of the same.
+/// The most rows that are read.
 const MOST_ROWS: u64 = 20_000;
 
 /// Any text, read as delimited text. The first two bytes choose the options.
 pub fn csv(bytes: &[u8]) {
     let (options, text) = csv_options(bytes);
     let whole = read_csv(text, usize::MAX, 1000, &options);
-    // Neither the pieces in which bytes arrive nor the blocks in which rows are asked for matter.
+    // The result does not depend on the pieces in which bytes arrive, or on the size of the blocks.
     let piecewise = read_csv(text, 1 + text.len() % 7, 3, &options);
     if text.starts_with(b"\x1f\x8b") && whole.2.is_some() {
-        // How much a decoder gives out before it meets the damage is up to its buffers.
+        // How much a decoder returns before it finds the damage depends on its buffers.
         assert!(piecewise.2.is_some(), "damage is met in pieces too");
     } else {
         assert_eq!(whole, piecewise, "pieces and blocks must not matter");
@@ -101,7 +100,7 @@ fn rows_survive_being_written(columns: &[String], rows: &[Vec<f64>]) {
     assert_eq!((again.as_slice(), ending), (rows, None), "rows survive being written");
 }
 
-/// Gives its bytes in pieces of a few, as a pipe may.
+/// Returns its bytes in small pieces, as a pipe may.
 struct Pieces {
     bytes: Vec<u8>,
     at: usize,
@@ -117,7 +116,7 @@ impl Read for Pieces {
     }
 }
 
-/// Any text, read as a model file, with and without its checksum: a fuzzer cannot guess those.
+/// Any text, read as a model file, with and without its checksum, which a fuzzer cannot guess.
 pub fn model(bytes: &[u8]) {
     for text in [bytes, &without_checksum(bytes)] {
         match Model::read(text) {
@@ -127,7 +126,7 @@ pub fn model(bytes: &[u8]) {
     }
 }
 
-/// A model file with the checksum taken out, as the message to those who edit one tells them to.
+/// A model file without its checksum, as for an edited file.
 pub fn without_checksum(bytes: &[u8]) -> Vec<u8> {
     const NAME: &[u8] = b"\"checksum\"";
     let Some(name) = bytes.windows(NAME.len()).rposition(|window| window == NAME) else {
@@ -137,7 +136,7 @@ pub fn without_checksum(bytes: &[u8]) -> Vec<u8> {
     [before.strip_suffix(b",").unwrap_or(before), b"\n}\n"].concat()
 }
 
-/// Whatever was accepted can be written, scored with and learned on.
+/// An accepted model can be written, scored with and resumed.
 fn can_be_used(model: &Model) {
     let mut text = Vec::new();
     model.write(&mut text).expect("a model that was read can be written");
@@ -154,7 +153,7 @@ fn can_be_used(model: &Model) {
         return;
     }
     if let Ok(model) = fit.to_model() {
-        // Learning may run into what the format has no room for, but must say so.
+        // Writing may fail if a number is out of range, but must not panic.
         let _ = model.write(io::sink());
     }
 }

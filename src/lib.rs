@@ -34,10 +34,6 @@
 //! # Ok::<(), gmm_bmm::LearnError>(())
 //! ```
 //!
-//! The feature `cli`, which is on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli`
-//! implies, adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and
-//! compiles half of the packages.
-//!
 //! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
 //! generator of `rand` 0.10, such as those of `rand_chacha` 0.10.
 //!
@@ -69,7 +65,9 @@
 //! approximation. See `examples/distributed.rs`.
 //!
 //! # Features
-//! The feature `cli`, on by default, builds the command. A library user needs `default-features = false`.
+//! The feature `cli`, on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli` implies,
+//! adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and compiles
+//! half of the packages.
 //!
 //! # Versions
 //! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x

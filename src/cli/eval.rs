@@ -104,7 +104,7 @@ fn score<C: Density>(
     console: &Console,
 ) -> anyhow::Result<EvalResult> {
     let names = model.column_names();
-    let mut rows = args.data.open(model.seed(), Some(names.clone().into()), console)?;
+    let mut rows = args.data.open(model.seed(), Some(names.clone()), console)?;
     let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
     let mut labels = Vec::new();
     if let Some(file) = &mut scores {

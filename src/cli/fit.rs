@@ -193,7 +193,7 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
 
 fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let Beginning { from, learned_before, curve } = beginning(args, console)?;
-    let expected = from.as_ref().map(|begun| begun.columns().clone().into());
+    let expected = from.as_ref().map(|begun| begun.columns().clone());
     let seed = from.as_ref().map_or(args.seed, |begun| begun.settings().seed);
     let rows = args.data.open(seed, expected, console)?;
     let fit = match from {

@@ -137,7 +137,7 @@ fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Optio
     let sample = args.plot.sample(&names.names, model.seed())?;
     let Some(mut sample) = sample.filter(|_| !args.data.is_empty()) else { return Ok(None) };
     let mut block = Block::new(names.names.len());
-    let mut rows = args.reading.open(&args.data, model.seed(), Some(names.into()), console)?;
+    let mut rows = args.reading.open(&args.data, model.seed(), Some(names), console)?;
     while rows.read_block(&mut block, 4096)? {
         block.iter().for_each(|row| sample.offer(row));
     }

@@ -1,7 +1,7 @@
 //! Online Bayesian Moment Matching: Jaini & Poupart (2016), with the moments of [`super::projection`].
 //!
-//! A component's matrix is kept as `S = Ψ/ν`, the inverse of `E[Λ]`: what a row does to it depends on `ν` before the row
-//! alone, so that nobody waits for the new one. Its quadratic forms are `νq`.
+//! A component's matrix is stored as `S = Ψ/ν`, the inverse of `E[Λ]`. Its update depends only on `ν` before the row, which
+//! removes the data dependency on the new `ν`. Its quadratic forms are `νq`.
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{Cells, Online, Rule};
+use super::online::{ComponentGroups, Online, Rule};
 use super::projection::{RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally};
 use super::{
     Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
@@ -28,7 +28,7 @@ pub enum Moments {
     /// Whitened moments, which are affine-equivariant and matched exactly
     #[default]
     Whitened,
-    /// The paper's printed equations, as closely as they can be followed
+    /// The paper's printed equations, as closely as possible
     Paper,
 }
 
@@ -43,8 +43,7 @@ pub struct ObmmSettings {
 }
 
 impl ObmmSettings {
-    /// A learner that goes on from `posterior`, having started from `prior`, with the working copies of its matrices if
-    /// there are any.
+    /// A learner that resumes from `posterior`, with the matrix states if there are any.
     pub(super) fn restore(
         &self,
         prior: Arc<Posterior>,
@@ -55,14 +54,15 @@ impl ObmmSettings {
     ) -> Box<dyn OnlineLearner> {
         let components = posterior.components();
         let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
-        let cells = Cells::new(components.iter().map(NormalWishart::mean).zip(&matrices), matrix_states);
+        let grouped =
+            ComponentGroups::new(components.iter().map(NormalWishart::mean).zip(&matrices), matrix_states);
         let group = |components: &[NormalWishart]| {
             let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
                 Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
             };
             let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
             let mut group = GroupScalars::default();
-            group.note_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
+            group.set_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
             group
         };
         let rule = ObmmRule {
@@ -74,7 +74,7 @@ impl ObmmSettings {
             gamma_tail: GammaTail::new(prior.dim()),
             prior,
         };
-        Box::new(Online::new(cells, rule, floor, health))
+        Box::new(Online::new(grouped, rule, floor, health))
     }
 }
 
@@ -127,10 +127,10 @@ impl Method for ObmmSettings {
     }
 }
 
-/// `κ` and `ν` in lanes without a component: what the series of the evidence serve.
+/// `κ` and `ν` in lanes without a component, within the range of the series for the evidence.
 const PADDING: f64 = 1e9;
 
-/// `Ψ/ν`: what the working copies of a component are those of.
+/// `Ψ/ν`, the matrix that a component's matrix state belongs to.
 pub(super) fn mean_matrix(component: &NormalWishart) -> Factor {
     component.psi().times(1.0 / component.nu())
 }
@@ -146,7 +146,7 @@ struct ObmmRule {
     groups: Vec<GroupScalars>,
 }
 
-/// The scalars of four components, and what follows from them.
+/// The scalars of four components, and values derived from them.
 #[derive(Debug, Clone, Default)]
 struct GroupScalars {
     kappa: Quad,
@@ -163,11 +163,11 @@ struct GroupScalars {
     p: Quad,
     /// `ln(1 + bq)` of the current row.
     log: Quad,
-    /// Everything in `ln t(x)` that does not depend on the row.
+    /// The terms of `ln t(x)` that do not depend on the row.
     log_constant: Quad,
 }
 
-/// What a row does to four components.
+/// The update of four components by a row.
 struct Learned<V> {
     changes: Changes<V>,
     kappa: V,
@@ -175,25 +175,25 @@ struct Learned<V> {
 }
 
 impl ObmmRule {
-    /// Rows that a discounted component is never tempered below.
+    /// Discounting does not temper a component below this number of rows.
     fn tempering_start(&self) -> f64 {
         20.0 + prior_strength(self.dim)
     }
 
-    fn posterior(&self, cells: &Cells) -> Posterior {
+    fn posterior(&self, grouped: &ComponentGroups) -> Posterior {
         let component = |j: usize| {
             let GroupScalars { kappa, nu, .. } = &self.groups[j / 4];
             let (kappa, nu) = (kappa.0[j % 4], nu.0[j % 4]);
-            NormalWishart::new(cells.mean(j), kappa, nu, cells.factor(j).times(nu))
+            NormalWishart::new(grouped.mean(j), kappa, nu, grouped.factor(j).times(nu))
                 .expect("every update keeps a component in range")
         };
-        let a = Quad::flat(&self.a)[..cells.count()].to_vec();
+        let a = Quad::flat(&self.a)[..grouped.count()].to_vec();
         let weights = Dirichlet::new(a).expect("every update keeps the concentrations positive");
-        Posterior::new(weights, (0..cells.count()).map(component).collect())
+        Posterior::new(weights, (0..grouped.count()).map(component).collect())
             .expect("the parts have one shape")
     }
 
-    /// Tempers what was just learned: early rows lose weight.
+    /// Tempers the update, so that early rows lose weight.
     #[inline(always)]
     fn discount<V: Vector4>(&self, learned: &mut Learned<V>) {
         let (d, beta) = (V::splat(self.dim as f64), V::splat(self.settings.discount));
@@ -206,13 +206,13 @@ impl ObmmRule {
         *nu = new;
     }
 
-    /// The least `κ` and `ν` that the series of the evidence serve.
+    /// The least `κ` and `ν` in the range of the series for the evidence.
     #[inline(always)]
     fn series_from(&self) -> (f64, f64) {
         (1.0 / SMALL, 2.0 * self.gamma_tail.accurate_from() + 0.5 * self.dim as f64)
     }
 
-    /// The constants of components that the series do not serve.
+    /// The constants of components outside the range of the series.
     #[inline(never)]
     fn refresh_small(&mut self, i: usize, group: &ComponentGroup) {
         let (least_kappa, least_nu) = self.series_from();
@@ -231,9 +231,9 @@ impl ObmmRule {
 }
 
 impl GroupScalars {
-    /// Notes `κ` and `ν`, and what follows from them.
+    /// Sets `κ` and `ν`, and the values derived from them.
     #[inline(always)]
-    fn note_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
+    fn set_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
         let one = A::Vector::splat(1.0);
         kappa.store(&mut self.kappa);
         nu.store(&mut self.nu);
@@ -245,7 +245,7 @@ impl GroupScalars {
         (one / nu).store(&mut self.inverse_nu);
     }
 
-    /// The projection of every component that the row says something about.
+    /// The projection of four components. Those with `kept = 0` do not change.
     #[inline(always)]
     fn update_whitened<A: Arithmetic>(
         &self,
@@ -269,7 +269,7 @@ impl GroupScalars {
             b,
         };
         let new = before.project(dim);
-        // τ, times what it is divided by.
+        // The numerator of τ.
         let pull = r * ((nu + A::Vector::splat(1.0)) * b * p * inverse_nu);
         let changes = Changes {
             r: kept,
@@ -283,7 +283,7 @@ impl GroupScalars {
         Learned { changes, kappa, nu }
     }
 
-    /// The literal variant, a component at a time. One whose equations have no solution gets no responsibility.
+    /// The printed equations, one component at a time. A component whose equations have no solution does not change.
     #[inline(never)]
     fn update_literally(
         &mut self,
@@ -318,7 +318,7 @@ impl GroupScalars {
 
 impl Rule for ObmmRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
+    fn prepare<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
         let GroupScalars { b, inverse_nu, p, log, .. } = &mut self.groups[i];
         let x = A::Vector::load(b) * A::Vector::load(inverse_nu) * q;
         let (inverse, logarithm) = if x.all_at_most(A::Vector::splat(SMALL)) {
@@ -373,7 +373,7 @@ impl Rule for ObmmRule {
         if self.settings.discount > 0.0 {
             self.discount(&mut learned);
         }
-        self.groups[i].note_scalars::<A>(learned.kappa, learned.nu);
+        self.groups[i].set_scalars::<A>(learned.kappa, learned.nu);
         learned.changes
     }
 
@@ -384,7 +384,7 @@ impl Rule for ObmmRule {
         let (least_kappa, least_nu) = self.series_from();
         let GroupScalars { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.groups[i];
         let (kappa, nu) = (A::Vector::load(kappa), A::Vector::load(nu));
-        // The middle of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
+        // The centre of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
         let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
         let b = ln_1p_small(A::Vector::load(inverse));
         let scale = A::Vector::load(&group.scalars.log_scale) + all(LN_2PI);
@@ -415,35 +415,35 @@ impl Rule for ObmmRule {
             let keep = 1.0 - self.settings.discount / (total + self.tempering_start());
             Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
         }
-        // One sum, so that a posterior read back from a file has the very same total.
+        // One sum in a fixed order, so that a posterior read from a file has the same total.
         self.total = self.a.iter().fold(0.0, |total, Quad([a, b, c, d])| total + a + b + c + d);
     }
 
-    fn estimate(&self, cells: &Cells) -> GaussianMixture {
-        self.posterior(cells).point_estimate()
+    fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture {
+        self.posterior(grouped).point_estimate()
     }
 
-    fn state(&self, cells: &Cells) -> LearnerState {
+    fn state(&self, grouped: &ComponentGroups) -> LearnerState {
         LearnerState::Bayes {
             prior: Posterior::clone(&self.prior),
-            posterior: self.posterior(cells),
-            matrix_states: cells.matrix_states(),
+            posterior: self.posterior(grouped),
+            matrix_states: grouped.matrix_states(),
         }
     }
 }
 
-/// The literal variant matches elements of the raw precision, so it has to look at them: O(d³) a row.
-fn raw_precision(cells: &ComponentGroup, j: usize, nu: f64) -> RawPrecision {
-    let mut w = cells.factor(j).times(nu).inverse();
-    // In a unit, one for all columns, in which squares of W neither overflow nor vanish: nothing depends on it, and as a
-    // power of two it costs no digit.
+/// The printed equations match elements of the raw precision, which costs O(d³) per row.
+fn raw_precision(grouped: &ComponentGroup, j: usize, nu: f64) -> RawPrecision {
+    let mut w = grouped.factor(j).times(nu).inverse();
+    // Scaled so that squares of W neither overflow nor underflow. The result does not depend on the scale, and a power of two
+    // loses no digit.
     let power = libm::frexp(w.diag().sum()).1.div_euclid(2);
     let unit = libm::ldexp(1.0, power);
     w *= libm::ldexp(1.0, -2 * power);
-    let v: ndarray::Array1<f64> = cells.deviation(j).iter().map(|value| unit * value).collect();
+    let v: ndarray::Array1<f64> = grouped.deviation(j).iter().map(|value| unit * value).collect();
     let u = w.dot(&v);
     RawPrecision {
-        mean: unit * cells.mean(j)[0],
+        mean: unit * grouped.mean(j)[0],
         deviation: v[0],
         trace: w.diag().sum(),
         squares: w.iter().map(|value| value * value).sum(),

@@ -1,4 +1,4 @@
-//! oDMM: shards learned apart from a shared warm-up posterior, and merged by the product of posteriors over it.
+//! oDMM: shards that learn apart from the posterior of a common warm-up and are merged by the product of posteriors over it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,9 +20,9 @@ use crate::linalg::MatrixState;
 pub struct OdmmSettings {
     /// How each shard learns.
     pub obmm: ObmmSettings,
-    /// How many shards: a property of the run, not of the machine.
+    /// The number of shards. The result depends on it, but not on the number of threads.
     pub shards: usize,
-    /// Rows that all shards share before they part. `None` is the rows of the start, 0 is the paper's set-up.
+    /// Rows of the warm-up, which all shards begin from. `None` is the rows of the start, 0 is the paper's set-up.
     pub warmup: Option<u64>,
 }
 
@@ -32,20 +32,20 @@ impl Default for OdmmSettings {
     }
 }
 
-/// What one shard has learned.
+/// The state of one shard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShardState {
     /// Its posterior.
     pub posterior: Posterior,
-    /// What had to be guarded.
+    /// Safeguards that triggered.
     pub health: Health,
-    /// The working copies of its components' matrices; without them, new ones are made.
+    /// The states of its components' matrices. Computed again if there are none.
     #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
     pub matrix_states: Vec<MatrixState>,
 }
 
-/// oDMM as it can be saved.
+/// The state of oDMM.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShardedState {
@@ -53,25 +53,25 @@ pub struct ShardedState {
     pub prior: Posterior,
     /// The posterior of the warm-up: the common prior of the shards.
     pub common: Posterior,
-    /// While the warm-up goes on, the working copies of its components' matrices.
+    /// During the warm-up, the states of its components' matrices.
     #[serde(rename = "common_working", default, skip_serializing_if = "Vec::is_empty")]
     pub common_matrix_states: Vec<MatrixState>,
-    /// What had to be guarded in the warm-up.
+    /// Safeguards that triggered in the warm-up.
     pub common_health: Health,
     /// Rows of the warm-up.
     pub warmup: u64,
     /// Rows learned, warm-up included.
     pub rows: u64,
-    /// The shards; none while the warm-up goes on.
+    /// The shards; none during the warm-up.
     pub shards: Vec<ShardState>,
-    /// Shards merged.
+    /// The merged posterior.
     pub posterior: Posterior,
-    /// How well they fitted together.
+    /// How well the shards agree.
     pub merged: MergeReport,
 }
 
 impl ShardedState {
-    /// Before the first row.
+    /// The state before the first row.
     pub(super) fn begin(prior: Posterior, settings: &OdmmSettings, start_rows: u64) -> Self {
         ShardedState {
             common: prior.clone(),
@@ -123,7 +123,7 @@ impl Method for OdmmSettings {
         matches!(state, LearnerState::Sharded(_))
     }
 
-    /// The state of each shard has counters of its own, so `_health` is not needed.
+    /// The state of each shard has its own counters, so `_health` is not used.
     fn learner(
         &self,
         state: LearnerState,
@@ -144,7 +144,7 @@ impl Method for OdmmSettings {
             self.obmm.restore(Arc::new(prior), &common, &common_matrix_states, floor.clone(), common_health);
         drop(common_matrix_states);
         let common = Arc::new(common);
-        // Each state is freed before the next shard is made, so that the memory of one is enough.
+        // Each state is freed before the next shard is made, so that only one is in memory twice.
         let restore = |ShardState { posterior, health, matrix_states }| {
             self.obmm.restore(Arc::clone(&common), &posterior, &matrix_states, floor.clone(), health)
         };
@@ -167,12 +167,12 @@ impl Method for OdmmSettings {
     }
 }
 
-/// More would not be shards but rows.
+/// The most shards.
 const MOST_SHARDS: usize = 65_535;
 /// Rows that are dealt to a shard at a time.
 const DEAL: u64 = 64;
-/// Rows that a worker takes of a shard before it looks for another: small enough to keep all workers busy when
-/// the shards are few.
+/// Rows of a shard that a worker learns before it takes another shard. Small enough to keep all workers busy with few
+/// shards.
 const PIECE: usize = 64;
 
 #[derive(Debug)]
@@ -180,25 +180,25 @@ struct Odmm {
     settings: OdmmSettings,
     dim: usize,
     floor: Vec<f64>,
-    /// Learns the warm-up, and afterwards holds the common prior.
+    /// Learns the warm-up. Afterwards it holds the common prior.
     warming: Box<dyn OnlineLearner>,
     warmup: u64,
     rows: u64,
     shards: Vec<Box<dyn OnlineLearner>>,
-    /// The shards merged, from when somebody asks for it until more rows come.
+    /// The merged shards, computed when needed and discarded by the next row.
     merged: OnceLock<(Posterior, MergeReport)>,
 }
 
-/// One shard's part of a block, while workers take turns at it.
-struct Turn<'a> {
+/// The rows of a block that belong to one shard.
+struct ShardRows<'a> {
     shard: &'a mut Box<dyn OnlineLearner>,
-    /// Row and place in the block.
+    /// Rows and their positions in the block.
     rows: VecDeque<(&'a [f64], usize)>,
 }
 
 impl Odmm {
-    /// The common prior is settled: every shard begins from it.
-    fn part(&mut self) {
+    /// Makes the shards, which begin from the common prior.
+    fn make_shards(&mut self) {
         let common = Arc::new(posterior_of(self.warming.as_ref()));
         let shard = |_| {
             let floor = self.floor.clone();
@@ -207,24 +207,24 @@ impl Odmm {
         self.shards = (0..self.settings.shards).map(shard).collect();
     }
 
-    /// Learns rows that are past the warm-up, each in the shard that it is dealt to. Returns the evidence of each.
+    /// Deals rows after the warm-up to the shards, which learn them. Returns the evidence of each row.
     fn deal<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) -> Vec<Option<f64>> {
         if self.shards.is_empty() {
-            self.part();
+            self.make_shards();
         }
         let count = self.shards.len();
         let first = self.rows - self.warmup;
-        let mut turns: Vec<Turn> =
-            self.shards.iter_mut().map(|shard| Turn { shard, rows: VecDeque::new() }).collect();
+        let mut queued: Vec<ShardRows> =
+            self.shards.iter_mut().map(|shard| ShardRows { shard, rows: VecDeque::new() }).collect();
         let mut dealt = 0;
         for (place, row) in rows.enumerate() {
             let shard = ((first + place as u64) / DEAL % count as u64) as usize;
-            turns[shard].rows.push_back((row, place));
+            queued[shard].rows.push_back((row, place));
             dealt = place + 1;
         }
         self.rows += dealt as u64;
         let mut evidence = vec![None; dealt];
-        for (place, seen) in take_turns(turns) {
+        for (place, seen) in learn_in_parallel(queued) {
             evidence[place] = seen;
         }
         evidence
@@ -242,7 +242,7 @@ impl Odmm {
     }
 }
 
-/// What had to be guarded in the warm-up and in the shards, and when they were merged.
+/// Safeguards that triggered in the warm-up, in the shards, and in the merge.
 pub(super) fn health_of_all(
     common: Health,
     shards: impl Iterator<Item = Health>,
@@ -251,10 +251,10 @@ pub(super) fn health_of_all(
     Health { components_damped: merged.damped(), ..shards.fold(common, |sum, health| sum + health) }
 }
 
-/// Workers take a shard from the queue, learn a piece of its rows, and put it back at the end. Each shard's rows are
-/// learned in order whoever learns them, so the result does not depend on the number of workers.
-fn take_turns(turns: Vec<Turn>) -> Vec<(usize, Option<f64>)> {
-    let queue = Mutex::new(turns.into_iter().filter(|turn| !turn.rows.is_empty()).collect::<VecDeque<_>>());
+/// Workers take a shard from the queue, learn a piece of its rows, and append it to the queue. The rows of a shard are
+/// learned in order, so the result does not depend on the number of workers.
+fn learn_in_parallel(queued: Vec<ShardRows>) -> Vec<(usize, Option<f64>)> {
+    let queue = Mutex::new(queued.into_iter().filter(|turn| !turn.rows.is_empty()).collect::<VecDeque<_>>());
     let results = Mutex::new(Vec::new());
     let next = || queue.lock().expect("no worker panics").pop_front();
     rayon::scope(|scope| {
@@ -287,7 +287,7 @@ impl OnlineLearner for Odmm {
         self.observe_parts(&[rows], score);
     }
 
-    /// Shards are given the rows of all parts at once, or they would wait for one another.
+    /// Shards get the rows of all parts at once, so that none waits for another.
     fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
         self.merged.take();
         let (mut totals, mut apart) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
@@ -302,7 +302,7 @@ impl OnlineLearner for Odmm {
         if apart.iter().all(|rows| rows.len() == 0) {
             return totals;
         }
-        // Added in the order of the rows, whoever learned them when.
+        // Scores are added in the order of the rows, not in the order of learning.
         let mut evidence = self.deal(apart.iter().cloned().flatten()).into_iter();
         for (total, rows) in totals.iter_mut().zip(&apart).filter(|(_, rows)| rows.len() > 0) {
             evidence.by_ref().take(rows.len()).for_each(|seen| score.add(seen));
@@ -349,7 +349,7 @@ impl OnlineLearner for Odmm {
         }))
     }
 
-    /// The merged posterior. The state of each shard takes as much memory again.
+    /// The merged posterior alone: the states of the shards would take as much memory each.
     fn state_to_revise(&self) -> LearnerState {
         let prior = posterior_of(self.warming.as_ref());
         LearnerState::Bayes { prior, posterior: self.merged().0.clone(), matrix_states: Vec::new() }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{Cells, Online, Rule};
+use super::online::{ComponentGroups, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::simd::{Arithmetic, Plain};
@@ -19,8 +19,7 @@ use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 pub struct OemSettings {
     /// `α ∈ [0.5, 1]` of the step `(n+3)^−α`.
     pub alpha: f64,
-    /// Whether `n` counts the rows that the start was fitted to (the strong form), or begins at the first row
-    /// (as printed), where the first steps wipe out whatever start was given.
+    /// Whether `n` counts the rows of the start. If it begins at the first row, as printed, the first steps erase the start.
     pub count_start: bool,
 }
 
@@ -81,14 +80,14 @@ impl Method for OemSettings {
         let LearnerState::Point { start, start_rows, mixture, rows, matrix_states } = state else {
             return Err(foreign_state());
         };
-        let cells = cells_of(&mixture, &matrix_states);
-        let frozen = cells_of(&start, &[]);
+        let grouped = group_components(&mixture, &matrix_states);
+        let frozen = group_components(&start, &[]);
         let rule = OemRule {
             settings: *self,
             weights: Quad::pad(mixture.weights(), 0.0),
             start_weights: Quad::pad(start.weights(), 0.0),
-            q: vec![Quad::default(); cells.groups.len()],
-            log_constant: vec![Quad::default(); cells.groups.len()],
+            q: vec![Quad::default(); grouped.groups.len()],
+            log_constant: vec![Quad::default(); grouped.groups.len()],
             frozen_log_constant: frozen
                 .groups
                 .iter()
@@ -101,7 +100,7 @@ impl Method for OemSettings {
             steps: Quad::default(),
             steps_from: u64::MAX,
         };
-        Ok(Box::new(Online::new(cells, rule, floor, health)))
+        Ok(Box::new(Online::new(grouped, rule, floor, health)))
     }
 
     fn describe(&self) -> String {
@@ -110,18 +109,18 @@ impl Method for OemSettings {
     }
 }
 
-fn cells_of(mixture: &GaussianMixture, matrix_states: &[MatrixState]) -> Cells {
-    Cells::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), matrix_states)
+fn group_components(mixture: &GaussianMixture, matrix_states: &[MatrixState]) -> ComponentGroups {
+    ComponentGroups::new(mixture.components().iter().map(|c| (c.mean(), c.covariance())), matrix_states)
 }
 
-/// The largest share of a component that one row may replace: at 1 its covariance would vanish.
-const LARGEST_SHARE: f64 = 0.999;
+/// The largest fraction of a component that one row may replace. At 1 its covariance would vanish.
+const LARGEST_FRACTION: f64 = 0.999;
 
 #[derive(Debug, Clone)]
 struct OemRule {
     settings: OemSettings,
     weights: Vec<Quad>,
-    /// Quadratic forms of the current row, by the matrices that it is shared out by.
+    /// Quadratic forms of the current row, by the matrices that the responsibilities are computed with.
     q: Vec<Quad>,
     /// `ln density` at the mean.
     log_constant: Vec<Quad>,
@@ -131,8 +130,8 @@ struct OemRule {
     /// `γ` of four rows, the first of which is `steps_from`.
     steps: Quad,
     steps_from: u64,
-    /// The start, by which responsibilities are shared out while the statistics of the first rows gather.
-    frozen: Cells,
+    /// The start, which the responsibilities of the first rows are computed with.
+    frozen: ComponentGroups,
     frozen_log_constant: Vec<Quad>,
     start_weights: Vec<Quad>,
 }
@@ -143,7 +142,7 @@ impl OemRule {
         self.rows < (2 * self.start.dim() as u64).max(20)
     }
 
-    /// Those that responsibilities are shared out by.
+    /// The weights that the responsibilities are computed with.
     #[inline(always)]
     fn log_constants(&self) -> &[Quad] {
         if self.gathering() { &self.frozen_log_constant } else { &self.log_constant }
@@ -155,7 +154,7 @@ impl OemRule {
         self.steps.0[(self.rows % 4) as usize]
     }
 
-    /// Has `γ` of the next row at hand: four are computed at a time.
+    /// Computes `γ` of the next row. Four are computed at a time.
     #[inline(always)]
     fn note_steps<A: Arithmetic>(&mut self) {
         let first = self.rows & !3;
@@ -168,12 +167,12 @@ impl OemRule {
         }
     }
 
-    fn mixture(&self, cells: &Cells) -> GaussianMixture {
+    fn mixture(&self, grouped: &ComponentGroups) -> GaussianMixture {
         let component =
-            |j: usize| Gaussian::new(cells.mean(j), cells.factor(j)).expect("updates keep means finite");
-        // The weights as they are: each step pulls their sum back to one, and a resumed run needs the same bits.
-        let weights = Quad::flat(&self.weights)[..cells.count()].to_vec();
-        Mixture::new(weights, (0..cells.count()).map(component).collect())
+            |j: usize| Gaussian::new(grouped.mean(j), grouped.factor(j)).expect("updates keep means finite");
+        // The weights are not normalised: each step pulls their sum back to one, and a resumed run needs the same bits.
+        let weights = Quad::flat(&self.weights)[..grouped.count()].to_vec();
+        Mixture::new(weights, (0..grouped.count()).map(component).collect())
             .expect("every step keeps the weights on the simplex")
     }
 }
@@ -189,7 +188,7 @@ fn log_constants<A: Arithmetic>(dim: usize, group: &ComponentGroup) -> Quad {
 
 impl Rule for OemRule {
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
+    fn prepare<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector) {
         let q = if self.gathering() { self.frozen.groups[i].quadratic_forms::<A>(x) } else { q };
         q.store(&mut self.q[i]);
     }
@@ -221,18 +220,21 @@ impl Rule for OemRule {
     ) -> Changes<A::Vector> {
         let step = A::Vector::splat(self.step());
         let (one, zero, most) =
-            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_SHARE));
+            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_FRACTION));
         let gained = step * r;
         let weight = (one - step) * A::Vector::load(&self.weights[i]) + gained;
-        let share = gained / weight;
-        // A component that nothing has reached for so long that its weight underflowed stays as it is.
-        let r = share.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
-        let share = share.if_below(most, share, most);
-        let gain = share / share.mul_add(A::Vector::load(&group.q), one);
-        let rest = one - share;
-        let log_stretch =
-            if share.all_at_most(A::Vector::splat(SMALL)) { ln_1p_small(zero - share) } else { ln(rest) };
-        Changes { r, step: share, tau: share, gain, stretch: rest, log_stretch }
+        let fraction = gained / weight;
+        // A component whose weight has underflowed stays as it is.
+        let r = fraction.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
+        let fraction = fraction.if_below(most, fraction, most);
+        let gain = fraction / fraction.mul_add(A::Vector::load(&group.q), one);
+        let rest = one - fraction;
+        let log_stretch = if fraction.all_at_most(A::Vector::splat(SMALL)) {
+            ln_1p_small(zero - fraction)
+        } else {
+            ln(rest)
+        };
+        Changes { r, step: fraction, tau: fraction, gain, stretch: rest, log_stretch }
     }
 
     #[inline(always)]
@@ -252,17 +254,17 @@ impl Rule for OemRule {
         self.note_steps::<A>();
     }
 
-    fn estimate(&self, cells: &Cells) -> GaussianMixture {
-        self.mixture(cells)
+    fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture {
+        self.mixture(grouped)
     }
 
-    fn state(&self, cells: &Cells) -> LearnerState {
+    fn state(&self, grouped: &ComponentGroups) -> LearnerState {
         LearnerState::Point {
             start: self.start.clone(),
             start_rows: self.start_rows,
-            mixture: self.mixture(cells),
+            mixture: self.mixture(grouped),
             rows: self.rows,
-            matrix_states: cells.matrix_states(),
+            matrix_states: grouped.matrix_states(),
         }
     }
 }

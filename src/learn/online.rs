@@ -1,7 +1,8 @@
-//! The one step that all online learners share: evidence, responsibilities, one scaled rank-one update each.
+//! The step that all online learners have in common: evidence, responsibilities, and a scaled rank-one update of each
+//! component.
 //!
-//! What there is one of for each component stands side by side in fours, so that the scalar work of a row is done for
-//! four components at a time. Lanes beyond the last component hold numbers that do no harm, and weigh nothing.
+//! The scalars of components are stored in groups of four, so that the scalar work of a row is done for four components at
+//! a time. Lanes beyond the last component hold harmless numbers and have no weight.
 
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
@@ -10,20 +11,20 @@ use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
 use crate::special::{exp, ln};
 
-/// A responsibility `r` of a component that a row is at squared distance `q` from moves its moments by about `r(1 + q)`
-/// rows. Below this many the component is left as it is, which saves most of the work in many columns. Of a component
-/// with one row in a thousand that is no more than a hundred-thousandth of its moments.
+/// A row at squared distance `q` with responsibility `r` changes the moments of a component by about `r(1 + q)` rows. Below
+/// this number the component does not change, which saves most of the work with many columns. For a component with one row
+/// in a thousand, the error is at most 1e-5 of its moments.
 pub(super) const NEGLIGIBLE: f64 = 1e-8;
 
-/// The components' locations and matrices while they are being learned, in fours.
+/// The means and matrices of the components while they are learned, in groups of four.
 #[derive(Debug, Clone)]
-pub(super) struct Cells {
+pub(super) struct ComponentGroups {
     dim: usize,
     pub groups: Vec<ComponentGroup>,
 }
 
-impl Cells {
-    /// From each component's mean and matrix, and the working copies of the matrices if there are any.
+impl ComponentGroups {
+    /// From each component's mean and matrix, and the matrix states if there are any.
     pub fn new<'a>(
         parts: impl Iterator<Item = (&'a [f64], &'a Factor)>,
         matrix_states: &[MatrixState],
@@ -31,7 +32,7 @@ impl Cells {
         let parts: Vec<_> =
             parts.enumerate().map(|(j, (mean, factor))| (mean, factor, matrix_states.get(j))).collect();
         let dim = parts.first().map_or(0, |(mean, ..)| mean.len());
-        Cells {
+        ComponentGroups {
             dim,
             groups: parts.chunks(4).map(|group| ComponentGroup::new(group.iter().copied())).collect(),
         }
@@ -55,23 +56,23 @@ impl Cells {
     }
 }
 
-/// What differs between learners: the evidence of a row, and what a responsibility does to a component. All of it is
-/// asked for four components at a time, the `i`-th four of the cells.
+/// What differs between learners: the evidence of a row, and the update of a component. All methods handle four components
+/// at a time, the `i`-th group.
 pub(super) trait Rule: std::fmt::Debug + Send + Sync {
-    /// Looks at a row, given its quadratic forms.
-    fn look_at<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector);
+    /// Prepares for a row, given its quadratic forms.
+    fn prepare<A: Arithmetic>(&mut self, i: usize, x: &[Quad], q: A::Vector);
 
-    /// `ln density` of the row that was last looked at, less so much.
+    /// `ln density` of the current row, minus `less`.
     fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector;
 
-    /// `ln density` of the first component where it is largest.
+    /// The largest `ln density` of the first component.
     fn log_peak(&self) -> f64;
 
-    /// What the density of all components is weighted by, and the sum of that.
+    /// The weights of the components, and their sum.
     fn weights(&self) -> (&[Quad], f64);
 
-    /// Learns the row, given the responsibilities `r`, and says what it does to the cells. `kept` is `r` too, but 0 for
-    /// components that are to stay as they are.
+    /// Learns the row with the responsibilities `r`, and returns the changes of means and matrices. `kept` equals `r`, but is 0
+    /// for components that do not change.
     fn update<A: Arithmetic>(
         &mut self,
         i: usize,
@@ -81,42 +82,42 @@ pub(super) trait Rule: std::fmt::Debug + Send + Sync {
         health: &mut Health,
     ) -> Changes<A::Vector>;
 
-    /// Once the cells have changed: refreshes what depends on their matrices.
+    /// Refreshes the values that depend on the matrices after they have changed.
     fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup);
 
-    /// Learns the weights from the row's responsibilities, those of all components, and counts the row. The next row is
-    /// looked at afterwards.
+    /// Learns the weights from the responsibilities of all components, and counts the row. The next row becomes current
+    /// afterwards.
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
 
-    fn estimate(&self, cells: &Cells) -> GaussianMixture;
+    fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture;
 
-    fn state(&self, cells: &Cells) -> LearnerState;
+    fn state(&self, grouped: &ComponentGroups) -> LearnerState;
 }
 
-/// An online learner: components, and the rule by which rows change them.
+/// An online learner: components, and the rule that updates them.
 #[derive(Debug, Clone)]
 pub(super) struct Online<R> {
-    cells: Cells,
+    grouped: ComponentGroups,
     rule: R,
     /// Least variance of each column given the columns before it.
     floor: Vec<f64>,
     health: Health,
     /// The current row, padded with zeros.
     row: Vec<Quad>,
-    shares: Vec<Quad>,
+    responsibilities: Vec<Quad>,
     /// Rows with a log-density below `low`.
     low_rows: u64,
     low: f64,
 }
 
 impl<R: Rule> Online<R> {
-    pub fn new(cells: Cells, rule: R, floor: Vec<f64>, health: Health) -> Self {
+    pub fn new(grouped: ComponentGroups, rule: R, floor: Vec<f64>, health: Health) -> Self {
         let mut online = Online {
-            row: vec![Quad::default(); Quad::needed(cells.dim)],
-            shares: vec![Quad::default(); cells.groups.len()],
+            row: vec![Quad::default(); Quad::needed(grouped.dim)],
+            responsibilities: vec![Quad::default(); grouped.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
-            cells,
+            grouped,
             rule,
             floor,
             health,
@@ -125,34 +126,33 @@ impl<R: Rule> Online<R> {
         online
     }
 
-    /// Looks at a row.
+    /// Makes a row current.
     #[inline(always)]
-    fn look_at<A: Arithmetic>(&mut self, x: &[f64]) {
+    fn prepare<A: Arithmetic>(&mut self, x: &[f64]) {
         pad_row(x, &mut self.row);
-        for (i, group) in self.cells.groups.iter_mut().enumerate() {
+        for (i, group) in self.grouped.groups.iter_mut().enumerate() {
             let q = group.quadratic_forms::<A>(&self.row);
-            self.rule.look_at::<A>(i, &self.row, q);
+            self.rule.prepare::<A>(i, &self.row, q);
         }
     }
 
-    /// Learns the row that was last looked at, and looks at the next if there is one. Returns two numbers of which the
-    /// first and the logarithm of the second sum to the log-density that the row had beforehand, or `None` if nothing
-    /// can be learned from it.
+    /// Learns the current row, and makes the next row current if there is one. Returns two numbers: the row's log-density
+    /// before it is learned is the first plus the logarithm of the second. Returns `None` if the row is skipped.
     ///
-    /// A step is one long chain of numbers that wait for one another. The next row needs the means and matrices, but
-    /// not yet the constants of the densities: looked at before those are refreshed, it gives the machine something to
-    /// do meanwhile.
+    /// A step is a long chain of dependent operations. The next row needs the new means and matrices, but not the new
+    /// constants of the densities. It becomes current before those are refreshed, so that the processor can do both in
+    /// parallel.
     #[inline(always)]
     fn step<A: Arithmetic>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
         let evidence = self.learn::<A>();
-        // Before the next row is looked at, for how that is done may depend on the number of rows learned.
+        // Before the next row becomes current, since that may depend on the number of learned rows.
         if evidence.is_some() {
-            self.rule.update_weights::<A>(&self.shares, &mut self.health);
+            self.rule.update_weights::<A>(&self.responsibilities, &mut self.health);
         }
         if let Some(next) = next {
-            self.look_at::<A>(next);
+            self.prepare::<A>(next);
         }
-        for (i, group) in self.cells.groups.iter().enumerate() {
+        for (i, group) in self.grouped.groups.iter().enumerate() {
             self.rule.refresh::<A>(i, group);
         }
         evidence
@@ -161,25 +161,25 @@ impl<R: Rule> Online<R> {
     /// See [`Online::step`].
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
-        let Online { cells, rule, floor, health, shares, low_rows, .. } = self;
-        let (mut top, mut sum) = weigh::<A, R>(rule, shares);
+        let Online { grouped, rule, floor, health, responsibilities, low_rows, .. } = self;
+        let (mut top, mut sum) = weigh_densities::<A, R>(rule, responsibilities);
         if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
-            (top, sum) = weigh_by_the_largest::<A, R>(rule, shares);
+            (top, sum) = weigh_densities_by_largest::<A, R>(rule, responsibilities);
         }
         if !(top.is_finite() && sum > 0.0) {
-            // So far out that its squared distance is not a number any more: nothing can be learned from it.
+            // The squared distance overflows, so nothing can be learned from the row.
             health.rows_out_of_range += 1;
             *low_rows += 1;
             return None;
         }
         let total = rule.weights().1;
         let all = A::Vector::splat(sum);
-        for share in shares.iter_mut() {
-            // Divided, not multiplied by an inverse: the share of a lone component is exactly one.
-            (A::Vector::load(share) / all).store(share);
+        for own in responsibilities.iter_mut() {
+            // Divided, not multiplied by an inverse: the responsibility of a single component is exactly one.
+            (A::Vector::load(own) / all).store(own);
         }
-        for (i, (group, share)) in cells.groups.iter_mut().zip(&*shares).enumerate() {
-            let r = A::Vector::load(share);
+        for (i, (group, own)) in grouped.groups.iter_mut().zip(&*responsibilities).enumerate() {
+            let r = A::Vector::load(own);
             let moved = r.mul_add(A::Vector::load(&group.q), r);
             let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
             let changes = rule.update::<A>(i, group, r, kept, health);
@@ -189,7 +189,7 @@ impl<R: Rule> Online<R> {
     }
 }
 
-/// Copies a row; the padding stays. (For a few numbers a call of `memcpy` costs more than the copying.)
+/// Copies a row and keeps the padding. For few numbers a call of `memcpy` is slower.
 #[inline(always)]
 fn pad_row(x: &[f64], row: &mut [Quad]) {
     let mut chunks = x.chunks_exact(4);
@@ -207,55 +207,55 @@ fn pad_row(x: &[f64], row: &mut [Quad]) {
     }
 }
 
-/// Shares that sum to less are computed anew in units of the largest density.
+/// Densities with a smaller sum are computed again, relative to the largest one.
 const LEAST_SUM: f64 = 1e-250;
 
-/// `weight · density` of each component, in units of the first one's largest density, which nobody has to wait for.
-/// Returns the logarithm of that unit, and the sum of the shares, which may be out of range.
+/// `weight · density` of each component, in units of the largest density of the first component, which does not depend on
+/// the row. Returns the logarithm of that unit, and the sum, which may be out of range.
 #[inline(always)]
-fn weigh<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
+fn weigh_densities<A: Arithmetic, R: Rule>(rule: &R, responsibilities: &mut [Quad]) -> (f64, f64) {
     let unit = rule.log_peak();
     let mut sum = A::Vector::splat(0.0);
-    for (i, (value, weight)) in shares.iter_mut().zip(rule.weights().0).enumerate() {
-        let share = share(rule.log_densities::<A>(i, A::Vector::splat(unit)), weight);
-        share.store(value);
-        sum = sum + share;
+    for (i, (value, weight)) in responsibilities.iter_mut().zip(rule.weights().0).enumerate() {
+        let weighted = weighted_density(rule.log_densities::<A>(i, A::Vector::splat(unit)), weight);
+        weighted.store(value);
+        sum = sum + weighted;
     }
     (unit, sum.sum())
 }
 
-/// [`weigh`] in units of the largest density.
+/// [`weigh_densities`] in units of the largest density.
 #[cold]
 #[inline(never)]
-fn weigh_by_the_largest<A: Arithmetic, R: Rule>(rule: &R, shares: &mut [Quad]) -> (f64, f64) {
+fn weigh_densities_by_largest<A: Arithmetic, R: Rule>(rule: &R, responsibilities: &mut [Quad]) -> (f64, f64) {
     let (zero, nothing) = (A::Vector::splat(0.0), A::Vector::splat(f64::NEG_INFINITY));
     let weights = rule.weights().0;
     let mut top = nothing;
-    for (i, (value, weight)) in shares.iter_mut().zip(weights).enumerate() {
+    for (i, (value, weight)) in responsibilities.iter_mut().zip(weights).enumerate() {
         let density = rule.log_densities::<A>(i, zero);
         density.store(value);
         top = zero.if_below(A::Vector::load(weight), density, nothing).max(top);
     }
     let top = top.largest();
     let mut sum = zero;
-    for (value, weight) in shares.iter_mut().zip(weights) {
-        let share = share(A::Vector::load(value) - A::Vector::splat(top), weight);
-        share.store(value);
-        sum = sum + share;
+    for (value, weight) in responsibilities.iter_mut().zip(weights) {
+        let weighted = weighted_density(A::Vector::load(value) - A::Vector::splat(top), weight);
+        weighted.store(value);
+        sum = sum + weighted;
     }
     (top, sum.sum())
 }
 
-/// `weight · exp(log density)`; 0 without weight, whatever the density.
+/// `weight · exp(log density)`; 0 without weight, for any density.
 #[inline(always)]
-fn share<V: Vector4>(log_density: V, weight: &Quad) -> V {
+fn weighted_density<V: Vector4>(log_density: V, weight: &Quad) -> V {
     let weight = V::load(weight);
     (weight * exp(log_density)).where_positive(weight)
 }
 
 #[inline(always)]
 fn begin_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>) {
-    for (i, group) in online.cells.groups.iter().enumerate() {
+    for (i, group) in online.grouped.groups.iter().enumerate() {
         online.rule.refresh::<A>(i, group);
     }
 }
@@ -266,11 +266,11 @@ at_run_time! {
 
 #[inline(always)]
 fn learn_rows_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut Prequential) {
-    // The logarithms of four rows are taken at once; the scores are added in the order of the rows.
+    // The logarithms of four rows are computed at once. The scores are added in the order of the rows.
     let (mut tops, mut sums, mut count) = (Quad::default(), Quad([1.0; 4]), 0);
     let mut rows = rows.chunks_exact(online.floor.len());
     let Some(first) = rows.next() else { return };
-    online.look_at::<A>(first);
+    online.prepare::<A>(first);
     let mut more = true;
     while more {
         let next = rows.next();
@@ -324,11 +324,11 @@ impl<R: Rule> OnlineLearner for Online<R> {
     }
 
     fn estimate(&self) -> GaussianMixture {
-        self.rule.estimate(&self.cells)
+        self.rule.estimate(&self.grouped)
     }
 
     fn state(&self) -> LearnerState {
-        self.rule.state(&self.cells)
+        self.rule.state(&self.grouped)
     }
 
     fn health(&self) -> Health {

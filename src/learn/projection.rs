@@ -1,18 +1,18 @@
-//! Projecting the exact posterior after one row back on one Dirichlet and one Normal-Wishart per component.
+//! The projection of the exact posterior after a row onto one Dirichlet and one Normal-Wishart per component.
 //!
-//! The Dirichlet counts: `a_j' = a_j + r_j`. Its mean is that of the exact posterior, `(a_j + r_j)/(A + 1)`, and its total
-//! is the number of rows, so that a component without rows keeps its count and the counts of shards add up.
+//! The Dirichlet counts rows: `a_j' = a_j + r_j`. Its mean is that of the exact posterior, `(a_j + r_j)/(A + 1)`. A component
+//! without rows keeps its count, and the counts of shards add up.
 //!
 //! Component `j` has the exact marginal `(1−r)·NW(old) + r·NW(updated by x)`. In the frame where `W = I` and
-//! the first axis lies along `v = x − m` everything is diagonal, so each projection needs only
-//! `q = vᵀWv` and costs O(1); what it says about `Ψ` is one scaled rank-one update.
+//! the first axis lies along `v = x − m`, everything is diagonal. So each projection needs only `q = vᵀWv` and costs O(1),
+//! and the change of `Ψ` is one scaled rank-one update.
 
 use crate::linalg::vector::Vector;
 
 /// The scalars of one Normal-Wishart before a row, with the row's quadratic form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scalars {
-    /// Numbers in a row.
+    /// The number of columns.
     pub dim: usize,
     /// `κ`.
     pub kappa: f64,
@@ -24,14 +24,14 @@ pub struct Scalars {
     pub r: f64,
 }
 
-/// What the projection asks for: `κ'`, `ν'`, `m' = m + step·v` and `Ψ' = stretch·(Ψ + τ v vᵀ)`.
+/// The result of a projection: `κ'`, `ν'`, `m' = m + step·v` and `Ψ' = stretch·(Ψ + τ v vᵀ)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Projected {
     /// `κ'`.
     pub kappa: f64,
     /// `ν'`.
     pub nu: f64,
-    /// How far the mean moves along `v`.
+    /// The step of the mean along `v`.
     pub step: f64,
     /// Weight of `v vᵀ`.
     pub tau: f64,
@@ -39,7 +39,7 @@ pub struct Projected {
     pub stretch: f64,
 }
 
-/// Eigenvalues, in the frame of [`Scalars`], that every projection is made of.
+/// Eigenvalues in the whitened frame, which every projection uses.
 struct Frame {
     b: f64,
     p: f64,
@@ -57,14 +57,14 @@ impl Scalars {
         Frame { b, p, along: (1.0 - r) * nu + r * (nu + 1.0) * p, across: nu + r }
     }
 
-    /// The weight of `v vᵀ` that makes `E[Λ]` match, whatever `ν'`.
+    /// The weight of `v vᵀ` that matches `E[Λ]`, for any `ν'`.
     fn tau(&self, frame: &Frame) -> f64 {
         self.r * (self.nu + 1.0) * frame.b * frame.p / frame.along
     }
 
     /// The projection in the whitened frame: `E[μ]`, `E[Λ]`, `E[(μ−m')ᵀΛ(μ−m')]` and the total variance of the
-    /// whitened `Λ` are those of the exact mixture. Equivariant under affine maps of the data, and sums of
-    /// positive terms only.
+    /// whitened `Λ` are those of the exact mixture. It is equivariant under affine maps of the data, and a sum
+    /// of positive terms.
     pub fn whitened(&self) -> Projected {
         let Scalars { dim, kappa, nu, q, r } = *self;
         let next = 1.0 / (kappa + 1.0);
@@ -73,9 +73,9 @@ impl Scalars {
         Projected { kappa: new.kappa, nu: new.nu, step: new.step, tau: new.tau, stretch: new.nu * new.across }
     }
 
-    /// The paper's printed equations, as far as they can be followed: `ν` from the element variances of the
-    /// raw `Λ`, summed; `κ` from its equation for `E[μ²λ]` (one column) or from
-    /// `E[(μ−m)(μ−m)ᵀ] = (κ+1)/(κ(ν−d−1)) W⁻¹` (more). `None` where they have no admissible solution.
+    /// The paper's printed equations, as closely as possible: `ν` from the sum of the element variances of the
+    /// raw `Λ`; `κ` from its equation for `E[μ²λ]` (one column) or from
+    /// `E[(μ−m)(μ−m)ᵀ] = (κ+1)/(κ(ν−d−1)) W⁻¹` (more). `None` if they have no admissible solution.
     pub fn literal(&self, precision: &RawPrecision) -> Option<Projected> {
         let Scalars { dim, kappa, nu, q, r } = *self;
         let d = dim as f64;
@@ -112,7 +112,7 @@ impl Scalars {
     }
 }
 
-/// What [`Scalars::whitened`] is made of, for one component or for several at once.
+/// The inputs of [`Scalars::whitened`], for one component or for several at once.
 #[derive(Clone, Copy)]
 pub(super) struct Whitened<V> {
     pub nu: V,
@@ -149,7 +149,7 @@ impl<V: Vector> Whitened<V> {
         let nu_next = nu + one;
         let (old, new) = (not_r * nu, r * nu_next);
         let along = new.mul_add(p, old);
-        // One division for two; what is small is never squared.
+        // One division for both. Small numbers are never squared.
         let both = one / (along * (nu + r));
         let along_old = (nu + r) * both;
         let along_new = p * along_old;
@@ -157,7 +157,7 @@ impl<V: Vector> Whitened<V> {
         let between = r * not_r * (q * next * next);
         let spread =
             between.mul_add((nu_next * not_r).mul_add(p, nu * r), d * r.mul_add(next, not_r * inverse));
-        // A term without weight may be out of range: nothing times whatever is still nothing.
+        // A term without weight may be out of range. It is limited, so that zero times it is zero.
         let limit = V::splat(1e100);
         let along_old = along_old.if_below(limit, along_old, limit);
         let variance = not_r * Self::variance(nu, along_old, across, others)
@@ -186,10 +186,10 @@ impl<V: Vector> Whitened<V> {
     }
 }
 
-/// What the literal variant needs to know of the raw precision `W` of a component and of a row, beyond `q`.
+/// What the printed equations need in addition to `q`: numbers of the raw precision `W` of a component, and of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RawPrecision {
-    /// `m` and `v` of the only column (used with one column alone).
+    /// `m` and `v`, used only with one column.
     pub mean: f64,
     /// See [`RawPrecision::mean`].
     pub deviation: f64,
@@ -231,16 +231,16 @@ impl RawPrecision {
     }
 }
 
-/// The least `κ` that a projection may ask for: below it nothing is known of the mean anyway.
+/// The least `κ` of a projection. Below it the mean is unknown anyway.
 pub const LEAST_KAPPA: f64 = 1e-9;
 
-/// The least `ν` that a projection may ask for: a wildly split mixture can ask for less than a Wishart has.
+/// The least `ν` of a projection. A row with two very different terms can lead to less than a Wishart distribution has.
 pub fn least_nu(dim: usize) -> f64 {
     dim as f64 + 0.01
 }
 
-/// The paper's Dirichlet equations: solves each `a_j` alone from its own mean and variance under `Σ_j r_j Dir(a + e_j)`.
-/// Returns how many had no admissible solution; those become `a_j + r_j`.
+/// The paper's Dirichlet equations: each `a_j` follows from the mean and variance of its weight under `Σ_j r_j Dir(a + e_j)`.
+/// Returns how many have no admissible solution; those become `a_j + r_j`.
 pub fn project_dirichlet_literally(a: &mut [f64], r: &[f64]) -> u64 {
     let total: f64 = a.iter().sum();
     let mut unsolved = 0;

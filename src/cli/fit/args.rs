@@ -368,7 +368,7 @@ impl TraceArgs {
         let test = data.reading.read_test(
             self.test.as_ref(),
             fit.settings().seed,
-            fit.columns().clone().into(),
+            fit.columns().clone(),
             console,
         )?;
         let picture = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
