@@ -9,7 +9,7 @@ use gmm_bmm::{
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::{learn_error, merge_error, model_error, write_error};
 use crate::interrupt::{check_signals, interruptible};
@@ -284,31 +284,22 @@ impl Fit {
         self.with(py, |pass| Ok(pass.model()?.prequential().mean().unwrap_or(f64::NAN)))
     }
 
-    /// `n_components`, `algorithm`, `effort`, `start_rows`, `keep_rows` and the seed, to make an estimator of.
-    fn settings(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<((usize, usize), bool, String, String, Option<usize>, Option<usize>, u64)> {
-        self.with(py, |pass| {
-            let settings = pass.fit.settings();
-            let (components, learned) = match &settings.components {
-                Components::Learned { least, most } => ((*least, *most), true),
-                Components::Given(ks) => ((ks[0], ks[ks.len() - 1]), false),
-                _ => return Err(PyValueError::new_err("the model has settings of a later version")),
-            };
-            let effort =
-                EFFORTS.iter().find(|(_, effort)| *effort == settings.effort).map_or("default", |e| e.0);
-            let algorithm = settings.algorithm.name().to_string();
-            Ok((
-                components,
-                learned,
-                algorithm,
-                effort.to_string(),
-                settings.start_rows,
-                settings.keep_rows,
-                settings.seed,
-            ))
-        })
+    /// The arguments of an estimator with the settings of this pass.
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let settings = self.with(py, |pass| Ok(pass.fit.settings().clone()))?;
+        let arguments = PyDict::new(py);
+        match &settings.components {
+            Components::Learned { least, most } => arguments.set_item("n_components", (*least, *most))?,
+            Components::Given(ks) => arguments.set_item("n_components", ks[0])?,
+            _ => return Err(PyValueError::new_err("the model has settings of a later version")),
+        }
+        let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort);
+        arguments.set_item("algorithm", settings.algorithm.name())?;
+        arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
+        arguments.set_item("start_rows", settings.start_rows)?;
+        arguments.set_item("keep_rows", settings.keep_rows)?;
+        arguments.set_item("random_state", settings.seed)?;
+        Ok(arguments)
     }
 }
 

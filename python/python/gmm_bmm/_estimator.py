@@ -396,15 +396,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     @classmethod
     def _of(cls, fit: _core.Fit) -> OnlineGaussianMixture:
         """The estimator of a pass that began elsewhere."""
-        bounds, learned, algorithm, effort, start_rows, keep_rows, seed = fit.settings()
-        estimator = cls(
-            n_components=bounds if learned else bounds[0],
-            algorithm=algorithm,
-            effort=effort,
-            start_rows=start_rows,
-            keep_rows=keep_rows,
-            random_state=seed,
-        )
+        estimator = cls(**fit.settings())
         estimator._fit = fit
         estimator.n_features_in_ = fit.dim
         if fit.names is not None:
