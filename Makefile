@@ -13,6 +13,9 @@ PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 GMM_BMM = $(TARGET)/release/gmm-bmm
 
+# Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
+export CARGO_INCREMENTAL ?= 0
+
 .PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
