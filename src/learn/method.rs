@@ -116,7 +116,7 @@ macro_rules! methods {
                     return Err(LearnError::State("its parts have different shapes".into()));
                 }
                 if !state.owns_its_matrix_states() {
-                    return Err(LearnError::State("its working copies are not those of its matrices".into()));
+                    return Err(LearnError::State("its matrix states are not those of its matrices".into()));
                 }
                 match self { $(Algorithm::$name(settings) => settings.learner(state, floor, health),)+ }
             }

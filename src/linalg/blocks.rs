@@ -139,7 +139,7 @@ fn square_norms_kernel<A: Arithmetic>(inverse: &[f64], block: &[f64], out: &mut 
     }
 }
 
-/// After every so many columns, a tile whose rows all exceed their limit is skipped.
+/// Columns between two checks. A tile whose rows all exceed their limit by then is skipped.
 const CHECK_EVERY: usize = 4;
 
 #[inline(always)]

@@ -193,8 +193,7 @@ impl Model {
             }
             if !learned.owns_its_matrix_states() {
                 return inconsistent(
-                    "a working copy is not that of its component's matrix: where matrices were changed, \
-                     leave out 'working'"
+                    "a matrix state is not that of its component's matrix: where matrices were changed, leave out 'working'"
                         .into(),
                 );
             }

@@ -359,7 +359,7 @@ fn columns_beyond_all_memory_are_refused_and_very_many_are_announced() {
     let assert = place.run("fit --data wide.csv --k 4 --out m.json --trace t.csv --test none.csv").code(1);
     let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert!(told.contains("3000 columns are many") && told.contains("--init-rows"), "{told}");
-    // Too few rows are told at once, not after an hour.
+    // Too few rows are an error at once, not after an hour.
     place.refuses("fit --data wide.csv --k 4 --out m.json --quiet", 1, &["3 rows"]);
 }
 

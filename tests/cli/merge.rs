@@ -114,7 +114,7 @@ fn permuted_components_are_detected_and_align_puts_them_back() {
         posterior[list].as_array_mut().unwrap().rotate_left(1);
     }
     place.write("half_permuted.json", &model.to_string());
-    place.refuses("show half_permuted.json", 1, &["half_permuted.json", "working copy"]);
+    place.refuses("show half_permuted.json", 1, &["half_permuted.json", "matrix state"]);
     model["learned"]["bayes"]["working"].as_array_mut().unwrap().rotate_left(1);
     place.write("permuted.json", &model.to_string());
     place.refuses("merge --prior prior.json p1.json permuted.json --out wrong.json", 1, &["checksum"]);

@@ -7,7 +7,7 @@ use ndarray::Array2;
 
 use crate::common::{matrix_of_triangle, number};
 
-/// Weights on the simplex, matrices and their working copies positive definite, every figure finite.
+/// Weights on the simplex, matrices and their states positive definite, every figure finite.
 #[track_caller]
 pub fn assert_sound(state: &FitState, what: &str) {
     for candidate in &state.candidates {
@@ -83,11 +83,11 @@ fn assert_sound_copies(copies: &[MatrixState], what: &str) {
     for copy in copies {
         let copy = serde_json::to_value(copy).unwrap();
         let scale = number(&copy["scale"]);
-        assert!(scale > 0.0, "{what}: the scale of a working copy");
+        assert!(scale > 0.0, "{what}: the scale of a matrix state");
         let Some(precision) = copy.get("precision") else { continue };
         let [matrix, _inverse] = ["matrix", "inverse"].map(|part| {
             Factor::from_matrix(matrix_of_triangle(&precision[part]).view())
-                .unwrap_or_else(|error| panic!("{what}: the {part} of a working copy: {error}"))
+                .unwrap_or_else(|error| panic!("{what}: the {part} of a matrix state: {error}"))
         });
         // Both are followed row by row, not computed anew.
         let log_scale = number(&precision["log_scale"]);

@@ -35,8 +35,8 @@ const DARK_VERMILION: RGBColor = RGBColor(0x7a, 0x2e, 0x00);
 const DARK_BLUE: RGBColor = RGBColor(0x00, 0x32, 0x5a);
 const BLACK: RGBColor = RGBColor(0, 0, 0);
 
-/// In the order of the contenders; repeats if there are more contenders.
-const STYLES: [(RGBColor, Mark); 11] = [
+/// In the order of the contenders.
+const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (GREY, Mark::Ring),
     (ORANGE, Mark::Down),
     (VERMILION, Mark::Up),
@@ -44,16 +44,18 @@ const STYLES: [(RGBColor, Mark); 11] = [
     (BLUE, Mark::Dot),
     (SKY, Mark::Square),
     (DARK_BLUE, Mark::Square),
+    (DARK_BLUE, Mark::Ring),
     (PURPLE, Mark::Cross),
     (GREEN, Mark::Diamond),
     (YELLOW, Mark::Cross),
     (BLACK, Mark::Plus),
+    (BLACK, Mark::Ring),
 ];
 
 pub(super) fn colour(contender: Contender) -> RGBColor {
-    STYLES[contender as usize % STYLES.len()].0
+    STYLES[contender as usize].0
 }
 
 pub(super) fn mark(contender: Contender) -> Mark {
-    STYLES[contender as usize % STYLES.len()].1
+    STYLES[contender as usize].1
 }

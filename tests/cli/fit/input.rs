@@ -17,7 +17,7 @@ fn a_column_that_numbers_the_rows_is_noted() {
         let note = predicates::str::contains("column 'id' rises by even steps");
         place.run(&line).success().stderr(note).stderr(predicates::str::contains("--drop 'id'"));
     }
-    // Ids in another order are told by being all different.
+    // Identifiers in another order are recognised because all differ.
     let mut many = clusters(2000, 2, 4);
     many.column_mut(1).iter_mut().enumerate().for_each(|(i, id)| *id = ((i * 787) % 2003) as f64);
     place.write("many.csv", &as_csv(&many, &["a", "key"]));

@@ -53,7 +53,7 @@ pub fn read(text: impl AsRef<[u8]>, options: ReadOptions) -> (Vec<String>, Value
     (stream.columns().names.clone(), rows)
 }
 
-/// What the user is told about a text.
+/// The error or the notices about a text.
 pub fn notices(rows: &mut Rows) -> Vec<String> {
     rows.take_notices().iter().map(Notice::to_string).collect()
 }

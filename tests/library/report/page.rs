@@ -85,7 +85,7 @@ fn a_learning_curve_marks_the_revisions_of_each_learner() {
     assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), curve(Contender::Oem, &[7]));
 }
 
-/// What a point before the end of the start shows is not what so many rows are worth.
+/// A point before the start is complete does not show what its rows are worth.
 #[test]
 fn a_learning_curve_begins_where_the_start_is_complete() {
     let drawn = |start_rows: Option<u64>, columns: usize| {

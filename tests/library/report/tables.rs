@@ -1,4 +1,4 @@
-//! The figures, and the marks beside them.
+//! The figures of the tables, and their marks.
 
 use gmm_bmm::data::Units;
 use gmm_bmm::internals::experiment::{Contender, Pairs, Record, SelectRule};
@@ -292,7 +292,7 @@ fn the_papers_figures_stand_beside_sets_that_are_the_papers() {
     let summary = Summary::new(&full(), &OPTIONS).unwrap();
     let paper = |index: usize| summary.sets[index].paper.obmm;
     assert_eq!((paper(0), paper(1)), (Some(-1.82), Some(-16.53)));
-    // Noise was added; another set stands in; the name is not in the catalogue.
+    // Added noise; a synthetic substitute; a name that is not in the catalogue.
     assert_eq!((paper(2), paper(3), paper(4)), (None, None, None));
     assert_eq!(summary.sets[3].paper_seconds.odmm, Some(21.2));
     let raw = Summary::new(&full(), &ReportOptions { units: Some(Units::Raw), ..OPTIONS }).unwrap();

@@ -30,7 +30,7 @@ def em_start(rng, rows, k):
 
 
 def sklearn_em(rows, start, iterations, reg_covar):
-    """Model after so many E-then-M passes from the start.
+    """Model after this many E-then-M passes from the start.
 
     With tol=0 scikit-learn never stops early (it asks for a change below tol),
     so max_iter is the number of M steps done, and the parameters kept are those
