@@ -103,6 +103,8 @@ struct ShownComponent {
     worth_rows: Option<f64>,
     mean: Vec<f64>,
     standard_deviation: Vec<f64>,
+    /// Its rows, one after the other.
+    covariance: Vec<Vec<f64>>,
     /// Lower bound of the condition number of its correlation matrix.
     condition: f64,
 }
@@ -162,6 +164,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
             worth_rows: kappas[j],
             mean: gaussian.mean().to_vec(),
             standard_deviation: gaussian.covariance().diagonal().iter().map(|v| v.sqrt()).collect(),
+            covariance: gaussian.covariance().matrix().rows().into_iter().map(|row| row.to_vec()).collect(),
             condition: gaussian.covariance().condition_estimate(),
         }
     };

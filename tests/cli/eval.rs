@@ -350,6 +350,15 @@ fn show_prints_a_model_for_a_person_and_for_a_program() {
     let weights: f64 = shown["components"].as_array().unwrap().iter().map(|c| number(&c["weight"])).sum();
     assert_close(weights, 1.0, 1e-12, "weights");
     assert_eq!(shown["algorithm"]["obmm"]["moments"], "whitened");
+    for component in shown["components"].as_array().unwrap() {
+        let covariance = component["covariance"].as_array().unwrap();
+        for (j, row) in covariance.iter().enumerate() {
+            let deviation = number(&component["standard_deviation"][j]);
+            assert_close(number(&row[j]), deviation * deviation, 1e-12, "a variance");
+            (0..3).for_each(|i| assert_eq!(row[i], covariance[i][j]));
+        }
+        assert_eq!(covariance.len(), 3);
+    }
 }
 
 #[test]
