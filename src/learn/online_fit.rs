@@ -59,7 +59,7 @@ pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
 /// use ndarray::{Array2, Axis};
 ///
 /// let rows = Array2::from_shape_fn((3000, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
-/// let mut pass = OnlineFit::new(["width", "height"], FitSettings::obmm(2..=4))?;
+/// let mut pass = OnlineFit::new(["width", "height"], FitSettings::obmm(2..=3))?;
 /// for batch in rows.axis_chunks_iter(Axis(0), 100) {
 ///     pass.observe(batch)?;
 /// }
