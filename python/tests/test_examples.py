@@ -38,10 +38,12 @@ def test_distributed():
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-def test_the_readme_runs():
-    text = (Path(__file__).parents[1] / "README.md").read_text()
+@pytest.mark.parametrize("readme", ["README.md", "../README.md"])
+def test_the_readmes_run(readme, tmp_path, monkeypatch):
+    text = (Path(__file__).parents[1] / readme).read_text()
     blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
-    assert len(blocks) >= 2
-    names: dict = {}
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    names = {"batches": np.random.default_rng(0).normal(size=(5, 100, 2))}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+        exec(compile(block, readme, "exec"), names)  # noqa: S102

@@ -147,9 +147,9 @@ fn check(document: &str) -> usize {
                 updated += &printed;
             }
             "sh" => commands += text.iter().filter(|command| run_in_shell(folder.path(), command)).count(),
-            // The Rust program is a test of the library's documentation. scripts/smoke.sh runs the commands that are
-            // typed only once.
-            "rust" | "toml" | "text" => {}
+            // The Rust program is a test of the library's documentation, and the Python program one of the package's tests.
+            // scripts/smoke.sh runs the commands that are typed only once.
+            "rust" | "python" | "toml" | "text" => {}
             other => panic!("no test runs the block in {other} of {document}"),
         }
     }
