@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from numbers import Integral, Real
 from os import PathLike, fspath
 
@@ -14,6 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gmm_bmm import _core
+
+_BEGINNING = threading.Lock()
 
 MOST_COMPONENTS = 50
 """The largest number of components that ``n_components='auto'`` finds."""
@@ -192,10 +195,15 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         -------
         self
         """
-        first = not self.__sklearn_is_fitted__()
-        X = self._rows(X, reset=first)
-        if first:
-            self._fit = self._new_fit()
+        if self.__sklearn_is_fitted__():
+            X = self._rows(X)
+        else:
+            # Threads that begin at the same time share one pass.
+            with _BEGINNING:
+                first = not self.__sklearn_is_fitted__()
+                X = self._rows(X, reset=first)
+                if first:
+                    self._fit = self._new_fit()
         self._fit.observe(X)
         return self
 
