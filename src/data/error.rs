@@ -266,7 +266,7 @@ pub enum DataError {
         expected: usize,
     },
     /// A row cannot be used.
-    #[error("{0}")]
+    #[error("{0}{need}", need = if .0.is_in_model() { ", and the model needs the column" } else { "" })]
     BadRow(Box<BadRow>),
     /// The compressed data end early or are damaged.
     #[error(
@@ -397,6 +397,13 @@ pub enum BadCell {
     Date,
 }
 
+impl BadRow {
+    /// Whether a column that a model was learned from has no number in this row.
+    fn is_in_model(&self) -> bool {
+        matches!(self.problem, RowProblem::Cell { chosen: ChosenBy::Model, .. })
+    }
+}
+
 impl DataError {
     /// What can be done about it, where the text does not say it.
     pub fn remedies(&self) -> Vec<Remedy> {
@@ -491,5 +498,7 @@ mod tests {
         assert_eq!(remedies(ChosenBy::Content), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
         assert!(remedies(ChosenBy::User).contains(&Remedy::ChooseColumns));
         assert_eq!(remedies(ChosenBy::Model), [Remedy::CorrectData, Remedy::SkipBadRows]);
+        let text = DataError::BadRow(Box::new(row(ChosenBy::Model))).to_string();
+        assert!(text.ends_with("is not a number, and the model needs the column"), "{text}");
     }
 }

@@ -100,8 +100,16 @@ fn scores_have_the_row_numbers_of_the_file() {
     );
     // The model needs its columns, so that leaving one out is no way out.
     let line = "eval --model model.json --data holes.csv";
-    place.refuses(line, 1, &["row 3: the cell in column 'b' is empty", "--bad-rows skip"]);
-    place.refuses(&format!("{line} --drop b"), 1, &["learned from column 'b'", "cannot be left out"]);
+    place.refuses(
+        line,
+        1,
+        &["row 3: the cell in column 'b' is empty", "the model needs the column", "--bad-rows skip"],
+    );
+    place.refuses(
+        &format!("{line} --drop b"),
+        1,
+        &["learned from column 'b'", "cannot be left out", "--drop"],
+    );
     place.run("eval --model model.json --data test.csv --drop id").success();
     place.refuses(
         "eval --model model.json --data test.csv --scores no/where.csv",
