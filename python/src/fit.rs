@@ -81,8 +81,8 @@ impl Pass {
     fn finish(&mut self) -> PyResult<&Model> {
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
-        self.model = Some(self.fit.to_model().map_err(learn_error)?);
-        self.model()
+        let model = self.fit.to_model().map_err(learn_error)?;
+        Ok(self.model.insert(model))
     }
 
     /// The model after the latest row. Rows that wait for the start are fitted as if the stream ended here.

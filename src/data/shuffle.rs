@@ -12,7 +12,7 @@ const INTAKE: usize = 1024;
 /// Shuffles a stream in bounded memory.
 ///
 /// The first rows fill the buffer. Each further row replaces a random one, which is given out. At the end the rest is given
-/// out in random order. With as many slots as there are rows this is a full shuffle. The order depends on the seed, not on
+/// out in random order. A buffer that holds all rows gives a full shuffle. The order depends on the seed, not on
 /// the sizes of blocks.
 pub(super) struct ShuffleBuffer<S> {
     source: S,

@@ -1,5 +1,4 @@
 use ndarray::Axis;
-use rayon::prelude::*;
 
 use super::Synth;
 use crate::data::Block;
@@ -12,18 +11,12 @@ pub struct TrueLevel {
     errors: f64,
 }
 
-/// Rows that one thread scores at a time.
-const ROWS_PER_TASK: usize = 1024;
-
 impl TrueLevel {
     /// Adds rows of [`Synth::test`]. The result does not depend on the number of threads.
     pub fn add(&mut self, synth: &Synth, block: &Block) {
         let layers = synth.layers();
-        let rows = block.view();
-        let tasks: Vec<_> = rows.axis_chunks_iter(Axis(0), ROWS_PER_TASK).collect();
-        let scored: Vec<_> = tasks.into_par_iter().map(|rows| synth.truth().responsibilities(rows)).collect();
-        let rows = scored.iter().flat_map(|(scores, of_rows)| scores.iter().zip(of_rows.outer_iter()));
-        for (score, responsibilities) in rows {
+        let (scores, of_rows) = synth.truth().responsibilities(block.view());
+        for (score, responsibilities) in scores.iter().zip(of_rows.outer_iter()) {
             let of_clusters = responsibilities.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
             self.errors += 1.0 - of_clusters.fold(0.0, f64::max);
             self.scores.push(*score);
