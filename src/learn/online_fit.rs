@@ -361,8 +361,8 @@ impl OnlineFit {
         let mut rows = rows.nrows();
         // Without an early exit the compiler vectorises the loop.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
-            let is_refused = |value: &f64| !value.is_finite() && !(self.settings.gaps && value.is_nan());
-            if let Some(at) = values.iter().position(is_refused) {
+            let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
+            if let Some(at) = values.iter().position(|value| !is_accepted(value)) {
                 let row = self.rows + (at / dim) as u64 + 1;
                 return Err(LearnError::NotFinite { row, column: at % dim });
             }

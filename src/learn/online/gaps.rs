@@ -3,7 +3,7 @@
 //! The evidence is that of the observed columns. Each component completes the row by its conditional mean, learns it like a
 //! complete row, and adds the conditional covariance of the missing columns. Without that its covariance would shrink.
 
-use super::{NEGLIGIBLE, Online, Rule};
+use super::{NEGLIGIBLE, Online, Rule, begin};
 use crate::linalg::simd::Plain;
 use crate::linalg::vector::Quad;
 use crate::linalg::{Completion, has_gaps};
@@ -89,9 +89,8 @@ impl<R: Rule> Online<R> {
             health.pivots_raised += group.learn_completed(&changes, &extra, completions, floor) as u64;
         }
         rule.update_weights::<Plain>(responsibilities, health);
-        for (i, group) in grouped.groups.iter().enumerate() {
-            rule.refresh::<Plain>(i, group);
-        }
+        // As when a saved state is restored, so that resuming changes no bit.
+        begin(self);
         Some(top + (sum / total).ln())
     }
 }
