@@ -114,6 +114,9 @@ fn posterior(dim: usize, k: usize) -> Posterior {
     Posterior::new(weights, (0..k).map(component).collect()).unwrap()
 }
 
+/// `m`, `κ`, `ν` and `Ψ` of a component.
+type Plain = (Vec<f64>, f64, f64, Array2<f64>);
+
 /// Both learners, with several K and widths (interleaved matrices and others), against the same formulas.
 #[test]
 fn every_step_of_obmm_equals_a_plain_version() {
@@ -130,14 +133,14 @@ fn every_step_of_obmm_equals_a_plain_version() {
             };
             let mut learner = OBMM.learner(state, vec![1e-300; dim], Health::default()).unwrap();
             let mut a = start.weights().concentrations().to_vec();
-            let mut plain: Vec<(Vec<f64>, f64, f64, Array2<f64>)> = start
+            let mut plain: Vec<Plain> = start
                 .components()
                 .iter()
                 .map(|c| (c.mean().to_vec(), c.kappa(), c.nu(), c.psi().matrix()))
                 .collect();
             for row in rows.outer_iter() {
                 let seen: Vec<Seen> = plain.iter().map(|(mean, _, _, psi)| see(row, mean, psi)).collect();
-                let log_density = |(seen, (_, kappa, nu, _)): (&Seen, &(Vec<f64>, f64, f64, Array2<f64>))| {
+                let log_density = |(seen, (_, kappa, nu, _)): (&Seen, &Plain)| {
                     let (o, b) = (seen.observed as f64, kappa / (kappa + 1.0));
                     let degrees = nu - (d - o);
                     log_gamma_ratio(0.5 * (degrees + 1.0 - o), seen.observed)
