@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 
-use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, ReadOptions};
+use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, Missing, ReadOptions};
 use gmm_bmm::internals::model::Model;
 
 /// The name of the text in messages.
@@ -26,7 +26,9 @@ pub fn csv(bytes: &[u8]) {
         assert_eq!(whole, piecewise, "pieces and blocks must not matter");
     }
     let (columns, rows, ending) = whole;
-    assert!(rows.iter().flatten().all(|value| value.abs() <= 1e150), "only numbers in range are rows");
+    // Missing values are one NaN.
+    let is_value = |bits: &u64| *bits == f64::NAN.to_bits() || f64::from_bits(*bits).abs() <= 1e150;
+    assert!(rows.iter().flatten().all(is_value), "only numbers in range are rows");
     if let Some(error) = ending {
         assert!(!error.is_empty() && !error.contains('\0'), "an error is words: {error:?}");
         let names_option =
@@ -37,12 +39,19 @@ pub fn csv(bytes: &[u8]) {
     }
 }
 
-type Outcome = (Vec<String>, Vec<Vec<f64>>, Option<String>);
+/// Rows as the bits of their numbers.
+type Outcome = (Vec<String>, Vec<Vec<u64>>, Option<String>);
 
 fn csv_options(bytes: &[u8]) -> (ReadOptions, &[u8]) {
     let (&[first, second], text) = bytes.split_first_chunk().unwrap_or((&[0, 0], bytes));
     let bit = |place: u8| first >> place & 1 == 1;
+    let missing = match (bit(7), second % 2) {
+        (false, _) => Missing::Refuse,
+        (true, 0) => Missing::Marginal,
+        (true, _) => Missing::Skip,
+    };
     let options = ReadOptions::default()
+        .missing(missing)
         .delimiter(bit(0).then_some(second))
         .has_header(bit(1).then_some(bit(2)))
         .columns(if bit(3) { &["2", "1"][..] } else { &[] }.iter().copied())
@@ -62,10 +71,10 @@ fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &ReadOptions)
     };
     let columns = stream.columns().names.clone();
     let mut block = Block::new(columns.len());
-    let mut rows: Vec<Vec<f64>> = Vec::new();
+    let mut rows: Vec<Vec<u64>> = Vec::new();
     let ending = loop {
         let read = stream.read_block(&mut block, block_rows);
-        rows.extend(block.iter().map(<[f64]>::to_vec));
+        rows.extend(block.iter().map(|row| row.iter().map(|value| value.to_bits()).collect()));
         match read {
             Ok(true) => {}
             Ok(false) => break None,
@@ -88,14 +97,15 @@ fn words(error: &DataError) -> String {
     text
 }
 
-fn rows_survive_being_written(columns: &[String], rows: &[Vec<f64>]) {
+fn rows_survive_being_written(columns: &[String], rows: &[Vec<u64>]) {
     let numbers: Vec<String> = (1..=columns.len()).map(|i| format!("column{i}")).collect();
     let mut text = numbers.join(",") + "\n";
     for row in rows {
-        let cells: Vec<String> = row.iter().map(f64::to_string).collect();
+        let cells: Vec<String> = row.iter().map(|bits| f64::from_bits(*bits).to_string()).collect();
         text += &(cells.join(",") + "\n");
     }
     let options = ReadOptions::default().delimiter(b',').has_header(true);
+    let options = options.missing(Missing::Marginal).columns(numbers);
     let (_, again, ending) = read_csv(text.as_bytes(), usize::MAX, 1000, &options);
     assert_eq!((again.as_slice(), ending), (rows, None), "rows survive being written");
 }

@@ -22,6 +22,10 @@ pub enum Remedy {
     ChooseColumnsInModelOrder,
     /// Skip and count rows that cannot be used.
     SkipBadRows,
+    /// Use the values that a row has, where others are missing.
+    UseObservedValues,
+    /// Skip and count rows with missing values.
+    SkipRowsWithGaps,
     /// Read the first line as data, not as a header.
     ReadFirstLineAsData,
     /// Set the delimiter between the fields of a row.

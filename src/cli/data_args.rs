@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
 use super::console::Console;
 use super::{usage_error, wording};
 use crate::data::{
-    BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, ReadOptions, Rows,
+    BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, Missing, MissingCounts,
+    ReadOptions, Rows,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -43,8 +45,16 @@ pub(super) struct ReadingArgs {
     drop: Vec<String>,
 
     /// What to do with a row that has a cell that is not a number
+    ///
+    /// A missing value is no bad cell: --missing is for those.
     #[arg(long, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
     bad_rows: BadRows,
+
+    /// What to do about missing values: empty cells, 'NA', 'NaN'
+    ///
+    /// The words 'N/A', '#N/A', 'null', 'none', '?', '-' and '.' mean a missing value too, in upper or lower case. 'marginal' uses every value that is there: a row with gaps counts by its other columns. 'skip' loses those values, and the rows that are left may differ from the others, so that the model describes other rows than you have. The counts for each column are printed at the end.
+    #[arg(long, value_enum, default_value_t = Missing::Refuse, value_name = "HOW")]
+    missing: Missing,
 
     /// Skip the first N rows
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
@@ -166,6 +176,7 @@ impl ReadingArgs {
             .columns(&self.columns)
             .drop(&self.drop)
             .bad_rows(self.bad_rows)
+            .missing(self.missing)
             .skip(self.skip)
             .limit(self.limit)
             .expected(expected)
@@ -177,11 +188,50 @@ impl ReadingArgs {
     }
 }
 
-/// Prints the notices that are left and warns of skipped rows, once all rows are read.
+/// The missing values of the rows that were read, for the result of a command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct MissingResult {
+    #[serde(flatten)]
+    pub counts: MissingCounts,
+    /// Rows that were skipped because values are missing.
+    pub rows_left_out: u64,
+}
+
+impl MissingResult {
+    /// `None` if no value is missing.
+    pub fn of(rows: &Rows) -> Option<MissingResult> {
+        MissingResult::of_part(rows).if_any()
+    }
+
+    /// The missing values of a part of the rows.
+    pub fn of_part(rows: &Rows) -> MissingResult {
+        MissingResult { counts: rows.missing().clone(), rows_left_out: rows.rows_left_out() }
+    }
+
+    /// The missing values of both.
+    pub fn with(mut self, other: &MissingResult) -> MissingResult {
+        self.counts.add(&other.counts);
+        self.rows_left_out += other.rows_left_out;
+        self
+    }
+
+    pub fn if_any(self) -> Option<MissingResult> {
+        self.counts.is_any().then_some(self)
+    }
+
+    pub fn tell(&self, console: &Console) {
+        console.note(&wording::missing_values(&self.counts, self.rows_left_out));
+    }
+}
+
+/// Prints the notices that are left, the missing values, and a warning of skipped rows, once all rows are read.
 pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
     tell_notices(rows, console);
     if let Some(first) = rows.first_skipped() {
         console.warn(&wording::skipped_rows(rows.rows_skipped(), &first.to_string()));
+    }
+    if let Some(missing) = MissingResult::of(rows) {
+        missing.tell(console);
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::choice::OneK;
 use super::clusters::ClusterArgs;
 use super::console::{Console, decimal};
-use super::data_args::{DataArgs, tell_end};
+use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{Block, Units};
@@ -60,6 +60,9 @@ pub(super) struct Args {
 struct EvalResult {
     rows: u64,
     rows_skipped: u64,
+    /// What is missing, if any value is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingResult>,
     columns: Vec<String>,
     k: usize,
     mean_log_likelihood: f64,
@@ -117,7 +120,8 @@ fn score<C: Density>(
     let bar = console.progress(rows.total_bytes());
     let mut block = Block::new(mixture.dim());
     loop {
-        let before = args.data.reading.skip + summary.count + rows.rows_skipped();
+        let left_out = rows.rows_skipped() + rows.rows_left_out();
+        let before = args.data.reading.skip + summary.count + left_out;
         if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
             break;
         }
@@ -152,6 +156,7 @@ fn score<C: Density>(
     Ok(EvalResult {
         rows: summary.count,
         rows_skipped: rows.rows_skipped(),
+        missing: MissingResult::of(&rows),
         columns: names.names,
         k: mixture.k(),
         mean_log_likelihood: summary.mean,

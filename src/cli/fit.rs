@@ -17,7 +17,7 @@ use beginning::{Beginning, beginning};
 
 use super::choice::{describe_choice, describe_ks};
 use super::console::{Console, decimal};
-use super::data_args::tell_end;
+use super::data_args::{MissingResult, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
 use super::pass::{Pass, PassEnd};
@@ -37,6 +37,9 @@ struct FitResult {
     algorithm: &'static str,
     rows: u64,
     rows_skipped: u64,
+    /// What is missing, if any value is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingResult>,
     columns: Vec<String>,
     k: usize,
     seed: u64,
@@ -68,6 +71,7 @@ impl FitResult {
             algorithm: model.algorithm().name(),
             rows: model.rows(),
             rows_skipped,
+            missing: None,
             columns: model.column_names().names,
             k: model.estimate().k(),
             seed: model.seed(),
@@ -210,7 +214,8 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     console.tell(fit.findings().into_iter().filter(|finding| !told.contains(finding)));
     let choice = fit.choice();
     let model = fit.to_model()?;
-    let result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);
+    let mut result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);
+    result.missing = MissingResult::of(&rows);
     Ok(Fitted { model, result, sample, curve })
 }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::data::{Availability, DataError, DataSet, Notice};
+use crate::data::{Availability, DataError, DataSet, MissingCounts, Notice};
 use crate::experiment::ExperimentError;
 use crate::learn::{Finding, LearnError};
 use crate::model::{MergeError, ModelError};
@@ -59,6 +59,16 @@ pub(super) fn skipped_rows(rows: u64, first: &str) -> String {
     format!("{} {were} skipped; the first: {first}", count(rows, "bad row"))
 }
 
+/// The missing values of each column, and the rows that were skipped because of them.
+pub(super) fn missing_values(missing: &MissingCounts, rows_left_out: u64) -> String {
+    let fact = format!("missing values in {}: {missing}", count(missing.rows, "row"));
+    match rows_left_out {
+        0 => fact,
+        1 => format!("{fact}; 1 row was skipped"),
+        rows => format!("{fact}; {rows} rows were skipped"),
+    }
+}
+
 /// What to do to have the file of a data set.
 pub(super) fn how_to_get(set: &DataSet) -> String {
     let DataSet { name, file, .. } = set;
@@ -96,6 +106,8 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::ChooseColumns => "choose the columns with --columns or --drop",
         Remedy::ChooseColumnsInModelOrder => "name the columns to use, in the model's order, with --columns",
         Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
+        Remedy::UseObservedValues => "use the values that are there with --missing marginal",
+        Remedy::SkipRowsWithGaps => "skip such rows with --missing skip",
         Remedy::ReadFirstLineAsData => "if it is data, use --no-header",
         Remedy::SetDelimiter => "check --delimiter",
         Remedy::ChooseDataSet => "'gmm-bmm datasets' lists the sets",

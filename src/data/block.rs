@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2};
 pub struct Block {
     columns: usize,
     values: Vec<f64>,
-    /// Where bad rows were skipped: the row that follows them, and how many were skipped up to there.
+    /// Where rows were skipped: the row that follows them, and how many were skipped up to there.
     skipped: Vec<(usize, u64)>,
 }
 
@@ -49,13 +49,13 @@ impl Block {
         &self.values[i * self.columns..(i + 1) * self.columns]
     }
 
-    /// The number of row `i` among all rows that were read for the block, counted from 1 and including skipped bad rows.
+    /// The number of row `i` among all rows that were read for the block, counted from 1 and including skipped ones.
     pub fn place(&self, i: usize) -> u64 {
         let before = self.skipped.partition_point(|&(row, _)| row <= i).checked_sub(1);
         i as u64 + 1 + before.map_or(0, |last| self.skipped[last].1)
     }
 
-    /// Counts a bad row that was skipped before the next row.
+    /// Counts a row that was skipped before the next row.
     #[cfg(feature = "csv")]
     pub(super) fn skip_one(&mut self) {
         let next = self.rows();

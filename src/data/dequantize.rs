@@ -60,7 +60,7 @@ pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteC
 }
 
 /// A copy of `rows` with uniform noise of one quantum, centred on zero, in `columns`. The noise of a column depends only on
-/// the seed and the column's number.
+/// the seed, the column's number and the row's. Missing values stay NaN.
 pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
     let mut noisy = rows.to_owned();
     for &DiscreteColumn { column, quantum } in columns {
@@ -73,8 +73,9 @@ pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) 
     noisy
 }
 
-/// The distinct values of a column in order, with how often each occurs.
+/// The distinct values of a column in order, with how often each occurs, without missing ones.
 struct Values {
+    /// Rows that have a value.
     rows: usize,
     sorted: Vec<(f64, usize)>,
     standard_deviation: f64,
@@ -84,13 +85,15 @@ impl Values {
     fn of(column: ArrayView1<f64>) -> Values {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         // Adding zero makes −0 a 0.
-        column.iter().for_each(|value| *counts.entry((value + 0.0).to_bits()).or_default() += 1);
+        let values = column.iter().filter(|value| !value.is_nan());
+        values.for_each(|value| *counts.entry((value + 0.0).to_bits()).or_default() += 1);
         let mut sorted: Vec<(f64, usize)> =
             counts.into_iter().map(|(bits, count)| (f64::from_bits(bits), count)).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let rows = column.len();
+        let rows = sorted.iter().map(|(_, count)| count).sum();
         let weighed = |f: &dyn Fn(f64) -> f64| {
-            sorted.iter().map(|&(value, count)| f(value) * count as f64).sum::<f64>() / rows.max(1) as f64
+            sorted.iter().map(|&(value, count)| f(value) * count as f64).sum::<f64>()
+                / usize::max(rows, 1) as f64
         };
         let mean = weighed(&|value| value);
         let standard_deviation = weighed(&|value| (value - mean).powi(2)).sqrt();
@@ -189,6 +192,24 @@ mod tests {
         assert_eq!(find_discrete(rows.view()), []);
         assert_eq!(discrete_column(rows.view(), 0), None);
         assert!(discrete_column(rows.view(), 1).is_some());
+    }
+
+    #[test]
+    fn missing_values_change_neither_the_quantum_nor_the_noise_of_others() {
+        let rows = Array2::from_shape_fn((1000, 2), |(i, j)| (i % (j + 7)) as f64);
+        let mut gaps = rows.clone();
+        gaps.indexed_iter_mut()
+            .filter(|((i, j), _)| (i + j) % 5 == 0)
+            .for_each(|(_, value)| *value = f64::NAN);
+        assert_eq!(find_discrete(gaps.view()), find_discrete(rows.view()));
+        let columns = find_discrete(rows.view());
+        let (noisy, with_gaps) = (with_noise(rows.view(), &columns, 3), with_noise(gaps.view(), &columns, 3));
+        for ((gap, noisy), with_gaps) in gaps.iter().zip(&noisy).zip(&with_gaps) {
+            let expected = if gap.is_nan() { f64::NAN } else { *noisy };
+            assert_eq!(with_gaps.to_bits(), expected.to_bits());
+        }
+        let nothing = Array2::from_elem((100, 1), f64::NAN);
+        assert_eq!((find_discrete(nothing.view()), discrete_column(nothing.view(), 0)), (vec![], None));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::catalogue::DataSet;
+use super::missing::MissingCounts;
 use super::notice::Notice;
 use crate::remedy::Remedy;
 use crate::text::{count, listed};
@@ -268,6 +269,9 @@ pub enum DataError {
     /// A row cannot be used.
     #[error("{0}{need}", need = if .0.is_in_model() { ", and the model needs the column" } else { "" })]
     BadRow(Box<BadRow>),
+    /// A value is missing.
+    #[error("{0}")]
+    MissingValue(Box<MissingValue>),
     /// The compressed data end early or are damaged.
     #[error(
         "'{file}': the gzip data are truncated or corrupt after row {row}: fetch or compress the file anew ({source})"
@@ -348,6 +352,23 @@ pub struct BadRow {
     pub problem: RowProblem,
 }
 
+/// The first missing value, where it is and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingValue {
+    /// The file.
+    pub file: String,
+    /// The line in the file, counted from 1, on which its row begins.
+    pub line: u64,
+    /// The row in the file, counted from 1 below the header.
+    pub row: u64,
+    /// The column's name.
+    pub column: String,
+    /// How many values each column lacks.
+    pub counts: MissingCounts,
+    /// Whether all rows are counted, and not only those up to this one, as from a pipe.
+    pub counted_all: bool,
+}
+
 /// What is wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowProblem {
@@ -385,11 +406,9 @@ pub enum ChosenBy {
 /// Why a cell is no use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadCell {
-    /// There is nothing in it.
-    Empty,
     /// It is no number.
     NotANumber,
-    /// It is NaN, infinite, or too large for a double.
+    /// It is infinite or too large.
     NotFinite,
     /// It is a number with commas between its digits.
     Thousands,
@@ -422,6 +441,7 @@ impl DataError {
             DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
                 vec![Remedy::ChooseColumnsInModelOrder]
             }
+            DataError::MissingValue(_) => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             DataError::BadRow(bad) => match &bad.problem {
                 RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
                     vec![Remedy::CorrectData, drop(column), Remedy::SkipBadRows]
@@ -456,9 +476,6 @@ impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "'{}', line {}, row {}: ", self.file, self.line, self.row)?;
         match &self.problem {
-            RowProblem::Cell { column, why: BadCell::Empty, .. } => {
-                write!(f, "the cell in column '{column}' is empty")
-            }
             RowProblem::Cell { column, cell, why: BadCell::NotANumber, .. } => {
                 write!(f, "'{cell}' in column '{column}' is not a number")
             }
@@ -475,6 +492,20 @@ impl fmt::Display for BadRow {
                 write!(f, "the row has {} instead of {expected}", count(*found as u64, "field"))
             }
         }
+    }
+}
+
+impl fmt::Display for MissingValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MissingValue { file, line, row, column, counts, counted_all } = self;
+        write!(f, "'{file}', line {line}, row {row}: the value in column '{column}' is missing; ")?;
+        let rows = match counts.rows {
+            rows if *counted_all => count(rows, "row"),
+            1 => "the first row".to_string(),
+            rows => format!("the first {rows} rows"),
+        };
+        let rest = if *counted_all { "" } else { " (later rows are not counted)" };
+        write!(f, "missing values in {rows}: {counts}{rest}")
     }
 }
 

@@ -15,6 +15,7 @@ mod dequantize;
 mod error;
 #[cfg(feature = "csv")]
 mod input;
+mod missing;
 mod nearest;
 mod notice;
 #[cfg(feature = "csv")]
@@ -37,7 +38,8 @@ pub use block::Block;
 pub use catalogue::{Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
 pub use column_names::ColumnNames;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
-pub use error::{BadCell, BadRow, ChosenBy, DataError, RowProblem};
+pub use error::{BadCell, BadRow, ChosenBy, DataError, MissingValue, RowProblem};
+pub use missing::MissingCounts;
 pub use notice::{ColumnContent, Notice};
 pub use reservoir::Reservoir;
 pub use source::RowSource;
@@ -47,7 +49,7 @@ pub use self::csv::select_columns;
 #[cfg(feature = "csv")]
 pub use self::{
     input::Input,
-    options::{BadRows, ReadOptions},
+    options::{BadRows, Missing, ReadOptions},
     prefetch::{Next, Prefetch},
     rows::Rows,
     shards::FileShards,

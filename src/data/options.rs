@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::shards::FileShards;
 
 /// How to read rows of numbers from delimited text. The default detects all it can, reads every row in order and refuses
-/// bad rows.
+/// bad rows and missing values.
 ///
 /// ```no_run
 /// use gmm_bmm::data::ReadOptions;
@@ -26,6 +26,7 @@ pub struct ReadOptions {
     pub(super) columns: Vec<String>,
     pub(super) drop: Vec<String>,
     pub(super) bad_rows: BadRows,
+    pub(super) missing: Missing,
     pub(super) skip: u64,
     pub(super) limit: Option<u64>,
     pub(super) expected: Option<ColumnNames>,
@@ -35,7 +36,7 @@ pub struct ReadOptions {
     datasets: PathBuf,
 }
 
-/// What to do about a row with a cell that is not a finite number, or with too few or too many fields.
+/// What to do about a row with a cell that is neither a finite number nor missing, or with too few or too many fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BadRows {
@@ -46,6 +47,22 @@ pub enum BadRows {
     Skip,
 }
 
+/// What to do about missing values. A cell is missing if it is empty, or if it is `NA`, `NaN`, `N/A`, `#N/A`, `null`, `none`, `?`,
+/// `-` or `.`, in upper or lower case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Missing {
+    /// Stop with an error that counts them
+    #[default]
+    Refuse,
+    /// Skip rows with missing values and count them
+    Skip,
+    /// Use the values that a row has
+    ///
+    /// A missing value is NaN in the rows.
+    Marginal,
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
@@ -54,6 +71,7 @@ impl Default for ReadOptions {
             columns: Vec::new(),
             drop: Vec::new(),
             bad_rows: BadRows::default(),
+            missing: Missing::default(),
             skip: 0,
             limit: None,
             expected: None,
@@ -95,6 +113,12 @@ impl ReadOptions {
     /// Sets what to do about rows that cannot be used.
     pub fn bad_rows(mut self, bad_rows: BadRows) -> Self {
         self.bad_rows = bad_rows;
+        self
+    }
+
+    /// Sets what to do about missing values.
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
         self
     }
 

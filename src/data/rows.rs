@@ -5,6 +5,7 @@ use super::block::Block;
 use super::column_names::ColumnNames;
 use super::csv::CsvStream;
 use super::error::{BadRow, DataError};
+use super::missing::MissingCounts;
 use super::notice::Notice;
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
@@ -104,6 +105,16 @@ impl Rows {
     /// The first row that was skipped.
     pub fn first_skipped(&self) -> Option<&BadRow> {
         self.stream().first_skipped()
+    }
+
+    /// How many values are missing in the rows read so far, without those that were left out at the beginning.
+    pub fn missing(&self) -> &MissingCounts {
+        self.stream().missing()
+    }
+
+    /// Rows left out so far because values are missing.
+    pub fn rows_left_out(&self) -> u64 {
+        self.stream().rows_left_out()
     }
 
     /// Bytes read so far, before decompression.

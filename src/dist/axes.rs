@@ -110,9 +110,20 @@ impl Axes {
         &self.names
     }
 
-    /// The coordinates of a row on the axes.
+    /// The coordinates of a row on the axes; NaN on those that a missing value, which is NaN, has a part in.
     pub fn of_row(&self, row: &[f64]) -> Vec<f64> {
-        self.directions.dot(&(&ArrayView1::from(row) - &self.centre)).to_vec()
+        let deviations = &ArrayView1::from(row) - &self.centre;
+        if deviations.iter().all(|value| !value.is_nan()) {
+            return self.directions.dot(&deviations).to_vec();
+        }
+        let along = |axis: ArrayView1<f64>| {
+            axis.iter()
+                .zip(&deviations)
+                .filter(|(part, _)| **part != 0.0)
+                .map(|(part, value)| part * value)
+                .sum()
+        };
+        self.directions.outer_iter().map(along).collect()
     }
 
     /// The components of a mixture, projected on the axes.

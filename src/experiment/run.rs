@@ -84,7 +84,9 @@ const SAMPLE_ROWS: usize = 200;
 fn with_sample(plan: &Plan, set: &PlannedSet) -> DataRecord {
     let leading = set.rows.slice(s![.., ..set.rows.ncols().min(Axes::LEADING)]);
     let mut sample = Reservoir::new(leading.ncols(), SAMPLE_ROWS, plan.seed_of(set, "sample"));
-    leading.outer_iter().for_each(|row| sample.offer(&row.to_vec()));
+    // A record cannot hold missing values.
+    let complete = leading.outer_iter().filter(|row| row.iter().all(|value| !value.is_nan()));
+    complete.for_each(|row| sample.offer(&row.to_vec()));
     let sample = sample.rows().map(<[f64]>::to_vec).collect();
     DataRecord { sample: Some(sample), ..set.record.clone() }
 }

@@ -21,7 +21,7 @@ pub struct ColumnSummary {
 }
 
 impl ColumnSummary {
-    /// Adds a value. If the squares overflow, they stay at the largest finite number.
+    /// Adds a value, which must not be NaN. If the squares overflow, they stay at the largest finite number.
     pub fn push(&mut self, value: f64) {
         ColumnSummary::push_row(std::slice::from_mut(self), &[value]);
     }
@@ -90,10 +90,11 @@ impl ColumnSummary {
     }
 }
 
+/// The summary of the values that are not missing, which are NaN.
 impl FromIterator<f64> for ColumnSummary {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         let mut summary = ColumnSummary::default();
-        values.into_iter().for_each(|value| summary.push(value));
+        values.into_iter().filter(|value| !value.is_nan()).for_each(|value| summary.push(value));
         summary
     }
 }

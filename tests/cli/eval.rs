@@ -89,7 +89,7 @@ fn scores_have_the_row_numbers_of_the_file() {
     let mut lines: Vec<&str> = body.lines().take(6).collect();
     lines.insert(2, "1,,3");
     place.write("holes.csv", &format!("{head}\n{}\n", lines.join("\n")));
-    place.run("eval --model model.json --data holes.csv --bad-rows skip --scores scores.csv").success();
+    place.run("eval --model model.json --data holes.csv --missing skip --scores scores.csv").success();
     assert_eq!(column(&place.read("scores.csv"), 0), [1.0, 2.0, 4.0, 5.0, 6.0, 7.0]);
     place.run("eval --model model.json --data test.csv --skip 290 --scores scores.csv").success();
     assert_eq!(column(&place.read("scores.csv"), 0)[0], 291.0);
@@ -103,7 +103,7 @@ fn scores_have_the_row_numbers_of_the_file() {
     place.refuses(
         line,
         1,
-        &["row 3: the cell in column 'b' is empty", "the model needs the column", "--bad-rows skip"],
+        &["row 3: the value in column 'b' is missing", "in 7 rows: 1 in 'b'", "--missing skip"],
     );
     place.refuses(
         &format!("{line} --drop b"),

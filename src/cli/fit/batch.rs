@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Args, FitResult, Fitted};
 use crate::cli::console::Console;
-use crate::cli::data_args::tell_end;
+use crate::cli::data_args::{MissingResult, tell_end};
 use crate::cli::usage;
 use crate::data::Block;
 use crate::dist::GaussianMixture;
@@ -57,8 +57,9 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
     let recipe = Recipe::Em(settings);
     let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries);
-    let result =
+    let mut result =
         FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
+    result.missing = MissingResult::of(&rows);
     if let Some(sample) = &mut sample {
         block.iter().for_each(|row| sample.offer(row));
     }

@@ -13,6 +13,7 @@ use super::args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
 use crate::cli::console::Console;
+use crate::cli::data_args::MissingResult;
 use crate::cli::pass::watch_for_interrupt;
 use crate::cli::{usage, usage_error, wording};
 use crate::data::{BadRow, Block, FileShards, Next, Prefetch};
@@ -33,6 +34,7 @@ pub(super) struct PartEnd {
     learned: LearnedShard,
     rows_skipped: u64,
     first_skipped: Option<String>,
+    missing: MissingResult,
     read_seconds: f64,
     learn_seconds: f64,
 }
@@ -185,6 +187,7 @@ impl<'a> Part<'a> {
             learned: prior.learned_shard(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
             first_skipped: rows.first_skipped().map(BadRow::to_string),
+            missing: MissingResult::of_part(&rows),
             read_seconds: reading.as_secs_f64(),
             learn_seconds: self.learning.as_secs_f64(),
         })
@@ -227,6 +230,9 @@ pub(super) fn finish(
     if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
         console.warn(&wording::skipped_rows(skipped, first));
     }
+    let missing = ends.iter().map(|end| end.missing.clone()).reduce(|all, part| all.with(&part));
+    let missing = missing.and_then(MissingResult::if_any);
+    missing.iter().for_each(|missing| missing.tell(console));
     let empty = shards.iter().filter(|shard| shard.rows == 0).count();
     if empty > 0 {
         console.tell([Finding::EmptyShards { empty, shards: shards.len() }]);
@@ -237,6 +243,7 @@ pub(super) fn finish(
     let most = |seconds: fn(&PartEnd) -> f64| ends.iter().map(seconds).fold(0.0, f64::max);
     let mut result =
         FitResult::new(&model, skipped, choice, most(|end| end.read_seconds), most(|end| end.learn_seconds));
+    result.missing = missing;
     result.parts = Some(PartsResult {
         wall_seconds: wall.as_secs_f64(),
         rows: shards.iter().map(|shard| shard.rows).collect(),

@@ -17,7 +17,6 @@ pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
 /// Why [`parse_number`] refused a cell.
 pub(super) fn why_bad(cell: &[u8]) -> BadCell {
     match cell.trim_ascii() {
-        b"" => BadCell::Empty,
         cell if is_not_finite(cell) => BadCell::NotFinite,
         cell if has_thousands_commas(cell) => BadCell::Thousands,
         cell if is_date(cell) => BadCell::Date,
@@ -25,16 +24,18 @@ pub(super) fn why_bad(cell: &[u8]) -> BadCell {
     }
 }
 
-fn is_not_finite(cell: &[u8]) -> bool {
-    let value = std::str::from_utf8(cell).ok().and_then(|text| text.parse::<f64>().ok());
+/// Whether a cell is NaN, infinite or too large.
+pub(super) fn is_not_finite(cell: &[u8]) -> bool {
+    let value = std::str::from_utf8(cell.trim_ascii()).ok().and_then(|text| text.parse::<f64>().ok());
     value.is_some_and(|value| !(value.abs() <= LARGEST))
 }
 
-/// Whether a cell means "no value", not a name or a category.
+/// Whether a cell means that its value is missing.
 pub(super) fn is_missing(cell: &[u8]) -> bool {
-    const WORDS: [&[u8]; 9] = [b"", b"?", b"-", b".", b"na", b"n/a", b"#n/a", b"null", b"none"];
+    const WORDS: [&[u8]; 12] =
+        [b"", b"na", b"nan", b"?", b"-", b".", b"n/a", b"#n/a", b"null", b"none", b"-nan", b"+nan"];
     let cell = cell.trim_ascii();
-    WORDS.iter().any(|word| word.eq_ignore_ascii_case(cell)) || is_not_finite(cell)
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(cell))
 }
 
 /// What the commas in a number are.
@@ -170,8 +171,7 @@ mod tests {
 
     #[test]
     fn a_refused_cell_has_its_reason() {
-        assert_eq!(why_bad(b"  "), BadCell::Empty);
-        assert_eq!(why_bad(b"NA"), BadCell::NotANumber);
+        assert_eq!(why_bad(b"tall"), BadCell::NotANumber);
         assert_eq!(why_bad(b"1,234"), BadCell::Thousands);
         assert_eq!(why_bad(b"2024-01-31"), BadCell::Date);
         assert_eq!(why_bad(b"\xff"), BadCell::NotANumber);
@@ -181,10 +181,12 @@ mod tests {
 
     #[test]
     fn missing_value_words_are_known() {
-        for cell in ["", "?", "NA", "null", "NaN", "N/A"] {
+        for cell in ["", " ", "?", "NA", " na\t", "null", "NaN", "nan", "-NaN", "N/A"] {
             assert!(is_missing(cell.as_bytes()), "{cell}");
         }
-        assert!(!is_missing(b"x") && !is_missing(b"5"));
+        for cell in ["x", "5", "inf", "-Infinity", "1e999", "nano", "\u{a0}"] {
+            assert!(!is_missing(cell.as_bytes()), "{cell}");
+        }
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use csv::ByteRecord;
 
-use super::cell::{Comma, comma, is_date, is_missing, is_number_with_sign, parse_number, shown};
+use super::cell::{
+    Comma, comma, is_date, is_missing, is_not_finite, is_number_with_sign, parse_number, shown,
+};
 use super::records::{RecordError, sample_records};
 use super::sample::{SAMPLE_LINES, Sampled};
 use crate::data::error::DataError;
@@ -165,10 +167,15 @@ impl Layout {
     }
 }
 
+/// Whether a cell holds no number and says nothing about what its column holds.
+fn has_no_value(cell: &[u8]) -> bool {
+    is_missing(cell) || is_not_finite(cell)
+}
+
 /// Whether the first record names the columns.
 fn looks_like_header(records: &[ByteRecord]) -> bool {
     let Some((first, below)) = records.split_first() else { return false };
-    let is_word = |cell: &[u8]| !is_missing(cell) && parse_number(cell).is_none() && comma(cell).is_none();
+    let is_word = |cell: &[u8]| !has_no_value(cell) && parse_number(cell).is_none() && comma(cell).is_none();
     let holds_numbers =
         |i: usize| below.iter().any(|row| row.get(i).is_some_and(|cell| parse_number(cell).is_some()));
     let words: Vec<(usize, &[u8])> = first.iter().enumerate().filter(|(_, cell)| is_word(cell)).collect();
@@ -221,7 +228,7 @@ impl ColumnSample {
             self.dates += 1;
         } else if is_number_with_sign(cell) {
             self.with_sign += 1;
-        } else if !is_missing(cell) {
+        } else if !has_no_value(cell) {
             self.words += 1;
         }
     }

@@ -1,7 +1,7 @@
-//! The fast path for plain lines: cells without quotes, the right number of them, and numbers in the chosen columns. The csv
-//! crate reads all other lines, so the fast path never decides differently.
+//! The fast path for plain lines: cells without quotes, the right number of them, and numbers in the chosen columns, or missing
+//! values where they are accepted. The csv crate reads all other lines, so the fast path never decides differently.
 
-use super::cell::parse_number;
+use super::cell::{is_missing, parse_number};
 use super::number::leading_number;
 use crate::data::block::Block;
 
@@ -9,6 +9,10 @@ use crate::data::block::Block;
 pub(super) struct PlainLines {
     delimiter: u8,
     fields: Vec<Field>,
+    /// Whether lines with missing values are plain.
+    takes_gaps: bool,
+    /// Whether a missing value was read.
+    met_gap: bool,
 }
 
 /// A field of each line.
@@ -30,16 +34,27 @@ impl PlainLines {
                 return None;
             }
         }
-        Some(PlainLines { delimiter, fields })
+        Some(PlainLines { delimiter, fields, takes_gaps: false, met_gap: false })
+    }
+
+    /// Reads missing values as NaN from now on. An empty line of one field is no row, so the csv crate still reads those.
+    pub(super) fn take_gaps(&mut self) {
+        self.takes_gaps = self.fields.len() > 1;
+    }
+
+    /// Whether a missing value was read since the last call.
+    pub(super) fn has_met_gap(&mut self) -> bool {
+        std::mem::take(&mut self.met_gap)
     }
 
     /// Appends the rows of the first plain lines in `text`, at most `most`, and returns their length in bytes.
     ///
     /// The text must be whole lines.
-    pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> usize {
+    pub(super) fn read(&mut self, text: &[u8], block: &mut Block, most: usize) -> usize {
         let mut taken = 0;
+        let mut met_gap = false;
         for _ in 0..most {
-            match self.read_line(&text[taken..], block.grow()) {
+            match self.read_line(&text[taken..], block.grow(), &mut met_gap) {
                 Some(length) => taken += length,
                 None => {
                     block.truncate(block.rows() - 1);
@@ -47,11 +62,12 @@ impl PlainLines {
                 }
             }
         }
+        self.met_gap |= met_gap;
         taken
     }
 
     /// Reads one line and returns its length in bytes; `None` if it is not plain.
-    fn read_line(&self, text: &[u8], row: &mut [f64]) -> Option<usize> {
+    fn read_line(&self, text: &[u8], row: &mut [f64], met_gap: &mut bool) -> Option<usize> {
         let mut at = 0;
         for field in &self.fields {
             let rest = &text[at..];
@@ -60,10 +76,11 @@ impl PlainLines {
                 Some(place) => {
                     let (number, length) = match leading_number(rest) {
                         Some((number, length)) if rest.get(length) == Some(&field.end) => (number, length),
-                        // Blanks around it, an unusual form, or not a number.
+                        // Blanks around it, an unusual form, a missing value, or not a number.
                         _ => {
                             let cell = self.cell(rest)?;
-                            (parse_number(cell)?, cell.len())
+                            let number = parse_number(cell).or_else(|| self.gap(cell, met_gap))?;
+                            (number, cell.len())
                         }
                     };
                     row[place] = number;
@@ -76,6 +93,14 @@ impl PlainLines {
             at += length + 1;
         }
         Some(at)
+    }
+
+    /// NaN, if the cell is a missing value that is accepted.
+    #[cold]
+    fn gap(&self, cell: &[u8], met_gap: &mut bool) -> Option<f64> {
+        let is_gap = self.takes_gaps && is_missing(cell);
+        *met_gap |= is_gap;
+        is_gap.then_some(f64::NAN)
     }
 
     /// The cell that `text` begins with; `None` if there is a quote in it.
@@ -100,6 +125,23 @@ mod tests {
         assert_eq!(read("M,1.5,x,2\nF, 3 ,,+4\n", 4, &[3, 1], 9), (vec![2.0, 1.5, 4.0, 3.0], 20));
         assert_eq!(read("1\n2\n3\n", 1, &[0], 2), (vec![1.0, 2.0], 4));
         assert_eq!(read("", 1, &[0], 2), (vec![], 0));
+    }
+
+    #[test]
+    fn missing_values_are_nan_where_they_are_accepted() {
+        let mut block = Block::new(2);
+        let mut lines = PlainLines::new(b',', 2, &[0, 1]).unwrap();
+        lines.take_gaps();
+        let text = b"1,2\n";
+        assert_eq!((lines.read(text, &mut block, 9), lines.has_met_gap()), (4, false));
+        let text = b",3\n NA ,nan\n4,inf\n";
+        assert_eq!((lines.read(text, &mut block, 9), lines.has_met_gap()), (12, true));
+        assert!(!lines.has_met_gap());
+        let bits: Vec<u64> = block.values().iter().map(|value| value.to_bits()).collect();
+        assert_eq!(bits, [1.0, 2.0, f64::NAN, 3.0, f64::NAN, f64::NAN].map(f64::to_bits));
+        let mut one = PlainLines::new(b',', 1, &[0]).unwrap();
+        one.take_gaps();
+        assert_eq!(one.read(b"\n1\n", &mut Block::new(1), 9), 0, "a blank line is no row");
     }
 
     #[test]

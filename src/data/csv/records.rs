@@ -74,7 +74,7 @@ impl Records {
     /// May only be called between records, when the csv crate's own buffer is empty.
     pub(super) fn take_plain(
         &mut self,
-        plain: &PlainLines,
+        plain: &mut PlainLines,
         block: &mut Block,
         most: usize,
     ) -> Result<usize, RecordError> {

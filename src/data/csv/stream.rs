@@ -7,8 +7,9 @@ use crate::data::block::Block;
 use crate::data::column_names::ColumnNames;
 use crate::data::error::{BadRow, DataError};
 use crate::data::input::Input;
+use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
-use crate::data::options::{BadRows, ReadOptions};
+use crate::data::options::{BadRows, Missing, ReadOptions};
 use crate::data::shards::FileShards;
 use crate::data::source::RowSource;
 
@@ -26,6 +27,9 @@ pub(in crate::data) struct CsvStream {
     rows_read: u64,
     rows_skipped: u64,
     first_skipped: Option<BadRow>,
+    missing: MissingCounts,
+    /// Rows with missing values that were left out.
+    rows_left_out: u64,
     bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
@@ -46,6 +50,7 @@ impl CsvStream {
         let bytes = Arc::new(AtomicU64::new(0));
         let (table, shape, notices) = Table::first(first.open(bytes.clone())?, &options)?;
         let row = vec![0.0; shape.columns.len()];
+        let missing = MissingCounts::new(&shape.columns.names);
         // Rows that are left out at the beginning are read too.
         let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
         Ok(CsvStream {
@@ -59,6 +64,8 @@ impl CsvStream {
             rows_read: 0,
             rows_skipped: 0,
             first_skipped: None,
+            missing,
+            rows_left_out: 0,
             bytes,
             total_bytes,
         })
@@ -90,6 +97,8 @@ impl CsvStream {
         while rows > 0 && self.read_block(&mut block, rows.min(4096) as usize)? {
             rows -= block.rows() as u64;
         }
+        // The counts are those of the rows that a user gets.
+        self.missing = MissingCounts::new(&self.shape.columns.names);
         Ok(())
     }
 
@@ -107,6 +116,14 @@ impl CsvStream {
 
     pub fn first_skipped(&self) -> Option<&BadRow> {
         self.first_skipped.as_ref()
+    }
+
+    pub fn missing(&self) -> &MissingCounts {
+        &self.missing
+    }
+
+    pub fn rows_left_out(&self) -> u64 {
+        self.rows_left_out
     }
 
     pub fn bytes_read(&self) -> u64 {
@@ -136,6 +153,12 @@ impl CsvStream {
             let room = (self.limit - self.rows_read).min((most - before) as u64);
             let read = table.read_plain(block, room as usize);
             self.rows_read += (block.rows() - before) as u64;
+            let width = self.row.len();
+            if table.has_met_gap() {
+                self.missing.add_rows(&block.values()[before * width..]);
+            } else {
+                self.missing.rows += (block.rows() - before) as u64;
+            }
             if read? > 0 {
                 continue;
             }
@@ -143,6 +166,21 @@ impl CsvStream {
                 Step::Row => {
                     block.push(&self.row);
                     self.rows_read += 1;
+                    self.missing.rows += 1;
+                }
+                Step::Gaps => {
+                    self.missing.add_rows(&self.row);
+                    match self.options.missing {
+                        Missing::Refuse => return Err(self.refuse_gap()),
+                        Missing::Skip => {
+                            self.rows_left_out += 1;
+                            block.skip_one();
+                        }
+                        Missing::Marginal => {
+                            block.push(&self.row);
+                            self.rows_read += 1;
+                        }
+                    }
                 }
                 Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
                     return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
@@ -157,6 +195,37 @@ impl CsvStream {
             }
         }
         Ok(())
+    }
+
+    /// The error for the row with a missing value that was just read. Counts what is missing in the rows after it, unless
+    /// they come from a pipe, which may never end.
+    fn refuse_gap(&mut self) -> DataError {
+        let table = self.table.as_ref().expect("a row was read from it");
+        let mut value = table.describe_gap(&self.row, &self.shape.columns.names);
+        value.counted_all = self.total_bytes.is_some() && self.count_rest();
+        value.counts = self.missing.clone();
+        DataError::MissingValue(Box::new(value))
+    }
+
+    /// Reads all rows that are left and counts their missing values. Returns false if reading fails.
+    fn count_rest(&mut self) -> bool {
+        let counters = (self.rows_read, self.rows_skipped, self.first_skipped.take());
+        // The row that was just read is one of those up to the limit.
+        self.rows_read += 1;
+        self.options.missing = Missing::Marginal;
+        self.options.bad_rows = BadRows::Skip;
+        self.table.iter_mut().for_each(Table::take_gaps);
+        let mut block = Block::new(self.shape.columns.len());
+        let counted_all = loop {
+            block.clear();
+            match self.fill(&mut block, 4096) {
+                Ok(()) if block.is_empty() => break true,
+                Ok(()) => {}
+                Err(_) => break false,
+            }
+        };
+        (self.rows_read, self.rows_skipped, self.first_skipped) = counters;
+        counted_all
     }
 
     fn open_next(&mut self) -> Result<bool, DataError> {
@@ -227,6 +296,18 @@ mod tests {
             places.extend((0..block.rows()).map(|i| before + block.place(i)));
         }
         assert_eq!(places, [3, 4, 6, 9, 10]);
+    }
+
+    #[test]
+    fn rows_with_gaps_that_are_left_out_have_a_place_too() {
+        let options = ReadOptions::default().bad_rows(BadRows::Skip).missing(Missing::Skip);
+        let mut stream = stream("a,b\n,1\n1,2\nx,3\nNA,\n4,5\n", options);
+        let mut block = Block::new(2);
+        assert!(stream.read_block(&mut block, 100).unwrap());
+        assert_eq!(block.values(), [1.0, 2.0, 4.0, 5.0]);
+        assert_eq!([block.place(0), block.place(1)], [2, 5]);
+        assert_eq!((stream.rows_read(), stream.rows_skipped(), stream.rows_left_out()), (2, 1, 2));
+        assert_eq!((stream.missing().rows, &stream.missing().values[..]), (4, &[2, 1][..]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use csv::ByteRecord;
 
-use super::cell::{parse_number, shown, why_bad};
+use super::cell::{is_missing, parse_number, shown, why_bad};
 use super::columns::{Names, choose};
 use super::detect::{Delimiter, Layout};
 use super::expected::choose_expected;
@@ -11,10 +11,11 @@ use super::records::{RecordError, Records};
 use super::sample::{Sampled, take_sample};
 use crate::data::block::Block;
 use crate::data::column_names::ColumnNames;
-use crate::data::error::{BadRow, ChosenBy, DataError, RowProblem};
+use crate::data::error::{BadRow, ChosenBy, DataError, MissingValue, RowProblem};
 use crate::data::input::OpenInput;
+use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
-use crate::data::options::ReadOptions;
+use crate::data::options::{Missing, ReadOptions};
 
 /// One open input.
 pub(super) struct Table {
@@ -44,6 +45,8 @@ pub(super) struct Shape {
 pub(super) enum Step {
     /// A row, now in the buffer.
     Row,
+    /// A row with missing values, now in the buffer as NaN.
+    Gaps,
     /// A row that cannot be used.
     Bad(Flaw),
     /// The end of the input.
@@ -146,6 +149,9 @@ impl Table {
         };
         let chosen = chosen_by(options);
         let mut table = Table { file, gzip, records, plain, positions, width, chosen, rows: 0 };
+        if options.missing == Missing::Marginal {
+            table.take_gaps();
+        }
         if layout.header.is_some() {
             table.advance()?;
         }
@@ -154,11 +160,21 @@ impl Table {
 
     /// Appends the rows of the next plain lines, at most `most`, and returns their number.
     pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
-        let Some(plain) = &self.plain else { return Ok(0) };
+        let Some(plain) = &mut self.plain else { return Ok(0) };
         let before = block.rows();
         let read = self.records.take_plain(plain, block, most);
         self.rows += (block.rows() - before) as u64;
         read.map_err(|error| self.failed(error))
+    }
+
+    /// Has the fast path read rows with missing values.
+    pub(super) fn take_gaps(&mut self) {
+        self.plain.iter_mut().for_each(PlainLines::take_gaps);
+    }
+
+    /// Whether the fast path has read a missing value since the last call.
+    pub(super) fn has_met_gap(&mut self) -> bool {
+        self.plain.as_mut().is_some_and(PlainLines::has_met_gap)
     }
 
     /// Reads the next row into `row`: one number per chosen column.
@@ -168,7 +184,8 @@ impl Table {
         }
         self.rows += 1;
         Ok(match numbers(self.records.record(), self.width, &self.positions, row) {
-            Ok(()) => Step::Row,
+            Ok(Cells::Numbers) => Step::Row,
+            Ok(Cells::Gaps) => Step::Gaps,
             Err(flaw) => Step::Bad(flaw),
         })
     }
@@ -185,6 +202,19 @@ impl Table {
             }
         };
         BadRow { file: self.file.clone(), line: self.records.line(), row: self.rows, problem }
+    }
+
+    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
+    pub(super) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+        let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
+        MissingValue {
+            file: self.file.clone(),
+            line: self.records.line(),
+            row: self.rows,
+            column: columns[nth].clone(),
+            counts: MissingCounts::new(columns),
+            counted_all: false,
+        }
     }
 
     fn advance(&mut self) -> Result<bool, DataError> {
@@ -209,18 +239,34 @@ fn chosen_by(options: &ReadOptions) -> ChosenBy {
     }
 }
 
-/// Turns one record into one row: the numbers at `positions`.
+/// What the chosen cells of a record are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    Numbers,
+    /// Some are missing.
+    Gaps,
+}
+
+/// Turns one record into one row: the numbers at `positions`, with NaN for missing values.
 ///
 /// This is the reference for the fast path for plain lines, which must give the same bits.
-fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<(), Flaw> {
+fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<Cells, Flaw> {
     if record.len() != width {
         return Err(Flaw::Fields);
     }
+    let mut cells = Cells::Numbers;
     for (nth, (&position, number)) in positions.iter().zip(row).enumerate() {
         let cell = record.get(position).ok_or(Flaw::Fields)?;
-        *number = parse_number(cell).ok_or(Flaw::Cell(nth))?;
+        *number = match parse_number(cell) {
+            Some(number) => number,
+            None if is_missing(cell) => {
+                cells = Cells::Gaps;
+                f64::NAN
+            }
+            None => return Err(Flaw::Cell(nth)),
+        };
     }
-    Ok(())
+    Ok(cells)
 }
 
 #[cfg(test)]
@@ -231,9 +277,13 @@ mod tests {
     fn a_record_becomes_a_row_of_the_chosen_cells() {
         let mut row = [0.0; 2];
         let record = ByteRecord::from(vec!["M", " 1.5", "x", "+2"]);
-        assert_eq!(numbers(&record, 4, &[3, 1], &mut row), Ok(()));
+        assert_eq!(numbers(&record, 4, &[3, 1], &mut row), Ok(Cells::Numbers));
         assert_eq!(row, [2.0, 1.5]);
         assert_eq!(numbers(&record, 4, &[1, 2], &mut row), Err(Flaw::Cell(1)));
         assert_eq!(numbers(&record, 3, &[1, 3], &mut row), Err(Flaw::Fields));
+        let record = ByteRecord::from(vec![" NA ", "1.5", "", "x"]);
+        assert_eq!(numbers(&record, 4, &[0, 1], &mut row), Ok(Cells::Gaps));
+        assert_eq!(row.map(f64::to_bits), [f64::NAN, 1.5].map(f64::to_bits));
+        assert_eq!(numbers(&record, 4, &[2, 3], &mut row), Err(Flaw::Cell(1)), "a bad cell counts more");
     }
 }

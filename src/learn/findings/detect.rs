@@ -13,16 +13,17 @@ use crate::learn::recognise::are_repeated;
 use crate::learn::{Health, Prequential};
 use crate::stats::ColumnSummary;
 
-/// Columns that number the rows, judged by the first rows.
+/// Columns that number the rows, judged by the values that the first rows have.
 pub fn find_numbering(first: ArrayView2<f64>, names: &[String]) -> Vec<Finding> {
     const ENOUGH_TO_RISE: usize = 10;
     const ENOUGH_TO_DIFFER: usize = 500;
-    let judge = |(values, name): (ArrayView1<f64>, &String)| {
+    let judge = |(column, name): (ArrayView1<f64>, &String)| {
+        let values: Vec<f64> = column.iter().copied().filter(|value| !value.is_nan()).collect();
         let differ =
             || values.iter().map(|value| value.to_bits()).collect::<HashSet<_>>().len() == values.len();
         let column = || name.clone();
         match values.iter().all(|value| value.fract() == 0.0) {
-            true if values.len() >= ENOUGH_TO_RISE && rises_in_steps(values) => {
+            true if values.len() >= ENOUGH_TO_RISE && rises_in_steps(&values) => {
                 Some(Finding::RowNumbers { column: column() })
             }
             true if values.len() >= ENOUGH_TO_DIFFER && differ() => {
@@ -36,8 +37,8 @@ pub fn find_numbering(first: ArrayView2<f64>, names: &[String]) -> Vec<Finding> 
 
 /// Whether values rise, nearly always by the same step: some rows may be missing. The column that a file is sorted by
 /// rises unevenly.
-fn rises_in_steps(values: ArrayView1<f64>) -> bool {
-    let mut steps: Vec<f64> = values.windows(2).into_iter().map(|pair| pair[1] - pair[0]).collect();
+fn rises_in_steps(values: &[f64]) -> bool {
+    let mut steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
     steps.sort_by(f64::total_cmp);
     let usual = steps[steps.len() / 2];
     let even = steps.iter().filter(|&&step| step == usual).count();
@@ -94,7 +95,8 @@ pub(in crate::learn) fn judge_order(
 }
 
 /// Whether a resumed pass was given the rows that it had learned before, judged by the columns before and after. The
-/// summaries stay what they were when the same rows come again.
+/// summaries stay what they were when the same rows come again. The columns count the values that they have, so of rows with
+/// gaps the count is that of the most complete column.
 pub(in crate::learn) fn find_repeated_rows(
     before: &[ColumnSummary],
     after: &[ColumnSummary],
@@ -104,11 +106,15 @@ pub(in crate::learn) fn find_repeated_rows(
         let (spread, moved) = (before.standard_deviation(), (after.mean - before.mean).abs());
         moved <= ROUNDING * before.unit() && (after.standard_deviation() - spread).abs() <= ROUNDING * spread
     };
+    let repeats = |(before, after): (&ColumnSummary, &ColumnSummary)| {
+        let new = after.count.saturating_sub(before.count);
+        if new == 0 { before.count == 0 } else { before.count.is_multiple_of(new) }
+    };
+    let columns = || before.iter().zip(after);
+    let rows = columns().map(|(before, after)| after.count.saturating_sub(before.count)).max().unwrap_or(0);
     let varies = before.iter().any(|column| !column.is_constant());
-    let (old, all) = (before.first().map_or(0, |c| c.count), after.first().map_or(0, |c| c.count));
-    let repeats = all > old && old.is_multiple_of(all - old);
-    (varies && repeats && before.iter().zip(after).all(is_same))
-        .then_some(Finding::RepeatedRows { rows: all - old })
+    (varies && rows > 0 && columns().all(repeats) && columns().all(is_same))
+        .then_some(Finding::RepeatedRows { rows })
 }
 
 /// Whether shards have learned rows of their prior again, judged by how many rows of a sample were found among theirs.
@@ -185,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn columns_with_gaps_are_judged_by_the_values_they_have() {
+        let rows = Array2::from_shape_fn((700, 3), |(i, j)| match (i * 7 + j) % 9 {
+            0 => f64::NAN,
+            _ if j == 0 => i as f64,
+            _ if j == 1 => (i % 5) as f64,
+            _ => (i as f64).sin(),
+        });
+        let names = names("number discrete wave");
+        assert_eq!(find_numbering(rows.view(), &names), [Finding::RowNumbers { column: "number".into() }]);
+        let discrete = Finding::DiscreteColumns { columns: vec!["discrete".into()] };
+        assert_eq!(find_discrete_columns(rows.view(), &names), Some(discrete));
+        let nothing = Array2::from_elem((700, 1), f64::NAN);
+        assert_eq!(find_numbering(nothing.view(), &names), []);
+        assert_eq!(find_discrete_columns(nothing.view(), &names), None);
+    }
+
+    #[test]
     fn rows_learned_twice_are_noticed_and_others_are_not() {
         let summary = |rows: &mut dyn Iterator<Item = i32>| -> Vec<ColumnSummary> {
             vec![rows.map(|i| f64::from(i * i % 89)).collect()]
@@ -194,6 +217,14 @@ mod tests {
         assert_eq!(find_repeated_rows(&once, &twice), Some(Finding::RepeatedRows { rows: 100 }));
         assert_eq!(find_repeated_rows(&once, &summary(&mut (0..200))), None);
         assert_eq!(find_repeated_rows(&once, &once), None);
+        // A second column with gaps, and a third without any value.
+        let gaps = |summary: &[ColumnSummary], times: i32| {
+            let half = (0..times).flat_map(|_| (0..50).map(|i| f64::from(i * 3 % 17))).collect();
+            vec![summary[0], half, ColumnSummary::default()]
+        };
+        let repeated = Some(Finding::RepeatedRows { rows: 100 });
+        assert_eq!(find_repeated_rows(&gaps(&once, 1), &gaps(&twice, 2)), repeated);
+        assert_eq!(find_repeated_rows(&gaps(&once, 1), &gaps(&twice, 1)), None);
     }
 
     #[test]

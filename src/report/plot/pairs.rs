@@ -21,7 +21,7 @@ pub struct PairPlot {
     pub components: Vec<Marginal>,
     /// Groups of components, each with its own colour, in the order of the legend.
     pub groups: Vec<PlotGroup>,
-    /// Some rows along the axes; may be empty.
+    /// Some rows along the axes; may be empty. A panel leaves out rows that are NaN on its axes.
     pub rows: Vec<Vec<f64>>,
     /// The number of rows that they were sampled from.
     pub rows_in_all: u64,
@@ -78,7 +78,7 @@ impl PairPlot {
         }
         let mut components = self.grouped()?;
         components.sort_by(|a, b| b.marginal.weight.total_cmp(&a.marginal.weight));
-        let near = |row: &&Vec<f64>| row.iter().all(|value| value.abs() <= FARTHEST);
+        let near = |row: &&Vec<f64>| row.iter().all(|value| value.is_nan() || value.abs() <= FARTHEST);
         let rows: Vec<&[f64]> = self.rows.iter().filter(near).map(Vec::as_slice).collect();
         let side = SIDES[count - 1];
         let marginals: Vec<&Marginal> = components.iter().map(|component| component.marginal).collect();
@@ -174,6 +174,21 @@ mod tests {
             assert_eq!(plot(2, 3).draw(format).unwrap(), plot(2, 3).draw(format).unwrap());
         }
         assert!(plot(1, 1).draw(PictureFormat::Png).unwrap().starts_with(b"\x89PNG"));
+    }
+
+    #[test]
+    fn a_panel_leaves_out_rows_with_a_gap_on_its_axes() {
+        let dots = |plot: &PairPlot| {
+            svg(plot).lines().filter(|l| l.contains("<circle") && l.contains("#606060")).count()
+        };
+        let whole = plot(3, 2);
+        let mut gaps = whole.clone();
+        gaps.rows.iter_mut().for_each(|row| row[2] = f64::NAN);
+        // One of the three pairs of axes is left.
+        assert!(dots(&gaps) > 0 && dots(&gaps) < dots(&whole) / 2);
+        gaps.rows.iter_mut().for_each(|row| row.fill(f64::NAN));
+        assert_eq!(dots(&gaps), 0);
+        assert!(!svg(&gaps).contains("NaN") && !svg(&gaps).contains("#DCDCDC"));
     }
 
     #[test]

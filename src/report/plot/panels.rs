@@ -129,7 +129,8 @@ impl Panels<'_> {
 
     fn draw_alone<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
         let axis = &self.axes[index];
-        let bars = histogram(axis, self.rows.iter().map(|row| row[index]), self.rows.len());
+        let values = || self.rows.iter().map(|row| row[index]).filter(|value| !value.is_nan());
+        let bars = histogram(axis, values(), values().count());
         let curves: Vec<Vec<f64>> =
             self.components.iter().map(|component| density(axis, component.marginal, index)).collect();
         let mut whole = vec![0.0; curves[0].len()];

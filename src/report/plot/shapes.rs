@@ -36,7 +36,7 @@ fn quantile(components: &[&Marginal], axis: usize, p: f64) -> f64 {
 pub(super) fn range(components: &[&Marginal], rows: &[&[f64]], axis: usize) -> (f64, f64) {
     const REACH: f64 = 0.2;
     let mixture = (quantile(components, axis, TAIL), quantile(components, axis, 1.0 - TAIL));
-    let mut values: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
+    let mut values: Vec<f64> = rows.iter().map(|row| row[axis]).filter(|value| !value.is_nan()).collect();
     values.sort_by(f64::total_cmp);
     let (low, high) = match values.as_slice() {
         [] => mixture,

@@ -1,6 +1,7 @@
 //! Reading text through the library.
 
 mod inputs;
+mod missing;
 mod plain_lines;
 mod reading;
 

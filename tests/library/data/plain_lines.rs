@@ -26,7 +26,8 @@ struct Seen {
     /// The rows, also those before an error.
     bits: Vec<u64>,
     error: Option<String>,
-    rows: (u64, u64),
+    rows: (u64, u64, u64),
+    missing: MissingCounts,
     first_skipped: Option<String>,
 }
 
@@ -59,7 +60,8 @@ fn see(
         columns: stream.columns().names.clone(),
         bits,
         error,
-        rows: (stream.rows_read(), stream.rows_skipped()),
+        rows: (stream.rows_read(), stream.rows_skipped(), stream.rows_left_out()),
+        missing: stream.missing().clone(),
         first_skipped: stream.first_skipped().map(BadRow::to_string),
     })
 }
@@ -163,10 +165,12 @@ fn reading() -> impl Strategy<Value = ReadOptions> {
     let columns = select(vec![vec![], vec![], vec![], vec!["1"], vec!["2", "1"]]);
     let header = select(vec![None, None, Some(true), Some(false)]);
     let delimiter = select(vec![None, None, None, Some(b','), Some(b' ')]);
-    (any::<bool>(), columns, header, delimiter, select(vec![None, None, Some(7)])).prop_map(
-        |(skip, columns, has_header, delimiter, limit)| {
+    let missing = select(vec![Missing::Refuse, Missing::Skip, Missing::Marginal, Missing::Marginal]);
+    let limit = select(vec![None, None, Some(7)]);
+    (any::<bool>(), missing, columns, header, delimiter, limit).prop_map(
+        |(skip, missing, columns, has_header, delimiter, limit)| {
             let bad_rows = if skip { BadRows::Skip } else { BadRows::Refuse };
-            let options = options().bad_rows(bad_rows).columns(columns);
+            let options = options().bad_rows(bad_rows).missing(missing).columns(columns);
             options.has_header(has_header).delimiter(delimiter).limit(limit)
         },
     )
@@ -204,16 +208,29 @@ fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
             137 => text += &format!("\"{x}\",\"1\n2\",3,4\n"),
             499 => text += "\n  \n",
             750 => text += &format!("{x}, {x} ,word,\n"),
+            760 => text += &format!("{x},,NA,{x}\n"),
             _ => text += &format!("{x},{i},{:e},{}\n", -x, x.sqrt()),
         }
     }
     for piece in [1000, 65_536, usize::MAX] {
-        for options in [skipping(), options(), choosing(&["d", "a"], &[]), choosing(&["b"], &[])] {
+        let gaps = |missing| skipping().missing(missing);
+        for options in [
+            gaps(Missing::Marginal),
+            gaps(Missing::Skip),
+            skipping(),
+            options(),
+            choosing(&["d", "a"], &[]),
+            choosing(&["b"], &[]),
+        ] {
             assert_same(text.as_bytes(), piece, &options, 4096);
         }
     }
-    let seen = see(text.as_bytes(), usize::MAX, &skipping(), 4096, false).unwrap();
-    assert_eq!(seen.rows, (29_910, 60));
+    let marginal = skipping().missing(Missing::Marginal);
+    let seen = see(text.as_bytes(), usize::MAX, &marginal, 4096, false).unwrap();
+    assert_eq!(
+        (seen.rows, seen.missing.rows, seen.missing.values),
+        ((29_910, 60, 0), 29_910, vec![0, 30, 30, 0])
+    );
 }
 
 #[test]
