@@ -164,6 +164,11 @@ impl ReadingArgs {
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
+    /// Whether missing values reach the learner.
+    pub fn allows_gaps(&self) -> bool {
+        self.missing == Missing::Marginal
+    }
+
     pub fn missing_set(&self, path: &Path) -> Option<&'static DataSet> {
         Catalogue::set_named_by(path).filter(|set| !set.path_in(&self.datasets).exists())
     }

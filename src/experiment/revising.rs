@@ -35,7 +35,7 @@ pub(super) struct Course {
 
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
-        FitSettings::new(algorithm, self.components.clone()).seed(self.seed)
+        FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true)
     }
 
     /// Begins a pass, and observes the rows of its start.

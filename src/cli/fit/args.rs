@@ -340,7 +340,9 @@ impl Args {
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
-            ..FitSettings::new(algorithm, self.components()).seed(self.seed)
+            ..FitSettings::new(algorithm, self.components())
+                .seed(self.seed)
+                .gaps(self.data.reading.allows_gaps())
         })
     }
 }
