@@ -4,6 +4,7 @@ mod axes;
 mod clusters;
 mod dirichlet;
 mod gaussian;
+mod impute;
 mod mixture;
 mod normal_wishart;
 mod posterior;
