@@ -132,6 +132,19 @@ impl ReadingArgs {
         Ok(rows)
     }
 
+    /// Opens one input, of which the texts of the rows are kept and missing values are accepted.
+    pub fn open_with_text(
+        &self,
+        data: &Path,
+        expected: ColumnNames,
+        console: &Console,
+    ) -> anyhow::Result<Rows> {
+        let options = self.options(0, Some(expected)).missing(Missing::Marginal).keep_text();
+        let mut rows = options.open(&[data]).map_err(refused)?;
+        tell_notices(&mut rows, console);
+        Ok(rows)
+    }
+
     /// Test rows, if there are any: read in the same way, but all of them and in order.
     pub fn read_test(
         &self,

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use super::console::stdout_failed;
 use super::usage;
@@ -82,6 +84,46 @@ impl Write for Output {
             Output::Stdout(stdout) => stdout.flush().map_err(stdout_failed),
             Output::File(file) => file.flush(),
         }
+    }
+}
+
+/// An output file or standard output; compressed if the name ends in .gz.
+pub(super) struct Sink {
+    to: Compressed,
+}
+
+enum Compressed {
+    No(Output),
+    Gzip(GzEncoder<Output>),
+}
+
+impl Sink {
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let output = Output::open(path)?;
+        let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        // More effort hardly compresses random digits better.
+        let to = if gzip {
+            Compressed::Gzip(GzEncoder::new(output, Compression::fast()))
+        } else {
+            Compressed::No(output)
+        };
+        Ok(Sink { to })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        let written = match &mut self.to {
+            Compressed::No(output) => output.write_all(bytes),
+            Compressed::Gzip(encoder) => encoder.write_all(bytes),
+        };
+        written.map_err(Into::into)
+    }
+
+    pub fn finish(self) -> anyhow::Result<()> {
+        let output = match self.to {
+            Compressed::No(output) => output,
+            Compressed::Gzip(encoder) => encoder.finish()?,
+        };
+        Ok(output.commit()?)
     }
 }
 

@@ -10,6 +10,7 @@ mod eval;
 mod figure1;
 mod files;
 mod fit;
+mod impute;
 mod ks;
 mod launch;
 mod manuals;
@@ -63,6 +64,7 @@ enum Command {
     Fit(Box<fit::Args>),
     #[command(visible_alias = "predict")]
     Eval(eval::Args),
+    Impute(impute::Args),
     Compare(Box<compare::Args>),
     Figure1(figure1::Args),
     Merge(merge::Args),
@@ -172,6 +174,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
     match cli.command {
         Command::Fit(args) => fit::run(&args, console),
         Command::Eval(args) => eval::run(&args, console),
+        Command::Impute(args) => impute::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
         Command::Figure1(args) => figure1::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),

@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::console::Console;
-use super::files::{is_dash, refuse_overwriting};
+use super::files::{Sink, is_dash, refuse_overwriting};
 use super::ks::parse_range;
 use super::usage;
 use crate::data::Catalogue;
@@ -18,7 +18,7 @@ use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS, Synth, SynthSpec, Tails, T
 use crate::model::{Model, Recipe};
 use crate::stats::ColumnSummary;
 use crate::text::count;
-use output::{Sink, write_rows};
+use output::write_rows;
 
 /// Draw data from a known mixture
 ///
@@ -80,6 +80,12 @@ struct OutputArgs {
     #[arg(long, short, value_name = "FILE|DIR")]
     out: PathBuf,
 
+    /// Fraction of the training values to remove at random, from 0 to below 1 [default: 0]
+    ///
+    /// Each value is removed with this probability, whatever the values are. The others are those of the same command without this option. Test rows stay complete. A removed value is an empty cell ('NA' in a file of one column, where an empty line is no row).
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
+    missing: Option<f64>,
+
     /// Number of test rows to draw
     #[arg(long, value_name = "N")]
     test_rows: Option<u64>,
@@ -123,6 +129,11 @@ struct MixtureArgs {
     heavy_tails: bool,
 }
 
+fn parse_fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|fraction| (0.0..1.0).contains(fraction));
+    fraction.ok_or_else(|| "give a fraction from 0 to below 1, such as 0.1".into())
+}
+
 /// Numbers of the paper's sets.
 #[derive(Debug, Clone)]
 struct PaperSets(Vec<usize>);
@@ -140,6 +151,8 @@ struct Job {
     /// Its name, if it has one.
     set: Option<String>,
     synth: Synth,
+    /// The fraction of training values to remove.
+    missing: Option<f64>,
     test_rows: u64,
     out: PathBuf,
     test_out: Option<PathBuf>,
@@ -156,6 +169,8 @@ struct Drawn {
     k: usize,
     components: usize,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<f64>,
     out: PathBuf,
     test_rows: u64,
     test_out: Option<PathBuf>,
@@ -208,7 +223,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
 
 impl Args {
     fn jobs(&self, console: &Console) -> anyhow::Result<Vec<Job>> {
-        let OutputArgs { out, test_rows, test_out, truth } = &self.output;
+        let OutputArgs { out, missing, test_rows, test_out, truth } = &self.output;
         let test_rows = test_rows.unwrap_or(if self.paper.is_some() { PAPER_TEST_ROWS } else { 0 });
         if test_out.is_some() && test_rows == 0 {
             return Err(usage("--test-out needs rows: say how many with --test-rows"));
@@ -216,7 +231,7 @@ impl Args {
         let Some(PaperSets(sets)) = &self.paper else {
             let (set, synth) = self.draw_mixture(console)?;
             let (out, test_out, truth) = (out.clone(), test_out.clone(), truth.clone());
-            return Ok(vec![Job { set, synth, test_rows, out, test_out, truth }]);
+            return Ok(vec![Job { set, synth, missing: *missing, test_rows, out, test_out, truth }]);
         };
         if sets.len() == 1 {
             return Ok(vec![self.paper_job(sets[0], test_rows)?]);
@@ -245,6 +260,7 @@ impl Args {
         Ok(Job {
             set: Some(format!("paper set {set}")),
             synth: Synth::new(spec).map_err(|error| usage(error.to_string()))?,
+            missing: self.output.missing,
             test_rows,
             out: self.output.out.clone(),
             test_out: self.output.test_out.clone(),
@@ -320,7 +336,8 @@ impl Job {
 
     fn run(self, outputs: Outputs, bar: &ProgressBar) -> anyhow::Result<Drawn> {
         let Outputs { mut training, mut test, truth } = outputs;
-        write_rows(self.synth.training(), Some(&mut training), bar, |_| ())?;
+        let missing = self.missing.unwrap_or(0.0);
+        write_rows(self.synth.training().missing(missing), Some(&mut training), bar, |_| ())?;
         let mut level = TrueLevel::default();
         let synth = &self.synth;
         write_rows(synth.test(self.test_rows), test.as_mut(), bar, |block| level.add(synth, block))?;
@@ -339,6 +356,7 @@ impl Job {
             k: spec.k,
             components: self.synth.truth().k(),
             seed: spec.seed,
+            missing: self.missing,
             level: (level.rows() > 0).then(|| Level {
                 true_mean_log_likelihood: level.mean_log_likelihood(),
                 standard_error: level.standard_error(),
@@ -392,10 +410,12 @@ impl Drawn {
             layers => format!("{} clusters of {layers} components", self.k),
         };
         let mut text = format!(
-            "{name}{} of {} from {components} (seed {}) in {}\n",
+            "{name}{} of {} from {components} (seed {}){} in {}\n",
             count(self.rows, "row"),
             count(self.columns.len() as u64, "column"),
             self.seed,
+            self.missing
+                .map_or(String::new(), |missing| format!(", {} % of the values removed,", 100.0 * missing)),
             place(&self.out)
         );
         if let Some(level) = &self.level {

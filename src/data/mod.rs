@@ -26,6 +26,8 @@ mod reservoir;
 #[cfg(feature = "csv")]
 mod resolve;
 #[cfg(feature = "csv")]
+mod row_texts;
+#[cfg(feature = "csv")]
 mod rows;
 #[cfg(feature = "csv")]
 mod shards;
@@ -51,6 +53,7 @@ pub use self::{
     input::Input,
     options::{BadRows, Missing, ReadOptions},
     prefetch::{Next, Prefetch},
+    row_texts::RowTexts,
     rows::Rows,
     shards::FileShards,
 };

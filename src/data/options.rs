@@ -30,6 +30,7 @@ pub struct ReadOptions {
     pub(super) skip: u64,
     pub(super) limit: Option<u64>,
     pub(super) expected: Option<ColumnNames>,
+    pub(super) keep_text: bool,
     pub(super) csv_crate_only: bool,
     /// Rows in the shuffle buffer, and the seed.
     shuffle: Option<(usize, u64)>,
@@ -75,6 +76,7 @@ impl Default for ReadOptions {
             skip: 0,
             limit: None,
             expected: None,
+            keep_text: false,
             csv_crate_only: false,
             shuffle: None,
             datasets: "datasets".into(),
@@ -149,6 +151,13 @@ impl ReadOptions {
     /// names than these.
     pub fn expected(mut self, columns: impl Into<Option<ColumnNames>>) -> Self {
         self.expected = columns.into();
+        self
+    }
+
+    /// Keeps the text of each row, so that it can be written again with its missing values filled in:
+    /// [`Rows::texts`](super::Rows::texts). This is for one input, whose rows are not shuffled.
+    pub fn keep_text(mut self) -> Self {
+        self.keep_text = true;
         self
     }
 

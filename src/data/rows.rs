@@ -7,6 +7,7 @@ use super::csv::CsvStream;
 use super::error::{BadRow, DataError};
 use super::missing::MissingCounts;
 use super::notice::Notice;
+use super::row_texts::RowTexts;
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
 
@@ -115,6 +116,16 @@ impl Rows {
     /// Rows left out so far because values are missing.
     pub fn rows_left_out(&self) -> u64 {
         self.stream().rows_left_out()
+    }
+
+    /// The text of the header, if texts are kept and there is a header.
+    pub fn header_text(&self) -> Option<&[u8]> {
+        Some(self.stream().header_text()).filter(|text| !text.is_empty())
+    }
+
+    /// The texts of the rows of the last block, if they are kept.
+    pub fn texts(&self) -> &RowTexts {
+        self.stream().texts()
     }
 
     /// Bytes read so far, before decompression.

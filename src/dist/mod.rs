@@ -5,6 +5,7 @@ mod clusters;
 mod dirichlet;
 mod gaps;
 mod gaussian;
+mod impute;
 mod mixture;
 mod normal_wishart;
 mod posterior;

@@ -1,59 +1,16 @@
 //! Rows written as CSV to a file or standard output, plain or compressed.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::cli::Interrupted;
-use crate::cli::files::Output;
+use crate::cli::files::Sink;
 use crate::cli::pass::watch_for_interrupt;
 use crate::data::synth::SynthRows;
 use crate::data::{Block, RowSource};
-
-/// An output file or standard output, plain or compressed.
-pub(super) struct Sink {
-    to: Compressed,
-}
-
-enum Compressed {
-    No(Output),
-    Gzip(GzEncoder<Output>),
-}
-
-impl Sink {
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let output = Output::open(path)?;
-        let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-        // More effort hardly compresses random digits better.
-        let to = if gzip {
-            Compressed::Gzip(GzEncoder::new(output, Compression::fast()))
-        } else {
-            Compressed::No(output)
-        };
-        Ok(Sink { to })
-    }
-
-    pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let written = match &mut self.to {
-            Compressed::No(output) => output.write_all(bytes),
-            Compressed::Gzip(encoder) => encoder.write_all(bytes),
-        };
-        written.map_err(Into::into)
-    }
-
-    pub fn finish(self) -> anyhow::Result<()> {
-        let output = match self.to {
-            Compressed::No(output) => output,
-            Compressed::Gzip(encoder) => encoder.finish()?,
-        };
-        Ok(output.commit()?)
-    }
-}
 
 /// Numbers in a block: 8 MiB, whatever the number of columns.
 const BLOCK_VALUES: usize = 1 << 20;
@@ -86,16 +43,21 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-/// Formats rows as CSV in consecutive pieces. Each number has the fewest digits that give it back exactly.
+/// Formats rows as CSV in consecutive pieces. Each number has the fewest digits that give it back exactly. A missing value is
+/// an empty cell, or `NA` in a single column.
 fn format_rows(block: &Block, texts: &mut Vec<Vec<u8>>) {
     let dim = block.columns();
     let piece = 1024 * dim;
+    let missing = if dim == 1 { "NA," } else { "," };
     texts.resize_with(block.values().len().div_ceil(piece), Vec::new);
     block.values().par_chunks(piece).zip(texts).for_each(|(values, text)| {
         text.clear();
         for row in values.chunks_exact(dim) {
             for value in row {
-                write!(text, "{value},").expect("writing to memory does not fail");
+                match value.is_nan() {
+                    true => text.extend_from_slice(missing.as_bytes()),
+                    false => write!(text, "{value},").expect("writing to memory does not fail"),
+                }
             }
             text.pop();
             text.push(b'\n');

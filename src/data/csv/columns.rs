@@ -137,13 +137,15 @@ pub(super) struct Choice {
     pub(super) notices: Vec<Notice>,
 }
 
-/// Chooses `columns`, or all that hold numbers if that is empty, without those in `drop`.
+/// Chooses `columns`, or all that hold numbers if that is empty, without those in `drop`. If `take_empty`, a column that is
+/// empty in the sample counts as one of numbers.
 pub(super) fn choose(
     file: &str,
     names: &Names,
     samples: &[ColumnSample],
     columns: &[String],
     drop: &[String],
+    take_empty: bool,
 ) -> Result<Choice, DataError> {
     let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
@@ -161,8 +163,13 @@ pub(super) fn choose(
             });
         }
     }
-    let (positions, left_out): (Vec<usize>, Vec<usize>) =
-        kept.into_iter().partition(|&i| !columns.is_empty() || samples[i].content() == Content::Numbers);
+    let is_read = |&i: &usize| match samples[i].content() {
+        _ if !columns.is_empty() => true,
+        Content::Numbers => true,
+        Content::Nothing => take_empty,
+        _ => false,
+    };
+    let (positions, left_out): (Vec<usize>, Vec<usize>) = kept.into_iter().partition(is_read);
     let mut notices = Vec::new();
     for content in [Content::Words, Content::Dates, Content::WithSign, Content::Nothing] {
         let alike = left_out.iter().filter(|&&i| samples[i].content() == content);

@@ -5,7 +5,7 @@ use super::detect::ColumnSample;
 use crate::data::column_names::ColumnNames;
 use crate::data::error::DataError;
 use crate::data::notice::Notice;
-use crate::data::options::ReadOptions;
+use crate::data::options::{Missing, ReadOptions};
 
 /// The columns of a file, in the order of the expected ones.
 ///
@@ -25,7 +25,14 @@ pub(super) fn choose_expected(
     if both_named && !is_chosen {
         return all_by_name(file, names, expected, &options.drop);
     }
-    let mut choice = choose(file, names, samples, &options.columns, &options.drop)?;
+    let choose = |take_empty| choose(file, names, samples, &options.columns, &options.drop, take_empty);
+    let fits = |choice: &Choice| choice.positions.len() == expected.len();
+    let mut choice = choose(false);
+    if options.missing == Missing::Marginal && !choice.as_ref().is_ok_and(fits) {
+        // A column of the model may be empty here.
+        choice = choose(true).ok().filter(fits).map_or(choice, Ok);
+    }
+    let mut choice = choice?;
     if choice.positions.len() != expected.len() {
         let (found, expected) = (choice.positions.len(), expected.len());
         return Err(DataError::ColumnCount { file: file.to_string(), found, expected });
@@ -163,6 +170,22 @@ mod tests {
         assert_eq!(chosen("x y z", "c1 c2 c3", "", ""), quietly("x y z"));
         let (columns, notice) = chosen("x y z", "c1 c2", "z y", "").unwrap();
         assert_eq!((columns.as_str(), notice.ends_with("'z' for 'c1', 'y' for 'c2'")), ("z y", true));
+    }
+
+    #[test]
+    fn an_empty_column_can_be_one_of_the_model_s_where_gaps_are_accepted() {
+        let columns = |text: &str, missing: Missing| {
+            let expected = ColumnNames::unnamed(3);
+            let options = ReadOptions::default().expected(expected).missing(missing);
+            let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
+            rows.map(|rows| rows.columns().names.join(" ")).map_err(|error| error.to_string())
+        };
+        assert_eq!(columns("1,,3\n4,,6\n", Missing::Marginal).unwrap(), "c1 c2 c3");
+        assert_eq!(columns(",,\n,,\n", Missing::Marginal).unwrap(), "c1 c2 c3");
+        // An empty column that is none of the model's is left out.
+        assert_eq!(columns("1,2,3,\n4,5,6,\n", Missing::Marginal).unwrap(), "c1 c2 c3");
+        assert!(columns("1,,3\n4,,6\n", Missing::Skip).unwrap_err().contains("2 columns"));
+        assert!(columns("1,,,3\n4,,,6\n", Missing::Marginal).unwrap_err().contains("2 columns"));
     }
 
     #[test]

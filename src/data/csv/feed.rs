@@ -20,17 +20,20 @@ pub(super) struct Feed {
     left: usize,
     /// Whether several lines are given out at once, which is faster if no lines are taken from the buffer.
     pub(super) several_lines: bool,
+    /// The text of the record, if it is kept.
+    pub(super) given: Option<Vec<u8>>,
 }
 
 impl Feed {
     pub(super) fn new(text: Box<dyn Read + Send>) -> Feed {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        Feed { text, buffer, begin: 0, end: 0, left: MAX_RECORD_BYTES, several_lines: false }
+        Feed { text, buffer, begin: 0, end: 0, left: MAX_RECORD_BYTES, several_lines: false, given: None }
     }
 
     /// Begins a new record, which may have [`MAX_RECORD_BYTES`] again.
     pub(super) fn begin_record(&mut self) {
         self.left = MAX_RECORD_BYTES;
+        self.given.iter_mut().for_each(Vec::clear);
     }
 
     /// The next whole lines; waits for one. None at the end, or if a line is longer than the buffer.
@@ -77,6 +80,7 @@ impl Read for Feed {
         let line_end = if self.several_lines { None } else { next.iter().position(|&byte| byte == b'\n') };
         let given = line_end.map_or(most, |last| last + 1);
         buffer[..given].copy_from_slice(&next[..given]);
+        self.given.iter_mut().for_each(|text| text.extend_from_slice(&next[..given]));
         self.begin += given;
         self.left -= given;
         Ok(given)

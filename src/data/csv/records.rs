@@ -103,6 +103,20 @@ impl Records {
         self.reader.get_mut().several_lines = true;
     }
 
+    /// Keeps the text of each record from now on.
+    pub(super) fn keep_text(&mut self) {
+        self.reader.get_mut().given = Some(Vec::new());
+    }
+
+    /// The text of the record, if it is kept, without the line end.
+    pub(super) fn text(&self) -> &[u8] {
+        let text = self.reader.get_ref().given.as_deref().unwrap_or_default();
+        // Blank lines come with the record after them.
+        let begin = text.iter().take_while(|&&byte| byte == b'\n').count();
+        let record = &text[begin..];
+        record.strip_suffix(b"\n").unwrap_or(record)
+    }
+
     /// The record that [`advance`](Records::advance) moved to.
     pub(super) fn record(&self) -> &ByteRecord {
         &self.record

@@ -10,6 +10,7 @@ use crate::data::input::Input;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
 use crate::data::options::{BadRows, Missing, ReadOptions};
+use crate::data::row_texts::RowTexts;
 use crate::data::shards::FileShards;
 use crate::data::source::RowSource;
 
@@ -22,6 +23,9 @@ pub(in crate::data) struct CsvStream {
     shape: Shape,
     notices: Vec<Notice>,
     row: Vec<f64>,
+    /// The texts of the header and of the rows of the last block, if they are kept.
+    header_text: Vec<u8>,
+    texts: RowTexts,
     /// Good rows after which the stream ends.
     limit: u64,
     rows_read: u64,
@@ -51,6 +55,8 @@ impl CsvStream {
         let (table, shape, notices) = Table::first(first.open(bytes.clone())?, &options)?;
         let row = vec![0.0; shape.columns.len()];
         let missing = MissingCounts::new(&shape.columns.names);
+        let header_text = table.text().to_vec();
+        let texts = table.texts();
         // Rows that are left out at the beginning are read too.
         let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
         Ok(CsvStream {
@@ -60,6 +66,8 @@ impl CsvStream {
             shape,
             notices,
             row,
+            header_text,
+            texts,
             limit,
             rows_read: 0,
             rows_skipped: 0,
@@ -126,6 +134,14 @@ impl CsvStream {
         self.rows_left_out
     }
 
+    pub fn header_text(&self) -> &[u8] {
+        &self.header_text
+    }
+
+    pub fn texts(&self) -> &RowTexts {
+        &self.texts
+    }
+
     pub fn bytes_read(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -165,6 +181,7 @@ impl CsvStream {
             match table.read_row(&mut self.row)? {
                 Step::Row => {
                     block.push(&self.row);
+                    self.texts.push(table.text());
                     self.rows_read += 1;
                     self.missing.rows += 1;
                 }
@@ -178,6 +195,7 @@ impl CsvStream {
                         }
                         Missing::Marginal => {
                             block.push(&self.row);
+                            self.texts.push(table.text());
                             self.rows_read += 1;
                         }
                     }
@@ -251,6 +269,7 @@ impl RowSource for CsvStream {
         assert!(most > 0, "a block of no rows would look like the end of the stream");
         assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
         block.clear();
+        self.texts.clear();
         let result = self.fill(block, most);
         if result.is_err() {
             self.finish();

@@ -16,6 +16,7 @@ use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
 use crate::data::options::{Missing, ReadOptions};
+use crate::data::row_texts::RowTexts;
 
 /// One open input.
 pub(super) struct Table {
@@ -28,6 +29,8 @@ pub(super) struct Table {
     positions: Vec<usize>,
     /// How many fields a record must have.
     width: usize,
+    /// The byte between fields.
+    delimiter: u8,
     /// Who chose the columns.
     chosen: ChosenBy,
     /// Good and bad rows read from this input.
@@ -83,7 +86,7 @@ impl Table {
                 let has_header = layout.header.is_some();
                 choose_expected(&sampled.name, &names, has_header, &samples, expected, options)?
             }
-            None => choose(&sampled.name, &names, &samples, &options.columns, &options.drop)?,
+            None => choose(&sampled.name, &names, &samples, &options.columns, &options.drop, false)?,
         };
         let chosen = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
         let columns = ColumnNames { names: chosen, named: layout.header.is_some() };
@@ -141,14 +144,17 @@ impl Table {
             Delimiter::Blanks => b' ',
         };
         let width = layout.width;
-        let plain = if options.csv_crate_only {
+        let plain = if options.keep_text {
+            records.keep_text();
+            None
+        } else if options.csv_crate_only {
             records.disable_fast_path();
             None
         } else {
             PlainLines::new(delimiter, width, &positions)
         };
         let chosen = chosen_by(options);
-        let mut table = Table { file, gzip, records, plain, positions, width, chosen, rows: 0 };
+        let mut table = Table { file, gzip, records, plain, positions, width, delimiter, chosen, rows: 0 };
         if options.missing == Missing::Marginal {
             table.take_gaps();
         }
@@ -165,6 +171,16 @@ impl Table {
         let read = self.records.take_plain(plain, block, most);
         self.rows += (block.rows() - before) as u64;
         read.map_err(|error| self.failed(error))
+    }
+
+    /// The text of the last record, if it is kept.
+    pub(super) fn text(&self) -> &[u8] {
+        self.records.text()
+    }
+
+    /// An empty list for the texts of this input's rows.
+    pub(super) fn texts(&self) -> RowTexts {
+        RowTexts::new(self.delimiter, self.positions.clone())
     }
 
     /// Has the fast path read rows with missing values.

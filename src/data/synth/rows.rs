@@ -15,6 +15,8 @@ pub struct SynthRows {
     synth: Synth,
     purpose: Purpose,
     rows: u64,
+    /// The fraction of values that are missing.
+    missing: f64,
     /// Chunks drawn so far.
     chunks: u64,
     drawn: Vec<f64>,
@@ -39,7 +41,14 @@ impl SynthRows {
     }
 
     fn new(synth: Synth, purpose: Purpose, rows: u64) -> Self {
-        SynthRows { synth, purpose, rows, chunks: 0, drawn: Vec::new(), read: 0 }
+        SynthRows { synth, purpose, rows, missing: 0.0, chunks: 0, drawn: Vec::new(), read: 0 }
+    }
+
+    /// Removes values at random: each is NaN with the probability `fraction`, independently of all values. The others stay what
+    /// they are.
+    pub fn missing(mut self, fraction: f64) -> Self {
+        self.missing = fraction;
+        self
     }
 
     /// How many rows there are in all.
@@ -55,9 +64,12 @@ impl SynthRows {
         let rows = usize::try_from(left.min(most)).expect("a few chunks fit in memory");
         self.read = 0;
         self.drawn.resize(rows * dim, 0.0);
-        let (synth, purpose, first) = (&self.synth, self.purpose, self.chunks);
+        let (synth, purpose, missing, first) = (&self.synth, self.purpose, self.missing, self.chunks);
         let chunks = self.drawn.par_chunks_mut(CHUNK * dim).enumerate();
-        chunks.for_each(|(i, values)| draw_chunk(synth, purpose, first + i as u64, values));
+        chunks.for_each(|(i, values)| {
+            draw_chunk(synth, purpose, first + i as u64, values);
+            remove_values(synth, purpose, first + i as u64, missing, values);
+        });
         self.chunks += rows.div_ceil(CHUNK) as u64;
     }
 }
@@ -117,6 +129,20 @@ fn draw_chunk(synth: &Synth, purpose: Purpose, chunk: u64, values: &mut [f64]) {
     }
 }
 
+/// Replaces a fraction of the values of one chunk by NaN.
+fn remove_values(synth: &Synth, purpose: Purpose, chunk: u64, fraction: f64, values: &mut [f64]) {
+    if fraction == 0.0 {
+        return;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(synth.spec().seed);
+    // The last streams; the first have drawn the rows.
+    rng.set_stream(match purpose {
+        Purpose::Training => u64::MAX - 2 * chunk,
+        Purpose::Test => u64::MAX - 2 * chunk - 1,
+    });
+    values.iter_mut().filter(|_| rng.random::<f64>() < fraction).for_each(|value| *value = f64::NAN);
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::SynthSpec;
@@ -157,6 +183,17 @@ mod tests {
         let test = read(synth(1500).test(1500), 100);
         assert!(!test.iter().any(|value| few.contains(value)));
         assert!(read(synth(1500).test(0), 100).is_empty());
+    }
+
+    #[test]
+    fn a_fraction_of_the_values_is_removed_whatever_the_block() {
+        let whole = read(synth(20_011).training(), 1000);
+        let gaps = read(synth(20_011).training().missing(0.3), 1000);
+        let removed = gaps.iter().filter(|value| value.is_nan()).count() as f64 / gaps.len() as f64;
+        assert!((removed - 0.3).abs() < 0.01, "{removed}");
+        assert!(gaps.iter().zip(&whole).all(|(value, whole)| value.is_nan() || value == whole));
+        let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        assert!(bits(read(synth(20_011).training().missing(0.3), 77)) == bits(gaps));
     }
 
     #[test]

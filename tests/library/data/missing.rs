@@ -137,8 +137,13 @@ fn a_row_without_any_value_is_a_row_and_a_blank_line_is_none() {
 
 #[test]
 fn counts_do_not_depend_on_blocks_pieces_skips_and_shuffling() {
-    let line =
-        |i: usize| format!("{},{}\n", if i % 3 == 0 { "" } else { "1" }, if i % 7 == 0 { "NA" } else { "2" });
+    let line = |i: usize| {
+        format!(
+            "{},{}\n",
+            if i.is_multiple_of(3) { "" } else { "1" },
+            if i.is_multiple_of(7) { "NA" } else { "2" }
+        )
+    };
     let text = format!("x,y\n{}", (0..1000).map(line).collect::<String>());
     for missing in [Missing::Marginal, Missing::Skip] {
         for most in [1, 7, 1000] {
@@ -159,7 +164,7 @@ fn counts_do_not_depend_on_blocks_pieces_skips_and_shuffling() {
 #[test]
 fn shards_of_a_file_with_gaps_have_all_its_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let line = |i: usize| if i % 4 == 0 { format!("{i},\n") } else { format!("{i},{i}\n") };
+    let line = |i: usize| if i.is_multiple_of(4) { format!("{i},\n") } else { format!("{i},{i}\n") };
     let text = format!("x,y\n{}", (0..200).map(line).collect::<String>());
     let file = write(folder.path(), "gaps.csv", text.as_bytes());
     let options = with(Missing::Marginal);
