@@ -84,6 +84,17 @@ impl DataArgs {
         self.reading.open(&self.data, seed, expected, console)
     }
 
+    /// The same with other options of the library.
+    pub fn open_with(
+        &self,
+        seed: u64,
+        expected: Option<ColumnNames>,
+        console: &Console,
+        adapt: impl FnOnce(ReadOptions) -> ReadOptions,
+    ) -> anyhow::Result<Rows> {
+        opened(adapt(self.reading.options(seed, expected)).open(&self.data), console)
+    }
+
     /// The files that are read.
     pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
         self.reading.files(&self.data)
@@ -102,9 +113,7 @@ impl DataArgs {
         seed: u64,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.reading.options(seed, None).open_shard(shards, shard).map_err(refused)?;
-        tell_notices(&mut rows, console);
-        Ok(rows)
+        opened(self.reading.options(seed, None).open_shard(shards, shard), console)
     }
 }
 
@@ -117,9 +126,7 @@ impl ReadingArgs {
         expected: Option<ColumnNames>,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.options(seed, expected).open(data).map_err(refused)?;
-        tell_notices(&mut rows, console);
-        Ok(rows)
+        opened(self.options(seed, expected).open(data), console)
     }
 
     /// Test rows, if there are any: read in the same way, but all of them and in order.
@@ -141,6 +148,11 @@ impl ReadingArgs {
     /// Whether rows are shuffled.
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
+    }
+
+    /// Whether bad rows are skipped.
+    pub fn skips_bad_rows(&self) -> bool {
+        self.bad_rows == BadRows::Skip
     }
 
     /// Whether rows are skipped or limited.
@@ -175,6 +187,12 @@ impl ReadingArgs {
             None => options,
         }
     }
+}
+
+fn opened(rows: Result<Rows, DataError>, console: &Console) -> anyhow::Result<Rows> {
+    let mut rows = rows.map_err(refused)?;
+    tell_notices(&mut rows, console);
+    Ok(rows)
 }
 
 /// Prints the notices that are left and warns of skipped rows, once all rows are read.

@@ -454,8 +454,13 @@ fn joined(items: &[impl ToString], between: &str) -> String {
 
 impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}', line {}, row {}: ", self.file, self.line, self.row)?;
-        match &self.problem {
+        write!(f, "'{}', line {}, row {}: {}", self.file, self.line, self.row, self.problem)
+    }
+}
+
+impl fmt::Display for RowProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             RowProblem::Cell { column, why: BadCell::Empty, .. } => {
                 write!(f, "the cell in column '{column}' is empty")
             }

@@ -30,6 +30,10 @@ pub struct ReadOptions {
     pub(super) limit: Option<u64>,
     pub(super) expected: Option<ColumnNames>,
     pub(super) csv_crate_only: bool,
+    pub(super) keep: Vec<String>,
+    pub(super) list_bad_rows: bool,
+    pub(super) prompt: bool,
+    pub(super) follow: bool,
     /// Rows in the shuffle buffer, and the seed.
     shuffle: Option<(usize, u64)>,
     datasets: PathBuf,
@@ -58,6 +62,10 @@ impl Default for ReadOptions {
             limit: None,
             expected: None,
             csv_crate_only: false,
+            keep: Vec::new(),
+            list_bad_rows: false,
+            prompt: false,
+            follow: false,
             shuffle: None,
             datasets: "datasets".into(),
         }
@@ -125,6 +133,33 @@ impl ReadOptions {
     /// names than these.
     pub fn expected(mut self, columns: impl Into<Option<ColumnNames>>) -> Self {
         self.expected = columns.into();
+        self
+    }
+
+    /// Keeps the text of these columns for each row, in the terms of [`columns`](Self::columns). They need not hold numbers.
+    /// [`Rows::kept_cells`] returns them.
+    pub fn keep(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.keep = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Skips rows that cannot be used, and lists each of them ([`Rows::listed_bad_rows`]).
+    pub fn list_bad_rows(mut self) -> Self {
+        (self.bad_rows, self.list_bad_rows) = (BadRows::Skip, true);
+        self
+    }
+
+    /// Returns a block as soon as there is a row, even if more rows may follow.
+    pub fn prompt(mut self) -> Self {
+        self.prompt = true;
+        self
+    }
+
+    /// Reads rows while they are written. A block is returned as soon as there is a row, the first lines are enough to know
+    /// the [`expected`](Self::expected) columns, each line is a row of its own, and the end of a regular file is not the end
+    /// of the rows: the reader waits for more. Other inputs end where they end.
+    pub fn follow(mut self) -> Self {
+        (self.prompt, self.follow) = (true, true);
         self
     }
 

@@ -176,15 +176,16 @@ impl OnlineFit {
                 if sizes.len() != state.candidates.len() {
                     return Err(LearnError::State("it has other numbers of components".into()));
                 }
-                let restore =
-                    |(saved, size)| Candidate::restore(&settings.algorithm, size, state.floor.clone(), saved);
-                let saved = state.candidates.into_iter().zip(sizes);
-                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
-                let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
                 if !kept.is_sound(dim) {
                     return Err(LearnError::State("its kept rows are not those of the pass".into()));
                 }
+                let restore = |(saved, size)| {
+                    Candidate::restore(&settings.algorithm, size, state.floor.clone(), &kept, saved)
+                };
+                let saved = state.candidates.into_iter().zip(sizes);
+                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
+                let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 Stage::Learning(Box::new(Learning::new(state.floor, candidates, scores, kept)))
             }
         };

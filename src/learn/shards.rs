@@ -14,7 +14,7 @@ use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
 use super::structure::Schedule;
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
-    Prequential, RowSample, Structure,
+    Prequential, RowSample, ScoreRanks, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::Posterior;
@@ -63,6 +63,7 @@ pub struct LearnedShard {
 struct ShardCandidate {
     shard: ShardState,
     prequential: Prequential,
+    ranks: Option<ScoreRanks>,
 }
 
 impl WarmUp {
@@ -208,7 +209,8 @@ impl CommonPrior {
             posterior,
             merged,
         }));
-        CandidateState { learned, prequential, health, structure: structure.clone() }
+        let ranks = ScoreRanks::merged(shards.iter().map(|own| own.ranks.as_ref()));
+        CandidateState { learned, prequential, health, structure: structure.clone(), ranks }
     }
 }
 
@@ -237,10 +239,10 @@ fn shard_state(posterior: Posterior, health: Health) -> ShardState {
 }
 
 fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
-    let CandidateState { learned, prequential, health, .. } = candidate;
+    let CandidateState { learned, prequential, health, ranks, .. } = candidate;
     match learned {
         LearnerState::Bayes { posterior, .. } => {
-            Ok(ShardCandidate { shard: shard_state(posterior, health), prequential })
+            Ok(ShardCandidate { shard: shard_state(posterior, health), prequential, ranks })
         }
         _ => Err(LearnError::State("a shard is learned by oBMM".into())),
     }

@@ -123,6 +123,7 @@ impl Model {
             prequential: self.prequential,
             health: self.health,
             structure: self.structure,
+            ranks: self.ranks,
         };
         let mut candidates = self.rivals;
         candidates.push(own);

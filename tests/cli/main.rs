@@ -8,6 +8,7 @@ mod crash;
 mod datasets;
 mod dependencies;
 mod eval;
+mod export;
 #[cfg(unix)]
 mod faults;
 mod fit;

@@ -26,13 +26,20 @@ pub(in crate::data) struct CsvStream {
     rows_read: u64,
     rows_skipped: u64,
     first_skipped: Option<BadRow>,
+    /// The bad rows of the last block, each with its number among the rows that were read for the block, from 1.
+    listed: Vec<(u64, BadRow)>,
+    /// The text of the kept columns of every row of the last block, bad rows included.
+    kept: Vec<Vec<String>>,
     bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
 
 impl CsvStream {
     /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
-    pub fn open(inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+    pub fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+        if options.follow {
+            inputs = inputs.into_iter().map(Input::followed).collect::<Result<_, _>>()?;
+        }
         if inputs.iter().filter(|input| matches!(input, Input::Stdin)).count() > 1 {
             return Err(DataError::StdinTwice);
         }
@@ -59,6 +66,8 @@ impl CsvStream {
             rows_read: 0,
             rows_skipped: 0,
             first_skipped: None,
+            listed: Vec::new(),
+            kept: Vec::new(),
             bytes,
             total_bytes,
         })
@@ -109,6 +118,18 @@ impl CsvStream {
         self.first_skipped.as_ref()
     }
 
+    pub fn listed_bad_rows(&self) -> &[(u64, BadRow)] {
+        &self.listed
+    }
+
+    pub fn kept_columns(&self) -> &[String] {
+        &self.shape.kept.0
+    }
+
+    pub fn kept_cells(&self) -> &[Vec<String>] {
+        &self.kept
+    }
+
     pub fn bytes_read(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -122,7 +143,7 @@ impl CsvStream {
     }
 
     fn fill(&mut self, block: &mut Block, most: usize) -> Result<(), DataError> {
-        while block.rows() < most {
+        while block.rows() + self.listed.len() < most {
             if self.rows_read >= self.limit {
                 self.finish();
             }
@@ -133,6 +154,9 @@ impl CsvStream {
                 break;
             };
             let before = block.rows();
+            if before + self.listed.len() > 0 && table.would_wait() {
+                break;
+            }
             let room = (self.limit - self.rows_read).min((most - before) as u64);
             let read = table.read_plain(block, room as usize);
             self.rows_read += (block.rows() - before) as u64;
@@ -143,6 +167,9 @@ impl CsvStream {
                 Step::Row => {
                     block.push(&self.row);
                     self.rows_read += 1;
+                    if !self.shape.kept.1.is_empty() {
+                        self.kept.push(table.kept_cells());
+                    }
                 }
                 Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
                     return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
@@ -151,6 +178,13 @@ impl CsvStream {
                     self.rows_skipped += 1;
                     block.skip_one();
                     let columns = &self.shape.columns.names;
+                    if self.options.list_bad_rows {
+                        let place = block.place(block.rows()) - 1;
+                        self.listed.push((place, table.describe(flaw, columns)));
+                    }
+                    if !self.shape.kept.1.is_empty() {
+                        self.kept.push(table.kept_cells());
+                    }
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
                 }
                 Step::End => self.table = None,
@@ -182,11 +216,13 @@ impl RowSource for CsvStream {
         assert!(most > 0, "a block of no rows would look like the end of the stream");
         assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
         block.clear();
+        self.listed.clear();
+        self.kept.clear();
         let result = self.fill(block, most);
         if result.is_err() {
             self.finish();
         }
-        result.map(|()| !block.is_empty())
+        result.map(|()| !block.is_empty() || !self.listed.is_empty())
     }
 }
 

@@ -51,6 +51,7 @@ impl OnlineFit {
             prequential: Prequential::default(),
             health: Health::default(),
             structure: Some(Structure::new(k, Schedule::of(sizes[0], most, false, rows))),
+            ranks: None,
         };
         let state = FitState {
             rows,
