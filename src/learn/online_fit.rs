@@ -16,11 +16,13 @@ use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::learning::{Learning, begin};
 use super::order::{ColumnShift, find_shifts};
 use super::recognise::Recognition;
+use super::seen::SeenWatch;
 use super::state::best_score;
 use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
     Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
-    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
+    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, SeenRows, Start,
+    Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -87,6 +89,7 @@ pub struct OnlineFit {
     /// Of the rows that the start was fitted to; empty if that was in an earlier run.
     start_summaries: Vec<ColumnSummary>,
     recognition: Recognition,
+    seen: SeenWatch,
     stage: Stage,
     /// What the end of the stream makes of the rows so far. The next row discards it.
     end: Option<End>,
@@ -127,6 +130,7 @@ impl OnlineFit {
         }
         Ok(OnlineFit {
             recognition: Recognition::new(&settings.algorithm, None, RowSample::default(), dim),
+            seen: SeenWatch::new(SeenRows::default(), dim),
             settings,
             columns,
             rows: 0,
@@ -191,6 +195,7 @@ impl OnlineFit {
         };
         Ok(OnlineFit {
             recognition: Recognition::new(&settings.algorithm, state.shard, state.sample, dim),
+            seen: SeenWatch::new(state.seen, dim),
             settings,
             columns,
             rows: state.rows,
@@ -403,6 +408,7 @@ impl OnlineFit {
         }
         let before = self.rows;
         self.recognition.observe(before, values.chunks_exact(dim));
+        self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
         match &mut self.stage {
             Stage::Buffering(buffer) => buffer.extend_from_slice(values),

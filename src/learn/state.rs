@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, Shard, ShardedState};
+use super::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -393,6 +393,8 @@ pub struct FitState {
     pub shard: Option<Shard>,
     /// Keys of some rows, if the model can be a common prior.
     pub sample: RowSample,
+    /// Keys of some rows, by which the pass notices rows that come again.
+    pub seen: SeenRows,
     /// The prequential scores of several K over batches of rows. Empty for merged shards.
     pub scores: BatchSums,
     /// Rows kept for revisions, if the pass keeps any.
@@ -422,6 +424,7 @@ impl FitState {
             candidates: common.into_iter().map(begin).collect(),
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: Some(kept),
         }
@@ -430,6 +433,7 @@ impl FitState {
     /// Removes the rows of the data. If the start has not been made, the provisional mixtures replace it. A pass that resumes
     /// from this state does not revise until it has seen as many new rows.
     pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
+        self.seen = SeenRows::default();
         if self.pending.take().is_none() {
             self.kept = self.kept.map(|kept| kept.without_rows());
             return self;

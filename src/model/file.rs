@@ -231,7 +231,7 @@ impl Model {
             return inconsistent(fault);
         }
         self.check_counts()?;
-        if !self.sample.is_sound() {
+        if !self.sample.is_sound() || !self.seen.is_sound(self.rows) {
             return inconsistent("the sample of its rows is broken".into());
         }
         if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {

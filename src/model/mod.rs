@@ -33,8 +33,8 @@ use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, Effort, EmSettings, Fingerprint, FitState, Health, KeptRows,
-    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks, Shard, Structure,
-    mixture_of, variance_floor,
+    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
+    Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -162,6 +162,9 @@ pub struct Model {
     /// Keys of some of its rows, by which shards recognise the rows of their prior.
     #[serde(default, skip_serializing_if = "RowSample::is_empty")]
     sample: RowSample,
+    /// Keys of some of its rows, by which a resumed pass notices rows that come again.
+    #[serde(default, skip_serializing_if = "SeenRows::is_empty")]
+    seen: SeenRows,
     /// In a checkpoint: fingerprint of the rows that were read before it was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Fingerprint>,
@@ -301,6 +304,7 @@ impl Model {
             candidates: std::iter::once(best).chain(rivals).map(candidate).collect(),
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: None,
         };
@@ -341,6 +345,7 @@ impl Model {
                 lineage
             }),
             sample: state.sample,
+            seen: state.seen,
             checkpoint: None,
             curve: Vec::new(),
             pending: state.pending,
@@ -393,7 +398,7 @@ impl Model {
     pub fn without_rows(mut self) -> Self {
         let Some((settings, state)) = self.clone().into_state() else { return self };
         let state = state.without_rows(&settings);
-        (self.pending, self.kept) = (state.pending, state.kept);
+        (self.pending, self.kept, self.seen) = (state.pending, state.kept, state.seen);
         for candidate in state.candidates {
             let k = candidate.learned.k();
             if k == self.k() {

@@ -148,6 +148,7 @@ impl Model {
             // Rows that are learned from now on are a shard of their own.
             shard: self.lineage.map(|lineage| Shard { lineage, rows: Fingerprint::default() }),
             sample: self.sample,
+            seen: self.seen,
             scores: self.scores.unwrap_or_default(),
             kept: self.kept,
         };

@@ -16,6 +16,7 @@ mod manuals;
 mod merge;
 mod order;
 mod plot;
+mod predict;
 mod readme;
 mod synth;
 #[path = "../common/workplace.rs"]

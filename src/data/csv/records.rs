@@ -89,7 +89,7 @@ impl Records {
         let feed = self.reader.get_mut();
         let lines = feed.whole_lines().map_err(RecordError::Io)?;
         let Some(end) = lines.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
-        let mut line = reader_of(self.delimiter).from_reader(&lines[..=end]);
+        let mut line = reader_of(self.delimiter).from_reader(&lines[..end]);
         if !line.read_byte_record(&mut self.record).map_err(RecordError::from)? {
             // A blank line.
             self.record = ByteRecord::from(vec![""]);
