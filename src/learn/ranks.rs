@@ -10,7 +10,7 @@ use super::structure::packed;
 /// values are kept one by one.
 const RELATIVE: f64 = 0.04;
 /// A centroid has at most this fraction of all rows.
-const ABSOLUTE: f64 = 0.01;
+const ABSOLUTE: f64 = 0.005;
 /// Values that are collected before they are added to the centroids.
 const BUFFER: usize = 512;
 /// More centroids than any stream makes: a file with more is damaged.
