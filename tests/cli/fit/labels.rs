@@ -41,7 +41,7 @@ fn labels(place: &Workplace, model: &str, data: &str) -> Vec<[u64; 3]> {
     );
     let cells = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        assert_eq!(cells.len(), 6, "{line}");
+        assert_eq!(cells.len(), 8, "{line}");
         [cells[2], cells[4], cells[5]].map(|cell| cell.parse().unwrap())
     };
     lines.map(cells).collect()
