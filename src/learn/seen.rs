@@ -9,6 +9,8 @@ use super::recognise::RowKeys;
 
 /// Rows of which the keys are kept.
 pub(crate) const MOST_KEYS: usize = 4096;
+/// Entries that are collected before they are added to the others.
+const RECENT: usize = 64;
 /// Distances between repeated rows that are counted at the same time.
 const MOST_DISTANCES: usize = 16;
 /// Rows are reported as repeated if so many agree by chance less often than once in this many streams.
@@ -46,10 +48,18 @@ impl SeenRows {
             entries.extend(part.entries.iter().map(|&(key, place)| (key, before + place)));
             before += rows;
         }
-        entries.sort_unstable();
-        entries.dedup_by_key(|entry| entry.0);
-        entries.truncate(MOST_KEYS);
-        SeenRows { entries }
+        let mut merged = SeenRows::default();
+        merged.add(&entries);
+        merged
+    }
+
+    /// Adds entries. Of equal keys the one with the first position stays.
+    fn add(&mut self, more: &[(u64, u64)]) {
+        self.entries.extend_from_slice(more);
+        // Sorting finds the two sorted runs, so it is a merge.
+        self.entries.sort();
+        self.entries.dedup_by_key(|entry| entry.0);
+        self.entries.truncate(MOST_KEYS);
     }
 }
 
@@ -78,6 +88,8 @@ impl TryFrom<String> for SeenRows {
 #[derive(Debug, Clone)]
 pub(super) struct SeenWatch {
     seen: SeenRows,
+    /// Entries that are not among the others yet, in the order of the stream. Inserting them one by one would move many others.
+    recent: Vec<(u64, u64)>,
     keys: RowKeys,
     /// Rows of this run that were found.
     found: u64,
@@ -97,46 +109,46 @@ struct Distance {
 impl SeenWatch {
     /// Continues a sample of rows with `dim` columns, which may be empty.
     pub fn new(seen: SeenRows, dim: usize) -> Self {
-        SeenWatch { seen, keys: RowKeys::new(dim), found: 0, distances: Vec::new() }
+        SeenWatch { seen, recent: Vec::new(), keys: RowKeys::new(dim), found: 0, distances: Vec::new() }
     }
 
     /// The sample of the rows so far.
-    pub fn seen(&self) -> &SeenRows {
-        &self.seen
+    pub fn seen(&self) -> SeenRows {
+        let mut whole = self.seen.clone();
+        whole.add(&self.recent);
+        whole
     }
 
     /// Records rows that follow `before` others.
     pub fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
-        let mut limit = self.limit();
         for (place, row) in (before..).zip(rows) {
             let key = self.keys.of(row).bits();
-            if key < limit {
+            if key <= self.limit() {
                 self.record(key, place);
-                limit = self.limit();
             }
         }
     }
 
-    /// Rows with this key or a higher one are not in the sample.
+    /// Rows with a higher key are not in the sample.
     fn limit(&self) -> u64 {
         let last = self.seen.entries.last().filter(|_| self.seen.entries.len() >= MOST_KEYS);
-        // The row with the last key itself may come again.
-        last.map_or(u64::MAX, |(key, _)| key.saturating_add(1))
+        last.map_or(u64::MAX, |(key, _)| *key)
     }
 
     fn record(&mut self, key: u64, place: u64) {
-        let entries = &mut self.seen.entries;
-        match entries.binary_search_by_key(&key, |entry| entry.0) {
-            Ok(at) => {
-                let distance = place - entries[at].1;
-                self.count(distance, place);
-            }
-            Err(at) => {
-                if entries.len() == MOST_KEYS {
-                    entries.pop();
-                }
-                entries.insert(at, (key, place));
-            }
+        let entries = &self.seen.entries;
+        let known = match entries.binary_search_by_key(&key, |entry| entry.0) {
+            Ok(at) => Some(&entries[at]),
+            Err(_) => self.recent.iter().find(|entry| entry.0 == key),
+        };
+        if let Some((_, first)) = known {
+            self.count(place - first, place);
+            return;
+        }
+        self.recent.push((key, place));
+        if self.recent.len() == RECENT {
+            self.seen.add(&self.recent);
+            self.recent.clear();
         }
     }
 
@@ -160,7 +172,7 @@ impl SeenWatch {
     /// Whether more rows were found at a distance than can be chance. The rows in the sample are at as many places, so
     /// another row is at the same distance with a probability of about one in the size of the sample.
     fn shows_repetition(&self, distance: &Distance) -> bool {
-        let places = self.seen.entries.len() as f64;
+        let places = (self.seen.entries.len() + self.recent.len()) as f64;
         self.found as f64 * places.powi(1 - distance.found as i32) < CHANCE
     }
 
@@ -195,7 +207,7 @@ mod tests {
     }
 
     fn resumed(watch: &SeenWatch) -> SeenWatch {
-        let text = serde_json::to_string(watch.seen()).unwrap();
+        let text = serde_json::to_string(&watch.seen()).unwrap();
         SeenWatch::new(serde_json::from_str(&text).unwrap(), 2)
     }
 
@@ -233,7 +245,7 @@ mod tests {
         let part = |from: u64, to: u64| {
             let mut part = SeenWatch::new(SeenRows::default(), 2);
             watch(&mut part, 0, from..to);
-            part.seen().clone()
+            part.seen()
         };
         let merged = SeenRows::merged([(&part(0, 1000), 1000), (&part(1000, 1800), 800)]);
         let mut after = SeenWatch::new(merged, 2);
