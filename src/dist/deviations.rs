@@ -1,8 +1,9 @@
 //! How far each column of a row is from what the other columns let expect.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
-use super::{GaussianMixture, most_probable};
+use super::{Gaussian, GaussianMixture, most_probable};
+use crate::linalg::Factor;
 
 /// The deviations of a row's columns, each given the others, under a component of a mixture.
 ///
@@ -10,31 +11,50 @@ use super::{GaussianMixture, most_probable};
 /// and its deviation from its conditional mean is `(P v)ⱼ / Pⱼⱼ`. In standard deviations that is `(P v)ⱼ / √Pⱼⱼ`.
 #[derive(Debug, Clone)]
 pub struct Deviations {
-    /// For each component its mean and its precision matrix, of which row `j` is divided by `√Pⱼⱼ`.
-    components: Vec<(Vec<f64>, Array2<f64>)>,
+    components: Vec<Gaussian>,
+    /// The precision matrix of each component, of which row `j` is divided by `√Pⱼⱼ`.
+    precisions: Vec<Array2<f64>>,
 }
 
 impl Deviations {
     /// Prepares the components of a mixture.
     pub fn new(mixture: &GaussianMixture) -> Self {
-        let prepare = |component: &super::Gaussian| {
-            let mut precision = component.covariance().inverse();
-            for (j, mut row) in precision.outer_iter_mut().enumerate() {
-                let root = row[j].sqrt();
-                row /= root;
-            }
-            (component.mean().to_vec(), precision)
-        };
-        Deviations { components: mixture.components().iter().map(prepare).collect() }
+        let components = mixture.components().to_vec();
+        let precisions = components.iter().map(|component| divided(component.covariance().inverse()));
+        Deviations { precisions: precisions.collect(), components }
     }
 
-    /// The deviation of each column of `row` given the others, in standard deviations, under one component.
+    /// The deviation of each column of `row` given the others, in standard deviations, under one component. A column
+    /// without a value has none (NaN), and the others are given the columns that have values.
     pub fn of(&self, component: usize, row: &[f64]) -> Vec<f64> {
-        let (mean, precision) = &self.components[component];
-        let v: Vec<f64> = row.iter().zip(mean).map(|(x, mean)| x - mean).collect();
-        let along = |weights: ndarray::ArrayView1<f64>| weights.iter().zip(&v).map(|(p, v)| p * v).sum();
-        precision.outer_iter().map(along).collect()
+        let own = &self.components[component];
+        let v: Vec<f64> = row.iter().zip(own.mean()).map(|(x, mean)| x - mean).collect();
+        if v.iter().all(|v| !v.is_nan()) {
+            return along(&self.precisions[component], &v);
+        }
+        let observed: Vec<usize> = (0..v.len()).filter(|&j| !v[j].is_nan()).collect();
+        let mut deviations = vec![f64::NAN; v.len()];
+        let covariance = own.covariance().matrix().select(Axis(0), &observed).select(Axis(1), &observed);
+        if let Ok(factor) = Factor::from_matrix(covariance.view()) {
+            let v: Vec<f64> = observed.iter().map(|&j| v[j]).collect();
+            let found = along(&divided(factor.inverse()), &v);
+            observed.iter().zip(found).for_each(|(&j, found)| deviations[j] = found);
+        }
+        deviations
     }
+}
+
+/// A precision matrix with row `j` divided by `√Pⱼⱼ`.
+fn divided(mut precision: Array2<f64>) -> Array2<f64> {
+    for (j, mut row) in precision.outer_iter_mut().enumerate() {
+        let root = row[j].sqrt();
+        row /= root;
+    }
+    precision
+}
+
+fn along(rows: &Array2<f64>, v: &[f64]) -> Vec<f64> {
+    rows.outer_iter().map(|row: ArrayView1<f64>| row.iter().zip(v).map(|(p, v)| p * v).sum()).collect()
 }
 
 impl GaussianMixture {
@@ -72,7 +92,6 @@ mod tests {
 
     use super::*;
     use crate::dist::{Gaussian, Mixture};
-    use crate::linalg::Factor;
 
     #[test]
     fn a_deviation_is_that_from_the_regression_on_the_other_columns() {
@@ -82,7 +101,7 @@ mod tests {
         let mixture = Mixture::new(vec![1.0], vec![component]).unwrap();
         let row = [2.5, -4.0, 5.0];
         let found = Deviations::new(&mixture).of(0, &row);
-        for j in 0..3 {
+        for (j, found) in found.into_iter().enumerate() {
             let (a, b) = ((j + 1) % 3, (j + 2) % 3);
             // Regression of column j on columns a and b, by Cramer's rule.
             let s = |i: usize, j: usize| covariance[(i, j)];
@@ -92,7 +111,22 @@ mod tests {
             let v = |i: usize| row[i] - mixture.components()[0].mean()[i];
             let variance = s(j, j) - beta_a * s(j, a) - beta_b * s(j, b);
             let expected = (v(j) - beta_a * v(a) - beta_b * v(b)) / variance.sqrt();
-            assert!((found[j] - expected).abs() < 1e-12, "{j}: {} {expected}", found[j]);
+            assert!((found - expected).abs() < 1e-12, "{j}: {found} {expected}");
         }
+    }
+
+    #[test]
+    fn a_column_without_a_value_is_left_out() {
+        let covariance = array![[4.0, 1.5, -0.5], [1.5, 2.0, 0.3], [-0.5, 0.3, 1.0]];
+        let normal = |covariance: &Array2<f64>| {
+            let dim = covariance.nrows();
+            let factor = Factor::from_matrix(covariance.view()).unwrap();
+            Mixture::new(vec![1.0], vec![Gaussian::new(vec![1.0; dim], factor).unwrap()]).unwrap()
+        };
+        let found = Deviations::new(&normal(&covariance)).of(0, &[2.0, f64::NAN, -1.0]);
+        let rest = covariance.select(Axis(0), &[0, 2]).select(Axis(1), &[0, 2]);
+        let expected = Deviations::new(&normal(&rest)).of(0, &[2.0, -1.0]);
+        assert!(found[1].is_nan() && (found[0] - expected[0]).abs() < 1e-12);
+        assert!((found[2] - expected[1]).abs() < 1e-12);
     }
 }

@@ -104,7 +104,8 @@ const LEAST_DEVIATION: f64 = 2.0;
 
 /// The columns that deviate most from what the others let expect.
 fn explanation(deviations: &[f64], names: &[String]) -> String {
-    let mut order: Vec<usize> = (0..deviations.len()).collect();
+    let mut order: Vec<usize> =
+        (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();
     order.sort_by(|&i, &j| deviations[j].abs().total_cmp(&deviations[i].abs()));
     let named = order.iter().take(MOST_NAMED).enumerate();
     let named = named.filter(|(nth, column)| *nth == 0 || deviations[**column].abs() >= LEAST_DEVIATION);
