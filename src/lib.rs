@@ -130,7 +130,8 @@ pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health,
     LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit, Prequential, RatedK, Reason, RevisionRecord, SplitMove, fit,
+    OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks, SplitMove,
+    fit,
 };
 pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;

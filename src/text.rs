@@ -49,9 +49,25 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A cell of a CSV file: in quotes if it has a delimiter, a quote or a line end.
+#[cfg(feature = "cli")]
+pub(crate) fn csv_cell(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 #[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_is_quoted_where_that_is_needed() {
+        let cells = ["plain text", "a,b", "say \"x\"", "two\nlines", ""].map(csv_cell);
+        assert_eq!(cells, ["plain text", "\"a,b\"", "\"say \"\"x\"\"\"", "\"two\nlines\"", ""]);
+    }
 
     #[test]
     fn runs_of_k_are_written_as_ranges() {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::{
-    ColumnNames, Components, Effort, FitSettings, GaussianMixture, Model, OnlineFit, merge_models,
+    ColumnNames, Components, Effort, FitSettings, GaussianMixture, Model, OnlineFit, ScoreRanks, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -189,6 +189,21 @@ impl Fit {
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
         self.with(py, |pass| Ok(Mixture::new(pass.model()?.estimate())))
+    }
+
+    /// The fraction of the learned rows with a lower log-density, for each log-density; NaN if none is known.
+    fn ranks<'py>(
+        &self,
+        py: Python<'py>,
+        log_densities: PyReadonlyArray1<f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let log_densities = log_densities.as_array().to_vec();
+        let ranks = self.with(py, |pass| {
+            let table = pass.model()?.ranks().map(ScoreRanks::table);
+            let rank = |log_density| table.as_ref().and_then(|table| table.rank(log_density));
+            Ok(log_densities.into_iter().map(|one| rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
+        })?;
+        Ok(ranks.into_pyarray(py))
     }
 
     /// The lasting identifier of each component.

@@ -67,6 +67,17 @@ impl Mixture {
         Ok(components.into_pyarray(py))
     }
 
+    /// The deviation of each column given the others, in standard deviations under the most probable component.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        Ok(py.detach(|| self.mixture.explain(rows)).into_pyarray(py))
+    }
+
     /// The probability of each component, given the row.
     fn predict_proba<'py>(
         &self,

@@ -28,7 +28,7 @@ pub(super) fn stdout_failed(error: io::Error) -> io::Error {
 }
 
 /// An error and its causes in one line, without causes whose text is part of the one before.
-fn chain(error: &anyhow::Error) -> String {
+pub(super) fn chain(error: &anyhow::Error) -> String {
     let mut said: Vec<String> = Vec::new();
     for cause in error.chain().map(wording::error) {
         if said.last().is_none_or(|before| !before.contains(&cause)) {

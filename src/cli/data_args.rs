@@ -94,6 +94,17 @@ impl DataArgs {
         self.reading.open(&self.data, seed, expected, console)
     }
 
+    /// The same with other options of the library.
+    pub fn open_with(
+        &self,
+        seed: u64,
+        expected: Option<ColumnNames>,
+        console: &Console,
+        adapt: impl FnOnce(ReadOptions) -> ReadOptions,
+    ) -> anyhow::Result<Rows> {
+        opened(adapt(self.reading.options(seed, expected)).open(&self.data), console)
+    }
+
     /// The files that are read.
     pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
         self.reading.files(&self.data)
@@ -112,9 +123,7 @@ impl DataArgs {
         seed: u64,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.reading.options(seed, None).open_shard(shards, shard).map_err(refused)?;
-        tell_notices(&mut rows, console);
-        Ok(rows)
+        opened(self.reading.options(seed, None).open_shard(shards, shard), console)
     }
 }
 
@@ -127,9 +136,7 @@ impl ReadingArgs {
         expected: Option<ColumnNames>,
         console: &Console,
     ) -> anyhow::Result<Rows> {
-        let mut rows = self.options(seed, expected).open(data).map_err(refused)?;
-        tell_notices(&mut rows, console);
-        Ok(rows)
+        opened(self.options(seed, expected).open(data), console)
     }
 
     /// Opens one input, of which the texts of the rows are kept and missing values are accepted.
@@ -140,9 +147,7 @@ impl ReadingArgs {
         console: &Console,
     ) -> anyhow::Result<Rows> {
         let options = self.options(0, Some(expected)).missing(Missing::Marginal).keep_text();
-        let mut rows = options.open(&[data]).map_err(refused)?;
-        tell_notices(&mut rows, console);
-        Ok(rows)
+        opened(options.open(&[data]), console)
     }
 
     /// Test rows, if there are any: read in the same way, but all of them and in order.
@@ -164,6 +169,11 @@ impl ReadingArgs {
     /// Whether rows are shuffled.
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
+    }
+
+    /// Whether bad rows are skipped.
+    pub fn skips_bad_rows(&self) -> bool {
+        self.bad_rows == BadRows::Skip
     }
 
     /// Whether rows are skipped or limited.
@@ -240,6 +250,12 @@ impl MissingResult {
     pub fn tell(&self, console: &Console) {
         console.note(&wording::missing_values(&self.counts, self.rows_left_out));
     }
+}
+
+fn opened(rows: Result<Rows, DataError>, console: &Console) -> anyhow::Result<Rows> {
+    let mut rows = rows.map_err(refused)?;
+    tell_notices(&mut rows, console);
+    Ok(rows)
 }
 
 /// Prints the notices that are left, the missing values, and a warning of skipped rows, once all rows are read.

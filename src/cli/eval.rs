@@ -1,5 +1,7 @@
 //! `gmm-bmm eval`: score data under a model.
 
+mod scorer;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -11,21 +13,24 @@ use super::console::{Console, decimal};
 use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{Block, Units};
-use crate::dist::{Density, Mixture, most_probable};
-use crate::model::{Labels, Model};
+use crate::data::{BadRows, Block, Missing, ReadOptions, Rows, Units};
 use crate::stats::{BatchSums, ColumnSummary};
-use crate::text::count;
+use crate::text::{count, csv_cell};
+use scorer::{COLUMNS, Scorer, WatchedModel};
 
 /// Score data under a model
 ///
 /// Prints the mean log-likelihood per row (natural logarithm) with its standard error. --scores writes the score and the labels of each row. The standard error is taken over batches of consecutive rows, because neighbouring rows may be alike; it is large for a file that is sorted by class, unless --shuffle-buffer mixes the rows. Columns are matched by name where both the model and the data have names, and by position otherwise. --columns can name other columns in the order of the model's; a note then says which column takes the place of which.
+///
+/// The model may be a checkpoint of a fit that is still running ('fit --checkpoint').
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm eval --model model.json --data test.csv
   gmm-bmm eval --model model.json --data test.csv --k 6
   gmm-bmm predict --model model.json --data test.csv --scores labels.csv
   gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f5
+  gmm-bmm predict --model model.json --data today.csv --scores ranks.csv --explain --keep timestamp,id
+  sensors | gmm-bmm predict --model model.json --data - --scores - --follow
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)
@@ -37,9 +42,27 @@ pub(super) struct Args {
 
     /// Write the score and the labels of each row to this CSV file ('-' is standard output, where nothing else is printed then)
     ///
-    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
+    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0; 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
+    ///
+    /// With --bad-rows skip, a row that cannot be scored is listed with empty fields and the reason, so that the scores have a line for every row of the data.
     #[arg(long, value_name = "FILE")]
     scores: Option<PathBuf>,
+
+    /// Add a column 'explanation' that names the columns responsible for a low score
+    ///
+    /// It has up to three columns with their deviation from what the other columns let expect, in standard deviations under the most probable component, such as 'temp:+6.1 flow:-3.2'. Columns that deviate by less than 2 are left out, except the first.
+    #[arg(long, requires = "scores")]
+    explain: bool,
+
+    /// Copy these columns of the data to the scores, by name, number or range ('timestamp,id'); they may hold text
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores")]
+    keep: Vec<String>,
+
+    /// Score rows as they arrive, and read --model again when the file changes; needs --scores -
+    ///
+    /// A score is written as soon as its line is complete. Standard input and pipes are read to their end; a regular file is followed, as 'tail -f' does, until Ctrl-C. A row that cannot be scored is listed and does not end the run. Each line is one row, so a quoted cell cannot have several lines. A new model file takes effect with the next row, if it is intact and has the same columns; otherwise the model so far stays in use.
+    #[arg(long, requires = "scores")]
+    follow: bool,
 
     /// Score under the posterior predictive (a mixture of Student-t) instead of the point estimate
     #[arg(long)]
@@ -79,100 +102,181 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
              --shuffle-buffer",
         ));
     }
-    refuse_overwriting(args.scores.iter(), args.data.files()?.iter().chain([&args.model]))?;
-    let model = args.one_k.read(&args.model)?;
-    let result = if args.predictive {
-        let predictive = model.predictive().ok_or_else(|| {
-            let algorithm = model.algorithm().name();
-            usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
-        })?;
-        score(args, &model, &predictive, console)?
-    } else {
-        score(args, &model, &model.estimate(), console)?
-    };
+    if args.follow && !args.prints_scores() {
+        return Err(usage(
+            "--follow writes scores as rows arrive: use --scores -, and redirect standard output to a file",
+        ));
+    }
+    let files = args.data.files()?;
+    if args.follow && files.len() > 1 {
+        return Err(usage("--follow reads one file or standard input: name one"));
+    }
+    refuse_overwriting(args.scores.iter(), files.iter().chain([&args.model]))?;
+    let watched = args.follow.then(|| WatchedModel::new(&args.model));
+    let scorer = Scorer::new(args, &args.one_k.read(&args.model)?)?;
+    let rows = args.data.open_with(scorer.seed, Some(scorer.columns.clone()), console, |o| args.adapt(o))?;
+    let result = Evaluation::new(args, scorer, watched, &rows)?.run(rows, console)?;
     // If the scores go to standard output, nothing else does.
-    if !args.scores.as_deref().is_some_and(is_dash) {
+    if !args.prints_scores() {
         console.result(&result, describe)?;
     }
     Ok(())
 }
 
+impl Args {
+    fn prints_scores(&self) -> bool {
+        self.scores.as_deref().is_some_and(is_dash)
+    }
+
+    /// Whether rows that cannot be scored are listed.
+    fn lists_bad_rows(&self) -> bool {
+        self.follow || self.scores.is_some() && self.data.reading.skips_bad_rows()
+    }
+
+    fn adapt(&self, options: ReadOptions) -> ReadOptions {
+        let mut options = options.keep(&self.keep);
+        if self.scores.is_some() {
+            options = options.list_skipped_rows();
+        }
+        if self.follow {
+            // Nothing but the user ends the run.
+            let gaps = if self.data.reading.allows_gaps() { Missing::Marginal } else { Missing::Skip };
+            options.bad_rows(BadRows::Skip).missing(gaps).follow()
+        } else if self.prints_scores() {
+            options.prompt()
+        } else {
+            options
+        }
+    }
+}
+
 /// Rows read and scored at a time.
 const ROWS_AT_A_TIME: usize = 4096;
 
-fn score<C: Density>(
-    args: &Args,
-    model: &Model,
-    mixture: &Mixture<C>,
-    console: &Console,
-) -> anyhow::Result<EvalResult> {
-    let names = model.column_names();
-    let mut rows = args.data.open(model.seed(), Some(names.clone()), console)?;
-    let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
-    let mut labels = Vec::new();
-    if let Some(file) = &mut scores {
-        writeln!(file, "row,log_likelihood,component,probability,cluster,outlier")?;
-        labels = fields(&model.labels(args.clusters.overlap));
-    }
-    let shift = if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 };
-    let mut summary = ColumnSummary::default();
-    let (mut batches, mut total) = (BatchSums::new(vec![0.0]), 0.0);
-    let bar = console.progress(rows.total_bytes());
-    let mut block = Block::new(mixture.dim());
-    loop {
-        let left_out = rows.rows_skipped() + rows.rows_left_out();
-        let before = args.data.reading.skip + summary.count + left_out;
-        if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
-            break;
-        }
-        let (log_densities, responsibilities) = mixture.responsibilities(block.view());
-        let scored = log_densities.iter().zip(responsibilities.outer_iter());
-        for (i, (log_density, responsibilities)) in scored.enumerate() {
-            anyhow::ensure!(
-                log_density.is_finite(),
-                "row {} of those read is so far from every component that its density is zero in double precision: look for a \
-                 wrong unit or a stray value",
-                summary.count + 1
-            );
-            summary.push(log_density + shift);
-            total += log_density + shift;
-            batches.record(1, &[total]);
-            if let Some(file) = &mut scores {
-                let (best, probability) = most_probable(responsibilities.iter().copied());
-                let row = before + block.place(i);
-                let (component, cluster) = &labels[best];
-                writeln!(file, "{row},{},{component},{probability},{cluster}", log_density + shift)?;
-            }
-        }
-        bar.set_position(rows.bytes_read());
-        bar.set_message(format!("{} rows", summary.count));
-    }
-    bar.finish_and_clear();
-    tell_end(&mut rows, console);
-    anyhow::ensure!(summary.count > 0, "there are no rows to score");
-    if let Some(file) = scores {
-        file.commit()?;
-    }
-    Ok(EvalResult {
-        rows: summary.count,
-        rows_skipped: rows.rows_skipped(),
-        missing: MissingResult::of(&rows),
-        columns: names.names,
-        k: mixture.k(),
-        mean_log_likelihood: summary.mean,
-        standard_error: batches.standard_error(0),
-        predictive: args.predictive,
-        units: args.units,
-    })
+const NO_DENSITY: &str = "so far from every component that its density is zero in double precision: look for a wrong unit \
+                          or a stray value";
+
+/// The scores so far.
+struct Evaluation<'a> {
+    args: &'a Args,
+    scorer: Scorer,
+    watched: Option<WatchedModel>,
+    scores: Option<Output>,
+    summary: ColumnSummary,
+    batches: BatchSums,
+    total: f64,
+    /// Rows of density zero.
+    without_density: u64,
 }
 
-/// For each component: its identifier, and the fields of cluster and outlier.
-fn fields(labels: &Labels) -> Vec<(u64, String)> {
-    let of_component = |(component, &identifier): (usize, &u64)| {
-        let cluster = labels.clusters().of(component).map(|cluster| labels.cluster_name(cluster));
-        (identifier, cluster.map_or("0,1".into(), |cluster| format!("{cluster},0")))
-    };
-    labels.identifiers().iter().enumerate().map(of_component).collect()
+impl<'a> Evaluation<'a> {
+    fn new(
+        args: &'a Args,
+        scorer: Scorer,
+        watched: Option<WatchedModel>,
+        rows: &Rows,
+    ) -> anyhow::Result<Self> {
+        let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
+        if let Some(file) = &mut scores {
+            let explanation = if args.explain { ",explanation" } else { "" };
+            writeln!(file, "{COLUMNS}{explanation}{}", cells(rows.kept_columns()))?;
+            file.flush()?;
+        }
+        let (summary, batches) = (ColumnSummary::default(), BatchSums::new(vec![0.0]));
+        Ok(Evaluation { args, scorer, watched, scores, summary, batches, total: 0.0, without_density: 0 })
+    }
+
+    fn run(mut self, mut rows: Rows, console: &Console) -> anyhow::Result<EvalResult> {
+        let bar = console.progress(rows.total_bytes());
+        let mut block = Block::new(self.scorer.columns.len());
+        loop {
+            let before = rows.rows_read() + rows.rows_skipped() + rows.rows_left_out();
+            if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+                break;
+            }
+            if let Some(watched) = &mut self.watched {
+                watched.update(&mut self.scorer, self.args, console);
+            }
+            self.score(&block, &rows, before)?;
+            if let Some(file) = self.scores.as_mut().filter(|_| self.args.prints_scores()) {
+                file.flush()?;
+            }
+            bar.set_position(rows.bytes_read());
+            bar.set_message(format!("{} rows", self.summary.count));
+        }
+        bar.finish_and_clear();
+        tell_end(&mut rows, console);
+        if self.without_density > 0 {
+            let are = if self.without_density == 1 { "is" } else { "are" };
+            console.warn(&format!("{} {are} {NO_DENSITY}", count(self.without_density, "row")));
+        }
+        anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
+        if let Some(file) = self.scores {
+            file.commit()?;
+        }
+        Ok(EvalResult {
+            rows: self.summary.count,
+            rows_skipped: rows.rows_skipped() + self.without_density,
+            missing: MissingResult::of(&rows),
+            k: self.scorer.k(),
+            columns: self.scorer.columns.names,
+            mean_log_likelihood: self.summary.mean,
+            standard_error: self.batches.standard_error(0),
+            predictive: self.args.predictive,
+            units: self.args.units,
+        })
+    }
+
+    /// Scores a block of rows that follow `before` others.
+    fn score(&mut self, block: &Block, rows: &Rows, before: u64) -> anyhow::Result<()> {
+        let (log_densities, responsibilities) = self.scorer.score(block.view());
+        let mut bad = rows.listed_rows().iter().peekable();
+        for i in 0..block.rows() {
+            let place = block.place(i);
+            while let Some((at, row)) = bad.next_if(|(at, _)| *at < place) {
+                let fields = self.scorer.empty_fields(&row.problem.to_string());
+                self.write(before, *at, &fields, rows)?;
+            }
+            let log_density = log_densities[i];
+            if !log_density.is_finite() {
+                anyhow::ensure!(
+                    self.args.lists_bad_rows(),
+                    "row {} of those read is {NO_DENSITY}",
+                    self.summary.count + 1
+                );
+                self.without_density += 1;
+                let fields = self.scorer.empty_fields("the density is zero in double precision");
+                self.write(before, place, &fields, rows)?;
+                continue;
+            }
+            let score = log_density + self.scorer.shift;
+            self.summary.push(score);
+            self.total += score;
+            self.batches.record(1, &[self.total]);
+            if self.scores.is_some() {
+                let own = responsibilities.row(i).to_vec();
+                let fields = self.scorer.fields(block.row(i), log_density, &own);
+                self.write(before, place, &fields, rows)?;
+            }
+        }
+        for (at, row) in bad {
+            let fields = self.scorer.empty_fields(&row.problem.to_string());
+            self.write(before, *at, &fields, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the line of a row, with its number in the block, from 1.
+    fn write(&mut self, before: u64, place: u64, fields: &str, rows: &Rows) -> anyhow::Result<()> {
+        let Some(file) = &mut self.scores else { return Ok(()) };
+        let kept = rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept));
+        Ok(writeln!(file, "{},{fields}{kept}", before + place)?)
+    }
+}
+
+/// Texts as the rest of a line.
+fn cells(texts: &[String]) -> String {
+    texts.iter().map(|text| format!(",{}", csv_cell(text))).collect()
 }
 
 fn describe(result: &EvalResult) -> String {

@@ -7,6 +7,7 @@ mod console;
 mod data_args;
 mod datasets;
 mod eval;
+mod export;
 mod figure1;
 mod files;
 mod fit;
@@ -69,6 +70,7 @@ enum Command {
     Figure1(figure1::Args),
     Merge(merge::Args),
     Show(show::Args),
+    Export(export::Args),
     Synth(synth::Args),
     Datasets(datasets::Args),
     Completions(manuals::CompletionsArgs),
@@ -179,6 +181,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Figure1(args) => figure1::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),
         Command::Show(args) => show::run(&args, console),
+        Command::Export(args) => export::run(&args, console),
         Command::Synth(args) => synth::run(&args, console),
         Command::Datasets(args) => datasets::run(&args, console),
         Command::Completions(args) => manuals::completions(&args),

@@ -23,6 +23,8 @@ use crate::text::count;
 /// A component keeps its identifier through --resume, through 'merge', and through revisions that do not change it. The parts of a split and the result of a join get new identifiers (--history). A cluster is named after the smallest identifier among its components and their ancestors by splits and joins that no other cluster has, so its name stays while its components change. An outlier component holds less than 0.1 % of the rows, far from all others or spread over more room than all others together. It belongs to no cluster.
 ///
 /// The table lists the components, the heaviest first: the identifier; the cluster; the weight, which is the fraction of rows that it explains; κ, the number of rows that its mean is based on (Bayesian learners only), which a discount reduces; the condition number of its correlation matrix, which does not depend on units (1 is uncorrelated, a large value means that columns are nearly functions of each other); and for each column of the data the mean ± the standard deviation. The last line counts the numerical safeguards that were triggered. With --plot and --quiet only the picture is written.
+///
+/// The model may be a checkpoint of a fit that is still running ('fit --checkpoint').
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm show model.json

@@ -1,9 +1,14 @@
 //! The learning curve of a pass: a CSV file, and the points of a picture.
 
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use anyhow::Context;
+
+use super::files::create_output;
 use super::plot::heading;
 use crate::data::Block;
 use crate::learn::{OnlineFit, Prequential};
@@ -14,7 +19,7 @@ const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelih
 
 pub(super) struct Trace {
     /// The CSV file, if there is one.
-    file: Option<OutputFile>,
+    file: Option<TraceFile>,
     test: Option<Block>,
     /// Rows between points of the file and scores of the test rows.
     every: u64,
@@ -24,6 +29,56 @@ pub(super) struct Trace {
     points: Vec<CurvePoint>,
     /// The points of the picture, if there is one.
     picture: Option<CurvePoints>,
+}
+
+/// The file of a learning curve. Points are added to it as the pass makes them, so that it survives a kill. The end of the
+/// pass replaces it as a whole.
+pub(super) struct TraceFile {
+    path: PathBuf,
+    whole: OutputFile,
+    /// The file while the pass runs, after the first point.
+    growing: Option<File>,
+}
+
+impl TraceFile {
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        Ok(TraceFile { path: path.to_path_buf(), whole: create_output(path)?, growing: None })
+    }
+
+    /// Adds the latest points, which are the last of `points`. A pipe or device gets all points at the end, because what it
+    /// has cannot be replaced.
+    fn add(&mut self, points: &[CurvePoint], latest: usize) -> anyhow::Result<()> {
+        if self.path.exists() && !self.path.is_file() {
+            return Ok(());
+        }
+        if let Some(file) = &mut self.growing {
+            // One write for each point, so that a kill leaves whole lines.
+            let written = file.write_all(lines(&points[points.len() - latest..]).as_bytes());
+            return written.with_context(|| format!("cannot write '{}'", self.path.display()));
+        }
+        let mut file = create_output(&self.path)?;
+        write!(file, "{HEADER}\n{}", lines(points))?;
+        file.commit()?;
+        let opened = OpenOptions::new().append(true).open(&self.path);
+        self.growing = Some(opened.with_context(|| format!("cannot write '{}'", self.path.display()))?);
+        Ok(())
+    }
+
+    /// Replaces the file with the whole curve.
+    fn finish(mut self, points: &[CurvePoint]) -> anyhow::Result<()> {
+        write!(self.whole, "{HEADER}\n{}", lines(points))?;
+        Ok(self.whole.commit()?)
+    }
+}
+
+/// The lines of points. Cells without a value stay empty.
+fn lines(points: &[CurvePoint]) -> String {
+    let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let mut text = String::new();
+    for CurvePoint { rows, k, seconds, prequential, test } in points {
+        let _ = writeln!(text, "{rows},{k},{seconds:.3},{},{}", cell(*prequential), cell(*test));
+    }
+    text
 }
 
 /// The last point of a model's curve, which identifies the file with the curve.
@@ -46,6 +101,8 @@ impl CurveEnd {
     /// The points of the curve in a file up to this point; `None` if the file does not have this point.
     pub fn read(&self, path: &Path) -> Option<Vec<CurvePoint>> {
         let text = std::fs::read_to_string(path).ok()?;
+        // A run that was killed may have left a part of a line.
+        let text = &text[..=text.rfind('\n')?];
         let lines = text.strip_prefix(HEADER)?.lines().skip(1);
         let points: Vec<CurvePoint> = lines.map(parse).collect::<Option<_>>()?;
         let points: Vec<CurvePoint> = points.into_iter().filter(|point| point.rows <= self.rows).collect();
@@ -76,7 +133,7 @@ fn finite(value: Option<f64>) -> Option<f64> {
 impl Trace {
     /// With a file, a picture, or both.
     pub fn new(
-        file: Option<OutputFile>,
+        file: Option<TraceFile>,
         picture: Option<CurvePoints>,
         test: Option<Block>,
         every: u64,
@@ -126,15 +183,19 @@ impl Trace {
             picture.add_if_due(fit);
         }
         if self.every().is_some_and(|every| fit.rows().is_multiple_of(every)) {
-            self.replace(fit)?;
+            let latest = self.replace(fit)?;
+            if let Some(file) = &mut self.file {
+                file.add(&self.points, latest)?;
+            }
         }
         Ok(())
     }
 
-    /// Adds a point for each K. It replaces those after the same number of rows.
-    fn replace(&mut self, fit: &OnlineFit) -> anyhow::Result<()> {
+    /// Adds a point for each K, and returns how many. It replaces those after the same number of rows.
+    fn replace(&mut self, fit: &OnlineFit) -> anyhow::Result<usize> {
         let rows = fit.rows();
         self.points.retain(|point| point.rows != rows);
+        let before = self.points.len();
         if let Some(picture) = &mut self.picture {
             picture.test.retain(|(at, ..)| *at != rows);
         }
@@ -149,24 +210,16 @@ impl Trace {
                 picture.test.push((rows, k, test));
             }
         }
-        Ok(())
+        Ok(self.points.len() - before)
     }
 
-    /// Adds the last point, of the finished pass, and writes the file. Cells without a value stay empty. Returns the points
-    /// of the picture.
+    /// Adds the last point, of the finished pass, and completes the file. Returns the points of the picture.
     pub fn finish(mut self, fit: &OnlineFit) -> anyhow::Result<Option<CurvePoints>> {
         if self.every().is_some() {
             self.replace(fit)?;
         }
-        if let Some(file) = &mut self.file {
-            writeln!(file, "{HEADER}")?;
-            let cell = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-            for CurvePoint { rows, k, seconds, prequential, test } in &self.points {
-                writeln!(file, "{rows},{k},{seconds:.3},{},{}", cell(*prequential), cell(*test))?;
-            }
-        }
         if let Some(file) = self.file {
-            file.commit()?;
+            file.finish(&self.points)?;
         }
         if let Some(picture) = &mut self.picture {
             picture.finish(fit);

@@ -369,6 +369,13 @@ pub struct MissingValue {
     pub counted_all: bool,
 }
 
+impl From<MissingValue> for BadRow {
+    fn from(value: MissingValue) -> Self {
+        let MissingValue { file, line, row, column, .. } = value;
+        BadRow { file, line, row, problem: RowProblem::Missing { column } }
+    }
+}
+
 /// What is wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowProblem {
@@ -382,6 +389,11 @@ pub enum RowProblem {
         why: BadCell,
         /// Who chose the column.
         chosen: ChosenBy,
+    },
+    /// A value is missing.
+    Missing {
+        /// The column's name.
+        column: String,
     },
     /// The row has too few or too many fields.
     Fields {
@@ -452,6 +464,7 @@ impl DataError {
                 RowProblem::Cell { chosen: ChosenBy::Model, .. } | RowProblem::Fields { .. } => {
                     vec![Remedy::CorrectData, Remedy::SkipBadRows]
                 }
+                RowProblem::Missing { .. } => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             },
             _ => Vec::new(),
         }
@@ -474,8 +487,13 @@ fn joined(items: &[impl ToString], between: &str) -> String {
 
 impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}', line {}, row {}: ", self.file, self.line, self.row)?;
-        match &self.problem {
+        write!(f, "'{}', line {}, row {}: {}", self.file, self.line, self.row, self.problem)
+    }
+}
+
+impl fmt::Display for RowProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             RowProblem::Cell { column, cell, why: BadCell::NotANumber, .. } => {
                 write!(f, "'{cell}' in column '{column}' is not a number")
             }
@@ -488,6 +506,7 @@ impl fmt::Display for BadRow {
             RowProblem::Cell { column, cell, why: BadCell::Date, .. } => {
                 write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
             }
+            RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
             RowProblem::Fields { found, expected } => {
                 write!(f, "the row has {} instead of {expected}", count(*found as u64, "field"))
             }

@@ -32,6 +32,10 @@ pub struct ReadOptions {
     pub(super) expected: Option<ColumnNames>,
     pub(super) keep_text: bool,
     pub(super) csv_crate_only: bool,
+    pub(super) keep: Vec<String>,
+    pub(super) list_skipped_rows: bool,
+    pub(super) prompt: bool,
+    pub(super) follow: bool,
     /// Rows in the shuffle buffer, and the seed.
     shuffle: Option<(usize, u64)>,
     datasets: PathBuf,
@@ -78,6 +82,10 @@ impl Default for ReadOptions {
             expected: None,
             keep_text: false,
             csv_crate_only: false,
+            keep: Vec::new(),
+            list_skipped_rows: false,
+            prompt: false,
+            follow: false,
             shuffle: None,
             datasets: "datasets".into(),
         }
@@ -158,6 +166,33 @@ impl ReadOptions {
     /// [`Rows::texts`](super::Rows::texts). This is for one input, whose rows are not shuffled.
     pub fn keep_text(mut self) -> Self {
         self.keep_text = true;
+        self
+    }
+
+    /// Keeps the text of these columns for each row, in the terms of [`columns`](Self::columns). They need not hold numbers.
+    /// [`Rows::kept_cells`] returns them.
+    pub fn keep(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.keep = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Lists each row that is skipped ([`Rows::listed_rows`]).
+    pub fn list_skipped_rows(mut self) -> Self {
+        self.list_skipped_rows = true;
+        self
+    }
+
+    /// Returns a block as soon as there is a row, even if more rows may follow.
+    pub fn prompt(mut self) -> Self {
+        self.prompt = true;
+        self
+    }
+
+    /// Reads rows while they are written. A block is returned as soon as there is a row, the first lines are enough to know
+    /// the [`expected`](Self::expected) columns, each line is a row of its own, and the end of a regular file is not the end
+    /// of the rows: the reader waits for more. Other inputs end where they end.
+    pub fn follow(mut self) -> Self {
+        (self.prompt, self.follow) = (true, true);
         self
     }
 

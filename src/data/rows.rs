@@ -128,6 +128,22 @@ impl Rows {
         self.stream().texts()
     }
 
+    /// The skipped rows of the last block, if [`ReadOptions::list_skipped_rows`](super::ReadOptions::list_skipped_rows) asks for them,
+    /// each with its number among the rows that were read for the block, from 1. A block may hold only such rows.
+    pub fn listed_rows(&self) -> &[(u64, BadRow)] {
+        self.stream().listed_rows()
+    }
+
+    /// The columns whose text is kept.
+    pub fn kept_columns(&self) -> &[String] {
+        self.stream().kept_columns()
+    }
+
+    /// The text of these columns for every row that was read for the last block, bad rows included.
+    pub fn kept_cells(&self) -> &[Vec<String>] {
+        self.stream().kept_cells()
+    }
+
     /// Bytes read so far, before decompression.
     pub fn bytes_read(&self) -> u64 {
         self.stream().bytes_read()

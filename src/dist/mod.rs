@@ -2,6 +2,7 @@
 
 mod axes;
 mod clusters;
+mod deviations;
 mod dirichlet;
 mod gaps;
 mod gaussian;
@@ -15,6 +16,7 @@ mod student;
 pub(crate) use axes::leading_directions;
 pub use axes::{Axes, Marginal};
 pub use clusters::Clusters;
+pub use deviations::Deviations;
 pub use dirichlet::Dirichlet;
 pub use gaussian::Gaussian;
 pub use mixture::{GaussianMixture, Mixture, StudentMixture};

@@ -3,7 +3,7 @@
 use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use super::{
     Algorithm, CandidateState, Estimate, Finished, Health, Identifiers, LearnError, LearnerState,
-    OnlineLearner, Prequential, Structure,
+    OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure,
 };
 use crate::dist::GaussianMixture;
 use crate::stats::capped_mean_and_error;
@@ -11,6 +11,8 @@ use crate::stats::capped_mean_and_error;
 pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
     pub prequential: Prequential,
+    /// The distribution of the log-densities of the rows so far.
+    pub ranks: ScoreRanks,
     size: Size,
     structure: Structure,
     /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
@@ -21,7 +23,8 @@ impl Candidate {
     /// A candidate after the start. `kept` has rows of the start.
     pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
         let prequential = Prequential::default();
-        let mut candidate = Candidate { learner, prequential, size, structure, low: 0 };
+        let ranks = ranks_of_kept(&learner.estimate(), kept);
+        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0 };
         candidate.set_level(kept);
         candidate
     }
@@ -40,6 +43,7 @@ impl Candidate {
         algorithm: &Algorithm,
         size: Size,
         floor: Vec<f64>,
+        kept: &KeptRows,
         saved: CandidateState,
     ) -> Result<Self, LearnError> {
         let k = saved.learned.k();
@@ -50,7 +54,25 @@ impl Candidate {
         let mut learner = algorithm.learner(saved.learned, floor, saved.health)?;
         learner.count_below(structure.schedule.level());
         let structure = Structure { finished: None, ..structure };
-        Ok(Candidate { learner, prequential: saved.prequential, size, structure, low: 0 })
+        let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
+        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0 })
+    }
+
+    /// Learns rows, which follow one another in `rows`.
+    pub fn observe(&mut self, rows: &[f64]) {
+        let (learner, mut score) = self.learner_and_score();
+        learner.observe_block(rows, &mut score);
+    }
+
+    /// Learns consecutive parts of the stream, and returns the cumulative score after each.
+    pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
+        let (learner, mut score) = self.learner_and_score();
+        learner.observe_parts(parts, &mut score)
+    }
+
+    fn learner_and_score(&mut self) -> (&mut dyn OnlineLearner, RankedScore<'_>) {
+        let score = RankedScore { total: &mut self.prequential, ranks: &mut self.ranks };
+        (self.learner.as_mut(), score)
     }
 
     /// How many components.
@@ -95,6 +117,7 @@ impl Candidate {
             prequential: self.prequential,
             health: self.learner.health(),
             structure: Some(self.structure.clone()),
+            ranks: Some(self.ranks.clone()),
         }
     }
 
@@ -117,6 +140,7 @@ impl Candidate {
             self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health() + health)?;
             self.structure.identifiers = identifiers;
             self.set_level(kept);
+            self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
         }
         self.structure.log(record);
         self.structure.schedule.revised(rows, reason, moved);
@@ -183,7 +207,52 @@ impl Candidate {
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
-        Ok(Some(Finished { estimate, identifiers, health, closing }))
+        let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
+        Ok(Some(Finished { estimate, identifiers, health, closing, ranks: Some(ranks) }))
+    }
+}
+
+impl Candidate {
+    /// The distribution of the log-densities of all rows at the end of the stream. The kept rows are scored again if they are
+    /// all rows, or if the mixture was revised. Otherwise the mixture has hardly changed since the last rows were scored.
+    fn closing_ranks(
+        &self,
+        mixture: &GaussianMixture,
+        kept: &KeptRows,
+        closing: Option<&RevisionRecord>,
+    ) -> ScoreRanks {
+        if kept.is_complete() || closing.is_some_and(|closing| closing.kept) && kept.may_revise() {
+            return ranks_of_kept(mixture, kept);
+        }
+        let mut ranks = self.ranks.clone();
+        ranks.extend(mixture.score_samples(rows_of(kept.validation(), mixture.dim())), 1.0);
+        ranks
+    }
+}
+
+/// The distribution of the log-densities of all rows, as far as the kept rows represent them.
+fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
+    let mut ranks = ScoreRanks::default();
+    let scores = |values| mixture.score_samples(rows_of(values, mixture.dim()));
+    ranks.extend(scores(kept.reservoir()), kept.rows_per_kept_row(mixture.dim()));
+    ranks.extend(scores(kept.validation()), 1.0);
+    ranks
+}
+
+/// Adds log-densities to the score and to the distribution.
+struct RankedScore<'a> {
+    total: &'a mut Prequential,
+    ranks: &'a mut ScoreRanks,
+}
+
+impl ScoreSink for RankedScore<'_> {
+    fn add(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
+        log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+    }
+
+    fn log_likelihood(&self) -> f64 {
+        self.total.log_likelihood
     }
 }
 

@@ -67,6 +67,15 @@ pub enum Finding {
         /// How many rows.
         rows: u64,
     },
+    /// Rows were learned in the same order long before.
+    RowsLearnedBefore {
+        /// How many rows at least.
+        rows: u64,
+        /// The number of the first of them in the stream, from 1.
+        from: u64,
+        /// The number that it had before.
+        before: u64,
+    },
     /// Shards have learned rows again that their common prior has learned.
     PriorRowsRepeated {
         /// Rows found again.
@@ -150,7 +159,7 @@ impl Finding {
             }
             Finding::DiscreteColumns { .. } => vec![Remedy::Dequantize],
             Finding::SortedRows { .. } => vec![Remedy::ShuffleRows],
-            Finding::RepeatedRows { .. } => vec![Remedy::GiveNewRows],
+            Finding::RepeatedRows { .. } | Finding::RowsLearnedBefore { .. } => vec![Remedy::GiveNewRows],
             Finding::PriorRowsRepeated { .. } => vec![Remedy::SkipPriorRows],
             Finding::FewRowsPerComponent { .. } => vec![Remedy::FewerComponents],
             Finding::FewRowsScored { .. } => vec![Remedy::GiveMoreRows],
@@ -216,6 +225,12 @@ impl fmt::Display for Finding {
             Finding::RepeatedRows { rows } => write!(
                 f,
                 "the {} just learned seem to be rows that the model had learned already, so they now count twice",
+                count(*rows, "row")
+            ),
+            Finding::RowsLearnedBefore { rows, from, before } => write!(
+                f,
+                "at least {}, from about row {from} of the stream, were learned before, from about row {before}, so they \
+                 count twice",
                 count(*rows, "row")
             ),
             Finding::PriorRowsRepeated { found, sampled } => write!(

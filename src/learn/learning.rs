@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, route};
-use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, search_rows};
+use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Structure};
 use crate::stats::BatchSums;
 
@@ -53,7 +53,12 @@ pub(super) fn begin(
             learner.observe_block(&learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(size, most, shards, rows);
-        Ok((start.floor, Candidate::new(learner, size, Structure::new(k, schedule), &kept)))
+        let mut candidate = Candidate::new(learner, size, Structure::new(k, schedule), &kept);
+        if kept.most() == 0 {
+            let scores = candidate.learner.estimate().score_samples(rows_of(&learned, dim));
+            candidate.ranks.extend(scores, 1.0);
+        }
+        Ok((start.floor, candidate))
     };
     let started: Vec<_> =
         settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
@@ -207,13 +212,12 @@ impl Learning {
             return;
         }
         if let [only] = self.candidates.as_mut_slice() {
-            only.learner.observe_block(values, &mut only.prequential);
+            only.observe(values);
             return;
         }
         let dim = self.floor.len();
         let parts = self.scores.cut(values, dim);
-        let learn =
-            |candidate: &mut Candidate| candidate.learner.observe_parts(&parts, &mut candidate.prequential);
+        let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();

@@ -19,7 +19,9 @@ mod online_fit;
 mod order;
 mod prior;
 pub mod projection;
+mod ranks;
 mod recognise;
+mod seen;
 mod settings;
 mod shards;
 mod size;
@@ -44,7 +46,9 @@ pub use oem::OemSettings;
 pub use online_fit::{OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
+pub use ranks::{RankTable, ScoreRanks};
 pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
+pub use seen::SeenRows;
 pub use settings::{Components, FitSettings};
 pub(crate) use shards::close_merged;
 pub use shards::{CommonPrior, LearnedShard, WarmUp};
@@ -178,18 +182,27 @@ impl LearnError {
     }
 }
 
+/// Takes the log-densities of rows before they are learned, in the order of the rows.
+pub trait ScoreSink {
+    /// Adds the log-densities of consecutive rows.
+    fn add(&mut self, log_densities: &[f64]);
+
+    /// The sum of the log-densities so far.
+    fn log_likelihood(&self) -> f64;
+}
+
 /// A learner that sees each row once.
 pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// Learns rows, which follow one another in `rows`. Adds each row's log-density under the model *before* the row is
     /// learned to `score`. Rows whose distance overflows are skipped and counted in [`Health`].
-    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential);
+    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink);
 
     /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the cumulative score
     /// after each part.
-    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
+    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut dyn ScoreSink) -> Vec<f64> {
         let learn = |rows: &&[f64]| {
             self.observe_block(rows, score);
-            score.log_likelihood
+            score.log_likelihood()
         };
         parts.iter().map(learn).collect()
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::merge::{MergeReport, merge};
 use super::method::foreign_state;
 use super::{
-    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Revised, Start,
+    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Revised, ScoreSink, Start,
     prior_around,
 };
 use crate::dist::{GaussianMixture, Posterior};
@@ -283,12 +283,12 @@ fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
 }
 
 impl OnlineLearner for Odmm {
-    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink) {
         self.observe_parts(&[rows], score);
     }
 
     /// Shards get the rows of all parts at once, so that none waits for another.
-    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut Prequential) -> Vec<f64> {
+    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut dyn ScoreSink) -> Vec<f64> {
         self.merged.take();
         let (mut totals, mut apart) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
         for rows in parts {
@@ -296,7 +296,7 @@ impl OnlineLearner for Odmm {
             let (shared, rest) = rows.split_at(warm.saturating_mul(self.dim).min(rows.len()));
             self.warming.observe_block(shared, score);
             self.rows += (shared.len() / self.dim) as u64;
-            totals.push(score.log_likelihood);
+            totals.push(score.log_likelihood());
             apart.push(rest.chunks_exact(self.dim));
         }
         if apart.iter().all(|rows| rows.len() == 0) {
@@ -305,8 +305,8 @@ impl OnlineLearner for Odmm {
         // Scores are added in the order of the rows, not in the order of learning.
         let mut evidence = self.deal(apart.iter().cloned().flatten()).into_iter();
         for (total, rows) in totals.iter_mut().zip(&apart).filter(|(_, rows)| rows.len() > 0) {
-            evidence.by_ref().take(rows.len()).for_each(|seen| score.add(seen));
-            *total = score.log_likelihood;
+            evidence.by_ref().take(rows.len()).flatten().for_each(|seen| score.add(&[seen]));
+            *total = score.log_likelihood();
         }
         totals
     }

@@ -9,7 +9,7 @@ mod gaps;
 pub(in crate::learn) use gaps::GappedRow;
 use gaps::{Run, runs};
 
-use super::{Health, LearnerState, OnlineLearner, Prequential};
+use super::{Health, LearnerState, OnlineLearner, ScoreSink};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
@@ -290,7 +290,11 @@ at_run_time! {
 }
 
 #[inline(always)]
-fn learn_rows_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut Prequential) {
+fn learn_rows_kernel<A: Arithmetic, R: Rule>(
+    online: &mut Online<R>,
+    rows: &[f64],
+    score: &mut dyn ScoreSink,
+) {
     // The logarithms of four rows are computed at once. The scores are added in the order of the rows.
     let (mut tops, mut sums, mut count) = (Quad::default(), Quad([1.0; 4]), 0);
     let mut rows = rows.chunks_exact(online.floor.len());
@@ -319,28 +323,28 @@ fn add_scores<A: Arithmetic>(
     sums: &Quad,
     count: usize,
     low: f64,
-    score: &mut Prequential,
+    score: &mut dyn ScoreSink,
 ) -> u64 {
     let sums = A::Vector::load(sums).max(A::Vector::splat(f64::MIN_POSITIVE));
     let evidence = (A::Vector::load(tops) + ln(sums)).to_array();
     let mut below = 0;
     for &evidence in &evidence[..count] {
-        score.add(Some(evidence));
         below += u64::from(evidence < low);
     }
+    score.add(&evidence[..count]);
     below
 }
 
 at_run_time! {
-    fn learn_rows<R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut Prequential) = learn_rows_kernel
+    fn learn_rows<R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut dyn ScoreSink) = learn_rows_kernel
 }
 
 impl<R: Rule> OnlineLearner for Online<R> {
-    fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
+    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink) {
         for run in runs(rows, self.floor.len()) {
             match run {
                 Run::Complete(rows) => learn_rows(self, rows, score),
-                Run::Gapped(row) => score.add(self.learn_gapped(row)),
+                Run::Gapped(row) => score.add(self.learn_gapped(row).as_slice()),
             }
         }
     }

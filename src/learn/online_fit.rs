@@ -16,11 +16,13 @@ use super::columns::{ColumnFault, find_column_faults, tame_summaries};
 use super::learning::{Learning, begin};
 use super::order::{ColumnShift, find_shifts};
 use super::recognise::Recognition;
+use super::seen::SeenWatch;
 use super::state::best_score;
 use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
     Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
-    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, Start, Structure,
+    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, SeenRows, Start,
+    Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -89,6 +91,7 @@ pub struct OnlineFit {
     /// Rows without any value, which were ignored.
     empty_rows: u64,
     recognition: Recognition,
+    seen: SeenWatch,
     stage: Stage,
     /// What the end of the stream makes of the rows so far. The next row discards it.
     end: Option<End>,
@@ -129,6 +132,7 @@ impl OnlineFit {
         }
         Ok(OnlineFit {
             recognition: Recognition::new(&settings.algorithm, None, RowSample::default(), dim),
+            seen: SeenWatch::new(SeenRows::default(), dim),
             settings,
             columns,
             rows: 0,
@@ -179,20 +183,22 @@ impl OnlineFit {
                 if sizes.len() != state.candidates.len() {
                     return Err(LearnError::State("it has other numbers of components".into()));
                 }
-                let restore =
-                    |(saved, size)| Candidate::restore(&settings.algorithm, size, state.floor.clone(), saved);
-                let saved = state.candidates.into_iter().zip(sizes);
-                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
-                let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
                 if !kept.is_sound(dim) {
                     return Err(LearnError::State("its kept rows are not those of the pass".into()));
                 }
+                let restore = |(saved, size)| {
+                    Candidate::restore(&settings.algorithm, size, state.floor.clone(), &kept, saved)
+                };
+                let saved = state.candidates.into_iter().zip(sizes);
+                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
+                let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
                 Stage::Learning(Box::new(Learning::new(state.floor, candidates, scores, kept)))
             }
         };
         Ok(OnlineFit {
             recognition: Recognition::new(&settings.algorithm, state.shard, state.sample, dim),
+            seen: SeenWatch::new(state.seen, dim),
             settings,
             columns,
             rows: state.rows,
@@ -430,6 +436,7 @@ impl OnlineFit {
         values.chunks_exact(dim).for_each(|row| push(&mut self.summaries, row));
         let before = self.rows;
         self.recognition.observe(before, values.chunks_exact(dim));
+        self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
         match &mut self.stage {
             Stage::Buffering(buffer) => buffer.extend_from_slice(values),

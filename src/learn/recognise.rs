@@ -197,16 +197,16 @@ pub fn are_repeated(found: usize, wanted: usize) -> bool {
 /// Computes the keys of rows: the sum of the values' bits, each times an odd number of its column. This is faster than a
 /// [`Fingerprint`] of the row.
 #[derive(Debug, Clone)]
-struct RowKeys {
+pub(super) struct RowKeys {
     times: Vec<u64>,
 }
 
 impl RowKeys {
-    fn new(dim: usize) -> Self {
+    pub fn new(dim: usize) -> Self {
         RowKeys { times: (0..dim as u64).map(|column| mix_bits(column) | 1).collect() }
     }
 
-    fn of(&self, row: &[f64]) -> Fingerprint {
+    pub fn of(&self, row: &[f64]) -> Fingerprint {
         let add = |sum: u64, (value, times): (&f64, &u64)| {
             let bits = value.to_bits();
             // The last bits of round numbers are zeros.

@@ -14,7 +14,7 @@ use super::odmm::{OdmmSettings, ShardState, ShardedState, health_of_all};
 use super::structure::Schedule;
 use super::{
     Algorithm, CandidateState, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState, OnlineFit,
-    Prequential, RowSample, Structure,
+    Prequential, RowSample, ScoreRanks, SeenRows, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::Posterior;
@@ -57,12 +57,14 @@ pub struct LearnedShard {
     /// One for each K.
     candidates: Vec<ShardCandidate>,
     kept: Option<KeptRows>,
+    seen: SeenRows,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ShardCandidate {
     shard: ShardState,
     prequential: Prequential,
+    ranks: Option<ScoreRanks>,
 }
 
 impl WarmUp {
@@ -155,8 +157,9 @@ impl CommonPrior {
     pub fn learned_shard(&self, pass: &OnlineFit) -> Result<LearnedShard, LearnError> {
         // A shard without rows has learned nothing beyond the prior.
         let state = if pass.rows() == 0 { self.new_shard() } else { pass.state()? };
-        let candidates = state.candidates.into_iter().map(shard_candidate).collect::<Result<_, _>>()?;
-        Ok(LearnedShard { rows: state.rows, columns: state.columns, candidates, kept: state.kept })
+        let FitState { rows, columns, kept, seen, candidates, .. } = state;
+        let candidates = candidates.into_iter().map(shard_candidate).collect::<Result<_, _>>()?;
+        Ok(LearnedShard { rows, columns, candidates, kept, seen })
     }
 
     /// Merges the posteriors of the shards, in their order. Returns the finished pass of the whole run.
@@ -183,6 +186,7 @@ impl CommonPrior {
             candidates,
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::merged(learned.iter().map(|shard| (&shard.seen, shard.rows))),
             scores: BatchSums::default(),
             kept,
         };
@@ -208,7 +212,8 @@ impl CommonPrior {
             posterior,
             merged,
         }));
-        CandidateState { learned, prequential, health, structure: structure.clone() }
+        let ranks = ScoreRanks::merged(shards.iter().map(|own| own.ranks.as_ref()));
+        CandidateState { learned, prequential, health, structure: structure.clone(), ranks }
     }
 }
 
@@ -237,10 +242,10 @@ fn shard_state(posterior: Posterior, health: Health) -> ShardState {
 }
 
 fn shard_candidate(candidate: CandidateState) -> Result<ShardCandidate, LearnError> {
-    let CandidateState { learned, prequential, health, .. } = candidate;
+    let CandidateState { learned, prequential, health, ranks, .. } = candidate;
     match learned {
         LearnerState::Bayes { posterior, .. } => {
-            Ok(ShardCandidate { shard: shard_state(posterior, health), prequential })
+            Ok(ShardCandidate { shard: shard_state(posterior, health), prequential, ranks })
         }
         _ => Err(LearnError::State("a shard is learned by oBMM".into())),
     }

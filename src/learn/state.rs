@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use super::{Algorithm, FitSettings, RowSample, Shard, ShardedState};
+use super::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -203,12 +203,16 @@ impl Prequential {
             log_likelihood: self.log_likelihood + other.log_likelihood,
         }
     }
+}
 
-    pub(super) fn add(&mut self, evidence: Option<f64>) {
-        if let Some(evidence) = evidence {
-            self.rows += 1;
-            self.log_likelihood += evidence;
-        }
+impl ScoreSink for Prequential {
+    fn add(&mut self, log_densities: &[f64]) {
+        self.rows += log_densities.len() as u64;
+        log_densities.iter().for_each(|log_density| self.log_likelihood += log_density);
+    }
+
+    fn log_likelihood(&self) -> f64 {
+        self.log_likelihood
     }
 }
 
@@ -225,6 +229,9 @@ pub struct CandidateState {
     /// Its structure; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
+    /// The distribution of the log-densities of its rows; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<ScoreRanks>,
 }
 
 impl CandidateState {
@@ -328,6 +335,9 @@ pub struct Finished {
     /// The closing revision, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closing: Option<RevisionRecord>,
+    /// The distribution of the log-densities of all rows under the estimate; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<ScoreRanks>,
 }
 
 /// A posterior or a point estimate.
@@ -383,6 +393,8 @@ pub struct FitState {
     pub shard: Option<Shard>,
     /// Keys of some rows, if the model can be a common prior.
     pub sample: RowSample,
+    /// Keys of some rows, by which the pass notices rows that come again.
+    pub seen: SeenRows,
     /// The prequential scores of several K over batches of rows. Empty for merged shards.
     pub scores: BatchSums,
     /// Rows kept for revisions, if the pass keeps any.
@@ -402,6 +414,7 @@ impl FitState {
             prequential: Prequential::default(),
             health: Health::default(),
             structure,
+            ranks: None,
         };
         FitState {
             rows: 0,
@@ -411,6 +424,7 @@ impl FitState {
             candidates: common.into_iter().map(begin).collect(),
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: Some(kept),
         }
@@ -419,6 +433,7 @@ impl FitState {
     /// Removes the rows of the data. If the start has not been made, the provisional mixtures replace it. A pass that resumes
     /// from this state does not revise until it has seen as many new rows.
     pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
+        self.seen = SeenRows::default();
         if self.pending.take().is_none() {
             self.kept = self.kept.map(|kept| kept.without_rows());
             return self;

@@ -20,8 +20,9 @@ use crate::remedy::Remedy;
 ///
 /// Versions 1 to 3 differ in the matrix states: 1 has none, and those of 2 are ignored. Version 4 adds the structure and the
 /// kept rows, reports the damping of weights separately, and has the scores of several K in another form; those of earlier
-/// versions are ignored.
-pub const VERSION: u32 = 4;
+/// versions are ignored. Version 5 adds members that may be missing: the distribution of the log-densities and the keys of
+/// rows.
+pub const VERSION: u32 = 5;
 /// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 
@@ -230,7 +231,7 @@ impl Model {
             return inconsistent(fault);
         }
         self.check_counts()?;
-        if !self.sample.is_sound() {
+        if !self.sample.is_sound() || !self.seen.is_sound(self.rows) {
             return inconsistent("the sample of its rows is broken".into());
         }
         if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
@@ -348,6 +349,9 @@ fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
 fn upgrade(value: &mut serde_json::Value, version: u32) {
     if version < 3 {
         remove_working_copies(value);
+    }
+    if version >= 4 {
+        return;
     }
     // Settings of batch EM that no longer exist.
     if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {

@@ -9,7 +9,7 @@ use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
     Algorithm, Fingerprint, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered,
-    Prequential, Structure, align, close_merged, merge, permute,
+    Prequential, ScoreRanks, SeenRows, Structure, align, close_merged, merge, permute,
 };
 use crate::remedy::Remedy;
 use crate::stats::ColumnSummary;
@@ -203,6 +203,8 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     model.pending = None;
     model.structure = prior.structure.as_ref().map(Structure::inherited);
     model.kept = joined_rows(prior, shards);
+    model.seen = SeenRows::merged(shards.iter().map(|(_, shard)| (&shard.seen, shard.rows)));
+    model.ranks = ScoreRanks::merged(shards.iter().map(|(_, shard)| shard.ranks.as_ref()));
     model.checkpoint = None;
     model.curve = Vec::new();
     model.learned = LearnerState::Bayes { prior: common.clone(), posterior, matrix_states: Vec::new() };

@@ -7,6 +7,8 @@ mod labels;
 mod lift;
 mod merge;
 mod no_revisions;
+#[cfg(feature = "cli")]
+mod npz;
 mod output;
 mod pass;
 mod seal;
@@ -17,18 +19,22 @@ pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{MergeError, Merged, merge_models};
 pub use no_revisions::NoRevisions;
+#[cfg(feature = "cli")]
+pub(crate) use npz::{NpyValues, NpzWriter};
 pub use output::{OutputFile, is_output_failure};
 pub use pass::Checkpoint;
 pub use seal::Seal;
 
+#[cfg(feature = "cli")]
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, Effort, EmSettings, Fingerprint, FitState, Health, KeptRows,
-    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, Shard, Structure, mixture_of,
-    variance_floor,
+    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
+    Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -141,6 +147,9 @@ pub struct Model {
     /// The identifiers of its components, its revisions, and the end of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     structure: Option<Structure>,
+    /// The distribution of the log-densities of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ranks: Option<ScoreRanks>,
     /// The other K learned in the same pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rivals: Vec<CandidateState>,
@@ -153,6 +162,9 @@ pub struct Model {
     /// Keys of some of its rows, by which shards recognise the rows of their prior.
     #[serde(default, skip_serializing_if = "RowSample::is_empty")]
     sample: RowSample,
+    /// Keys of some of its rows, by which a resumed pass notices rows that come again.
+    #[serde(default, skip_serializing_if = "SeenRows::is_empty")]
+    seen: SeenRows,
     /// In a checkpoint: fingerprint of the rows that were read before it was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Fingerprint>,
@@ -282,6 +294,7 @@ impl Model {
             prequential: Prequential::default(),
             health: Health::default(),
             structure: None,
+            ranks: None,
         };
         let state = FitState {
             rows,
@@ -291,6 +304,7 @@ impl Model {
             candidates: std::iter::once(best).chain(rivals).map(candidate).collect(),
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: None,
         };
@@ -323,6 +337,7 @@ impl Model {
             health: best.health,
             learned: best.learned,
             structure: best.structure,
+            ranks: best.ranks,
             rivals: state.candidates,
             scores,
             lineage: state.shard.map(|Shard { mut lineage, rows }| {
@@ -330,6 +345,7 @@ impl Model {
                 lineage
             }),
             sample: state.sample,
+            seen: state.seen,
             checkpoint: None,
             curve: Vec::new(),
             pending: state.pending,
@@ -351,6 +367,26 @@ impl Model {
         }
     }
 
+    /// The distribution of the log-densities of the rows that it was learned from, by which new rows get a rank. `None` if
+    /// the rows are not known, as in files of earlier versions.
+    pub fn ranks(&self) -> Option<&ScoreRanks> {
+        let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
+        finished.and_then(|finished| finished.ranks.as_ref()).or(self.ranks.as_ref())
+    }
+
+    /// Sets the distribution of the log-densities of every K to that of these rows.
+    #[cfg(feature = "cli")]
+    pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>) -> Self {
+        let ranks = |learned: &LearnerState| {
+            let mut ranks = ScoreRanks::default();
+            ranks.extend(learned.estimate().score_samples(rows), 1.0);
+            Some(ranks)
+        };
+        self.ranks = ranks(&self.learned);
+        self.rivals.iter_mut().for_each(|rival| rival.ranks = ranks(&rival.learned));
+        self
+    }
+
     /// Safeguards that triggered, including the end of the stream.
     pub fn health(&self) -> Health {
         let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
@@ -362,7 +398,7 @@ impl Model {
     pub fn without_rows(mut self) -> Self {
         let Some((settings, state)) = self.clone().into_state() else { return self };
         let state = state.without_rows(&settings);
-        (self.pending, self.kept) = (state.pending, state.kept);
+        (self.pending, self.kept, self.seen) = (state.pending, state.kept, state.seen);
         for candidate in state.candidates {
             let k = candidate.learned.k();
             if k == self.k() {
@@ -424,8 +460,9 @@ impl Model {
     pub fn with_k(mut self, k: usize) -> Option<Self> {
         if k != self.k() {
             let place = self.rivals.iter().position(|rival| rival.learned.k() == k)?;
-            let CandidateState { learned, prequential, health, structure } = self.rivals.swap_remove(place);
-            self = Model { learned, prequential, health, structure, ..self };
+            let CandidateState { learned, prequential, health, structure, ranks } =
+                self.rivals.swap_remove(place);
+            self = Model { learned, prequential, health, structure, ranks, ..self };
         }
         self.rivals.clear();
         self.scores = None;

@@ -124,6 +124,7 @@ impl Model {
             prequential: self.prequential,
             health: self.health,
             structure: self.structure,
+            ranks: self.ranks,
         };
         let mut candidates = self.rivals;
         candidates.push(own);
@@ -149,6 +150,7 @@ impl Model {
             // Rows that are learned from now on are a shard of their own.
             shard: self.lineage.map(|lineage| Shard { lineage, rows: Fingerprint::default() }),
             sample: self.sample,
+            seen: self.seen,
             scores: self.scores.unwrap_or_default(),
             kept: self.kept,
         };

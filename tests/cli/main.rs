@@ -8,6 +8,7 @@ mod crash;
 mod datasets;
 mod dependencies;
 mod eval;
+mod export;
 #[cfg(unix)]
 mod faults;
 mod fit;
@@ -15,6 +16,7 @@ mod manuals;
 mod merge;
 mod order;
 mod plot;
+mod predict;
 mod readme;
 mod synth;
 #[path = "../common/workplace.rs"]

@@ -91,7 +91,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     history_ : list of dict
         The revisions of the structure, with their moves.
     findings_ : list of dict
-        What is worth knowing about the data, such as constant or discrete columns.
+        What is worth knowing about the data, such as constant or discrete columns, or rows that were learned before.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -238,6 +238,28 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     def score(self, X, y=None):
         """The mean log-density of the rows."""
         return float(np.mean(self.score_samples(X)))
+
+    def rank_samples(self, X):
+        """The fraction of the rows learned so far with a lower log-density than each row of X.
+
+        A row with a rank near 0 is unusual. NaN if the learned rows are not known, as after ``from_sklearn``.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_samples,)
+        """
+        return self._fit.ranks(self.score_samples(X))
+
+    def explain(self, X):
+        """How far each column is from what the other columns let expect, in standard deviations.
+
+        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n_samples, n_features)
+        """
+        return self._mixture().explain(self._rows(X))
 
     def predict(self, X):
         """The most probable component of each row, as an index into ``means_``."""

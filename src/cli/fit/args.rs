@@ -14,7 +14,7 @@ use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
 use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
-use crate::cli::trace::{CurvePoints, Trace};
+use crate::cli::trace::{CurvePoints, Trace, TraceFile};
 use crate::cli::usage;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, Moments, Numbered, ObmmSettings, OdmmSettings, OemSettings,
@@ -232,6 +232,8 @@ pub(super) struct OemArgs {
 #[command(next_help_heading = "Resuming")]
 pub(super) struct CheckpointArgs {
     /// Save the state to this file from time to time; after a kill, the same command resumes from it
+    ///
+    /// A checkpoint is a model file of the rows so far: 'gmm-bmm show', 'eval' and 'export' can read it while the fit is running.
     #[arg(long, value_name = "FILE")]
     pub(super) checkpoint: Option<PathBuf>,
 
@@ -259,6 +261,8 @@ impl CheckpointArgs {
 #[command(group = ArgGroup::new("curve").args(["trace", "plot_curve"]).multiple(true))]
 pub(super) struct TraceArgs {
     /// Write the learning curve to this CSV file; a resumed run keeps the points that the earlier run wrote there
+    ///
+    /// The file has each point as soon as it is computed, and keeps them if the run is killed.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
 
@@ -365,7 +369,7 @@ impl TraceArgs {
         if !self.is_asked_for() {
             return Ok(None);
         }
-        let file = self.trace.as_deref().map(create_output).transpose()?;
+        let file = self.trace.as_deref().map(TraceFile::create).transpose()?;
         let earlier = self.trace.as_deref().map_or(Vec::new(), |path| earlier.points(path, console));
         let test = data.reading.read_test(
             self.test.as_ref(),

@@ -56,7 +56,8 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
     let recipe = Recipe::Em(settings);
-    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries);
+    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries)
+        .with_ranks_of(block.view());
     let mut result =
         FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     result.missing = MissingResult::of(&rows);

@@ -83,7 +83,7 @@ impl Names {
         }
     }
 
-    fn select_all(&self, selectors: &[String]) -> Result<Vec<usize>, DataError> {
+    pub(super) fn select_all(&self, selectors: &[String]) -> Result<Vec<usize>, DataError> {
         let mut seen = HashSet::new();
         let mut positions = Vec::new();
         for selector in selectors {

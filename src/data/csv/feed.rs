@@ -52,6 +52,11 @@ impl Feed {
         Ok(&self.buffer[self.begin..self.begin + length])
     }
 
+    /// Whether a whole line has arrived.
+    pub(super) fn holds_line(&self) -> bool {
+        self.buffer[self.begin..self.end].contains(&b'\n')
+    }
+
     /// Removes bytes that [`whole_lines`](Feed::whole_lines) returned.
     pub(super) fn consume(&mut self, bytes: usize) {
         self.begin += bytes;

@@ -28,6 +28,12 @@ pub(super) struct Records {
     plain_lines: u64,
     /// Whether the csv crate has seen the beginning of the text.
     begun: bool,
+    /// The byte between cells.
+    delimiter: u8,
+    /// Whether each line is a record of its own, so that an open quote does not wait for the next lines.
+    by_line: bool,
+    /// Whether the last record is such a line.
+    is_line: bool,
 }
 
 impl Records {
@@ -36,22 +42,27 @@ impl Records {
             Delimiter::Byte(byte) => (byte, text),
             Delimiter::Blanks => (b' ', Box::new(Squeezed::new(text))),
         };
-        let reader = ReaderBuilder::new()
-            .delimiter(byte)
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(BUFFER)
-            .from_reader(Feed::new(text));
-        Records { reader, record: ByteRecord::new(), plain_lines: 0, begun: false }
+        let reader = reader_of(byte).buffer_capacity(BUFFER).from_reader(Feed::new(text));
+        Records {
+            reader,
+            record: ByteRecord::new(),
+            plain_lines: 0,
+            begun: false,
+            delimiter: byte,
+            by_line: false,
+            is_line: false,
+        }
     }
 
     /// Moves to the next record that is not a blank line. Returns false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, RecordError> {
-        self.begun = true;
         loop {
-            self.reader.get_mut().begin_record();
-            if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
-                return Ok(false);
+            if !self.read_line()? {
+                self.begun = true;
+                self.reader.get_mut().begin_record();
+                if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
+                    return Ok(false);
+                }
             }
             let blank = self.record.len() == 1 && self.record[0].trim_ascii().is_empty();
             if blank {
@@ -69,7 +80,38 @@ impl Records {
         }
     }
 
-    /// Appends the rows of the next plain lines, at most `most`, and returns their number.
+    /// Moves to the next line as a record of its own. Returns false if lines are not records, and at the end.
+    fn read_line(&mut self) -> Result<bool, RecordError> {
+        self.is_line = false;
+        if !self.by_line || !self.begun {
+            return Ok(false);
+        }
+        let feed = self.reader.get_mut();
+        let lines = feed.whole_lines().map_err(RecordError::Io)?;
+        let Some(end) = lines.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
+        let mut line = reader_of(self.delimiter).from_reader(&lines[..end]);
+        if !line.read_byte_record(&mut self.record).map_err(RecordError::from)? {
+            // A blank line.
+            self.record = ByteRecord::from(vec![""]);
+        }
+        feed.consume(end + 1);
+        self.plain_lines += 1;
+        self.is_line = true;
+        Ok(true)
+    }
+
+    /// Makes each line after the first record a record of its own.
+    pub(super) fn read_by_line(&mut self) {
+        self.by_line = true;
+    }
+
+    /// Whether a whole line has arrived.
+    pub(super) fn holds_line(&self) -> bool {
+        self.reader.get_ref().holds_line()
+    }
+
+    /// Appends the rows of the next plain lines, at most `most`, and returns their number. If `prompt`, it does not wait for
+    /// more once the block has a row.
     ///
     /// May only be called between records, when the csv crate's own buffer is empty.
     pub(super) fn take_plain(
@@ -77,6 +119,7 @@ impl Records {
         plain: &mut PlainLines,
         block: &mut Block,
         most: usize,
+        prompt: bool,
     ) -> Result<usize, RecordError> {
         // The csv crate looks for a byte-order mark in the first bytes it sees, so it must see the first line.
         if !self.begun {
@@ -85,6 +128,9 @@ impl Records {
         let feed = self.reader.get_mut();
         let before = block.rows();
         while block.rows() - before < most {
+            if prompt && !block.is_empty() && !feed.holds_line() {
+                break;
+            }
             let lines = feed.whole_lines().map_err(RecordError::Io)?;
             let whole = lines.len();
             let taken = plain.read(lines, block, most - (block.rows() - before));
@@ -126,12 +172,21 @@ impl Records {
     pub(super) fn line(&self) -> u64 {
         // The csv crate's position of a record is that of the blank lines before it, so count back from its end: every
         // record ends in one '\n', and its quoted cells may contain more.
+        if self.is_line {
+            return (self.plain_lines + self.reader.position().line()).saturating_sub(1).max(1);
+        }
         let held = self.record.as_slice();
         let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
         // An unclosed quote makes the last '\n' of the text part of a cell.
         let end = u64::from(!held.ends_with(b"\n"));
         (self.plain_lines + self.reader.position().line()).saturating_sub(end + inside).max(1)
     }
+}
+
+fn reader_of(delimiter: u8) -> ReaderBuilder {
+    let mut builder = ReaderBuilder::new();
+    builder.delimiter(delimiter).has_headers(false).flexible(true);
+    builder
 }
 
 impl From<csv::Error> for RecordError {

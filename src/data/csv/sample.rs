@@ -2,6 +2,7 @@
 
 use std::io::{self, Cursor, Read};
 
+use super::cell::parse_number;
 use super::feed::MAX_RECORD_BYTES;
 use super::lines::Lines;
 use crate::data::error::DataError;
@@ -25,11 +26,11 @@ pub(super) struct Sampled {
     pub(super) text: Box<dyn Read + Send>,
 }
 
-/// Takes a sample. Other formats than delimited text are errors.
-pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
+/// Takes a sample; an early one ends with the first row. Other formats than delimited text are errors.
+pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, DataError> {
     let OpenInput { name, gzip, reader } = input;
     let mut rest = Lines::new(reader);
-    let mut taken = Taken::default();
+    let mut taken = Taken { early, ..Taken::default() };
     let end = taken.take_from(&mut rest);
     let Taken { mut bytes, enough, .. } = taken;
     let judged = &bytes[..enough.unwrap_or(bytes.len())];
@@ -56,6 +57,8 @@ pub(super) fn take_sample(input: OpenInput) -> Result<Sampled, DataError> {
 /// What was read for the sample. The sample depends on the text, not on the pieces in which it arrives.
 #[derive(Default)]
 struct Taken {
+    /// Whether the first row is enough.
+    early: bool,
     bytes: Vec<u8>,
     /// Lines that are not blank, and whether the current line is not blank.
     lines: usize,
@@ -88,13 +91,23 @@ impl Taken {
             self.lines += usize::from(std::mem::take(&mut self.filled));
             let length = self.bytes.len() + at + 1;
             // A header may come before the rows.
-            let enough = self.lines > SAMPLE_LINES || length >= SAMPLE_BYTES && self.lines >= FEWEST_LINES;
+            let enough = self.lines > SAMPLE_LINES
+                || length >= SAMPLE_BYTES && self.lines >= FEWEST_LINES
+                || self.early && (self.lines > 1 || self.lines == 1 && self.has_number(&chunk[..at]));
             if enough && self.enough.is_none() {
                 self.enough = Some(length);
             }
         }
         self.binary |= chunk.contains(&0);
         self.bytes.extend_from_slice(chunk);
+    }
+}
+
+impl Taken {
+    /// Whether a cell of the text so far is a number, so that it is more than a header.
+    fn has_number(&self, chunk: &[u8]) -> bool {
+        let text = [&self.bytes, chunk].concat();
+        text.split(|byte| b",;\t| \n".contains(byte)).any(|cell| parse_number(cell).is_some())
     }
 }
 
@@ -164,7 +177,7 @@ mod tests {
     fn a_long_sample_is_cut_to_whole_lines_and_the_text_is_still_whole() {
         let text = "0.123456789,0.123456789\n".repeat(10_000);
         let input = OpenInput { name: "x".into(), gzip: false, reader: Box::new(Pieces::new(&text, 1000)) };
-        let mut sampled = take_sample(input).unwrap();
+        let mut sampled = take_sample(input, false).unwrap();
         assert!(!sampled.complete && sampled.sample.len() < text.len() && sampled.sample.ends_with(b"\n"));
         let mut whole = String::new();
         sampled.text.read_to_string(&mut whole).unwrap();
@@ -179,7 +192,7 @@ mod tests {
         for text in [rows(150) + "\0\n", rows(300) + "\0\n", rows(300) + "x,y\n", wide] {
             let samples = [1, 7, 1000, usize::MAX].map(|piece| {
                 let reader = Box::new(Pieces::new(&text, piece));
-                let sampled = take_sample(OpenInput { name: "x".into(), gzip: false, reader });
+                let sampled = take_sample(OpenInput { name: "x".into(), gzip: false, reader }, false);
                 sampled.map(|sampled| sampled.sample).map_err(|error| error.to_string())
             });
             assert!(samples.iter().all(|sample| *sample == samples[0]));

@@ -34,13 +34,20 @@ pub(in crate::data) struct CsvStream {
     missing: MissingCounts,
     /// Rows with missing values that were left out.
     rows_left_out: u64,
+    /// The skipped rows of the last block, each with its number among the rows that were read for the block, from 1.
+    listed: Vec<(u64, BadRow)>,
+    /// The text of the kept columns of every row of the last block, bad rows included.
+    kept: Vec<Vec<String>>,
     bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
 }
 
 impl CsvStream {
     /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
-    pub fn open(inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+    pub fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+        if options.follow {
+            inputs = inputs.into_iter().map(Input::followed).collect::<Result<_, _>>()?;
+        }
         if inputs.iter().filter(|input| matches!(input, Input::Stdin)).count() > 1 {
             return Err(DataError::StdinTwice);
         }
@@ -74,6 +81,8 @@ impl CsvStream {
             first_skipped: None,
             missing,
             rows_left_out: 0,
+            listed: Vec::new(),
+            kept: Vec::new(),
             bytes,
             total_bytes,
         })
@@ -142,6 +151,18 @@ impl CsvStream {
         &self.texts
     }
 
+    pub fn listed_rows(&self) -> &[(u64, BadRow)] {
+        &self.listed
+    }
+
+    pub fn kept_columns(&self) -> &[String] {
+        &self.shape.kept.0
+    }
+
+    pub fn kept_cells(&self) -> &[Vec<String>] {
+        &self.kept
+    }
+
     pub fn bytes_read(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -155,7 +176,7 @@ impl CsvStream {
     }
 
     fn fill(&mut self, block: &mut Block, most: usize) -> Result<(), DataError> {
-        while block.rows() < most {
+        while block.rows() + self.listed.len() < most {
             if self.rows_read >= self.limit {
                 self.finish();
             }
@@ -166,6 +187,9 @@ impl CsvStream {
                 break;
             };
             let before = block.rows();
+            if before + self.listed.len() > 0 && table.would_wait() {
+                break;
+            }
             let room = (self.limit - self.rows_read).min((most - before) as u64);
             let read = table.read_plain(block, room as usize);
             self.rows_read += (block.rows() - before) as u64;
@@ -178,7 +202,11 @@ impl CsvStream {
             if read? > 0 {
                 continue;
             }
-            match table.read_row(&mut self.row)? {
+            let step = table.read_row(&mut self.row)?;
+            if !matches!(step, Step::End) && !self.shape.kept.1.is_empty() {
+                self.kept.push(table.kept_cells());
+            }
+            match step {
                 Step::Row => {
                     block.push(&self.row);
                     self.texts.push(table.text());
@@ -192,6 +220,10 @@ impl CsvStream {
                         Missing::Skip => {
                             self.rows_left_out += 1;
                             block.skip_one();
+                            if self.options.list_skipped_rows {
+                                let gap = table.describe_gap(&self.row, &self.shape.columns.names);
+                                self.listed.push((block.place(block.rows()) - 1, gap.into()));
+                            }
                         }
                         Missing::Marginal => {
                             block.push(&self.row);
@@ -207,6 +239,10 @@ impl CsvStream {
                     self.rows_skipped += 1;
                     block.skip_one();
                     let columns = &self.shape.columns.names;
+                    if self.options.list_skipped_rows {
+                        let place = block.place(block.rows()) - 1;
+                        self.listed.push((place, table.describe(flaw, columns)));
+                    }
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
                 }
                 Step::End => self.table = None,
@@ -270,11 +306,13 @@ impl RowSource for CsvStream {
         assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
         block.clear();
         self.texts.clear();
+        self.listed.clear();
+        self.kept.clear();
         let result = self.fill(block, most);
         if result.is_err() {
             self.finish();
         }
-        result.map(|()| !block.is_empty())
+        result.map(|()| !block.is_empty() || !self.listed.is_empty())
     }
 }
 

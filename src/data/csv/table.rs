@@ -27,6 +27,10 @@ pub(super) struct Table {
     plain: Option<PlainLines>,
     /// The fields of a record that make a row.
     positions: Vec<usize>,
+    /// The fields of a record whose text is kept.
+    kept: Vec<usize>,
+    /// Whether rows are returned as soon as they arrive.
+    prompt: bool,
     /// How many fields a record must have.
     width: usize,
     /// The byte between fields.
@@ -42,6 +46,8 @@ pub(super) struct Shape {
     pub(super) columns: ColumnNames,
     width: usize,
     positions: Vec<usize>,
+    /// The names and positions of the columns whose text is kept.
+    pub(super) kept: (Vec<String>, Vec<usize>),
 }
 
 /// What the next record is.
@@ -71,8 +77,13 @@ impl Table {
         input: OpenInput,
         options: &ReadOptions,
     ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
-        let sampled = take_sample(input)?;
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &[])?;
+        let sampled = take_sample(input, options.follow)?;
+        let known = match &options.expected {
+            // A few lines may not show what is a header.
+            Some(expected) if options.follow && expected.named => expected.names.as_slice(),
+            _ => &[],
+        };
+        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
             return Err(DataError::HeaderOnly { file: sampled.name });
         }
@@ -94,8 +105,11 @@ impl Table {
         if options.has_header.is_none() && layout.header_holds_numbers() {
             notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
         }
-        let table = Table::start(sampled, &layout, choice.positions.clone(), options)?;
-        let shape = Shape { columns, width: layout.width, positions: choice.positions };
+        let kept = names.select_all(&options.keep)?;
+        let kept_names = kept.iter().map(|&i| names.name(i).to_string()).collect();
+        let table = Table::start(sampled, &layout, choice.positions.clone(), kept.clone(), options)?;
+        let (width, positions) = (layout.width, choice.positions);
+        let shape = Shape { columns, width, positions, kept: (kept_names, kept) };
         Ok((table, shape, notices))
     }
 
@@ -105,17 +119,19 @@ impl Table {
         shape: &Shape,
         options: &ReadOptions,
     ) -> Result<(Table, Option<Notice>), DataError> {
-        let sampled = take_sample(input)?;
+        let sampled = take_sample(input, options.follow)?;
         let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let file = || sampled.name.clone();
-        let positions = match (&layout.header, shape.columns.named) {
+        let (positions, kept) = match (&layout.header, shape.columns.named) {
             (Some(_), false) => return Err(DataError::HeaderUnexpected { file: file() }),
             (None, true) => return Err(DataError::HeaderMissing { file: file() }),
             (Some(header), true) => {
                 let missing =
                     |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
-                Names::from_header(header).positions(&shape.columns.names).map_err(missing)?
+                let names = Names::from_header(header);
+                let positions = names.positions(&shape.columns.names).map_err(missing)?;
+                (positions, names.positions(&shape.kept.0).map_err(missing)?)
             }
             (None, false) if layout.width != shape.width => {
                 return Err(DataError::FieldCount {
@@ -124,17 +140,18 @@ impl Table {
                     expected: shape.width,
                 });
             }
-            (None, false) => shape.positions.clone(),
+            (None, false) => (shape.positions.clone(), shape.kept.1.clone()),
         };
         let is_empty = layout.rows.is_empty() && sampled.complete;
         let notice = is_empty.then(|| Notice::HeaderOnly { file: file() });
-        Ok((Table::start(sampled, &layout, positions, options)?, notice))
+        Ok((Table::start(sampled, &layout, positions, kept, options)?, notice))
     }
 
     fn start(
         sampled: Sampled,
         layout: &Layout,
         positions: Vec<usize>,
+        kept: Vec<usize>,
         options: &ReadOptions,
     ) -> Result<Table, DataError> {
         let mut records = Records::new(sampled.text, layout.delimiter);
@@ -150,11 +167,18 @@ impl Table {
         } else if options.csv_crate_only {
             records.disable_fast_path();
             None
+        } else if !kept.is_empty() {
+            None
         } else {
             PlainLines::new(delimiter, width, &positions)
         };
         let chosen = chosen_by(options);
-        let mut table = Table { file, gzip, records, plain, positions, width, delimiter, chosen, rows: 0 };
+        if options.follow {
+            records.read_by_line();
+        }
+        let prompt = options.prompt;
+        let mut table =
+            Table { file, gzip, records, plain, positions, kept, prompt, width, delimiter, chosen, rows: 0 };
         if options.missing == Missing::Marginal {
             table.take_gaps();
         }
@@ -168,7 +192,7 @@ impl Table {
     pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &mut self.plain else { return Ok(0) };
         let before = block.rows();
-        let read = self.records.take_plain(plain, block, most);
+        let read = self.records.take_plain(plain, block, most, self.prompt);
         self.rows += (block.rows() - before) as u64;
         read.map_err(|error| self.failed(error))
     }
@@ -204,6 +228,19 @@ impl Table {
             Ok(Cells::Gaps) => Step::Gaps,
             Err(flaw) => Step::Bad(flaw),
         })
+    }
+
+    /// The text of the kept columns in the record that [`read_row`](Table::read_row) just read. A field that the record does
+    /// not have is empty.
+    pub(super) fn kept_cells(&self) -> Vec<String> {
+        let text =
+            |&i: &usize| self.records.record().get(i).map(|cell| String::from_utf8_lossy(cell).into_owned());
+        self.kept.iter().map(|i| text(i).unwrap_or_default()).collect()
+    }
+
+    /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
+    pub(super) fn would_wait(&self) -> bool {
+        self.prompt && !self.records.holds_line()
     }
 
     /// The bad row that [`read_row`](Table::read_row) just returned.

@@ -116,6 +116,7 @@ impl OnlineFit {
             candidates,
             shard: self.recognition.shard(),
             sample: self.recognition.sample(),
+            seen: self.seen.seen(),
             scores: scores.clone(),
             kept: None,
         };

@@ -31,7 +31,11 @@ impl OnlineFit {
         found.extend(judge_order(&self.start_shifts(), names, &found, self.keeps_rows()));
         let faults = self.column_faults();
         found.extend(name_column_faults(&faults, names));
-        found.extend(find_repeated_rows(&self.resumed_from, &self.summaries));
+        match find_repeated_rows(&self.resumed_from, &self.summaries) {
+            // All rows of the run come again, so their number is known.
+            Some(repeated) => found.push(repeated),
+            None => found.extend(self.seen.findings()),
+        }
         found.extend(judge_choice(&self.scores()));
         found.extend(self.recognition.shard().map(|shard| shard.lineage).as_ref().and_then(Lineage::repeats));
         let best = self.best();

@@ -5,7 +5,7 @@ use crate::data::ColumnNames;
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::structure::{KeptRows, Revised, Schedule};
 use crate::learn::{
-    CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, Structure,
+    CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, SeenRows, Structure,
     prior_around, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
@@ -51,6 +51,7 @@ impl OnlineFit {
             prequential: Prequential::default(),
             health: Health::default(),
             structure: Some(Structure::new(k, Schedule::of(sizes[0], most, false, rows))),
+            ranks: None,
         };
         let state = FitState {
             rows,
@@ -60,6 +61,7 @@ impl OnlineFit {
             candidates: vec![candidate],
             shard: None,
             sample: RowSample::default(),
+            seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: Some(KeptRows::new(settings.seed, most, most > 0).after_unknown(rows)),
         };

@@ -156,6 +156,12 @@ impl KeptRows {
         self.learned
     }
 
+    /// How many learned rows a row of the reservoir stands for.
+    pub(in crate::learn) fn rows_per_kept_row(&self, dim: usize) -> f64 {
+        let held = (self.reservoir.len() / dim).max(1) as f64;
+        self.learned.saturating_add(self.unknown) as f64 / held
+    }
+
     /// Whether the reservoir holds every learned row.
     pub(in crate::learn) fn is_complete(&self) -> bool {
         self.unknown == 0 && self.learned <= self.most as u64

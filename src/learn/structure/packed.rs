@@ -11,11 +11,16 @@ use serde::ser::Serializer;
 /// Characters that are decoded together: a multiple of the 32 characters of three doubles.
 pub(crate) const PART: usize = 4 * 8 * 1024;
 
-pub(super) fn serialize<S: Serializer>(values: &Arc<Vec<f64>>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::learn) fn serialize<S: Serializer>(
+    values: &Arc<Vec<f64>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&Packed(values))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<f64>>, D::Error> {
+pub(in crate::learn) fn deserialize<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<Vec<f64>>, D::Error> {
     struct Unpacked;
 
     impl Visitor<'_> for Unpacked {

@@ -35,10 +35,13 @@ fn labels(place: &Workplace, model: &str, data: &str) -> Vec<[u64; 3]> {
     place.run(&format!("predict --model {model} --data {data} --scores scores.csv")).success();
     let text = place.read("scores.csv");
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("row,log_likelihood,component,probability,cluster,outlier"));
+    assert_eq!(
+        lines.next(),
+        Some("row,log_likelihood,component,probability,cluster,outlier,rank,not_scored")
+    );
     let cells = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        assert_eq!(cells.len(), 6, "{line}");
+        assert_eq!(cells.len(), 8, "{line}");
         [cells[2], cells[4], cells[5]].map(|cell| cell.parse().unwrap())
     };
     lines.map(cells).collect()

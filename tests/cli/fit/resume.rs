@@ -191,9 +191,12 @@ fn a_killed_run_goes_on_with_its_learning_curve() {
     wait_for(&place, "killed.checkpoint");
     child.kill().unwrap();
     child.wait().unwrap();
+    // The file has the points before the checkpoint, in whole lines.
+    let (points, left) = (curve(&place, "straight.csv"), curve(&place, "killed.csv"));
+    assert!(left.len() >= 2 && left == points[..left.len()], "{left:?}");
+    assert!(place.read("killed.csv").ends_with('\n'));
     place.run(&line("rows.csv", "killed")).success();
     assert_eq!(place.read("killed.json"), place.read("straight.json"));
-    let points = curve(&place, "straight.csv");
     assert_eq!(points.len(), 2 * 18, "every 700 rows, and the last");
     assert_eq!(curve(&place, "killed.csv"), points);
 }
@@ -288,4 +291,45 @@ fn resuming_checks_what_it_is_given() {
     let mean = |file: &str, j: usize| number(&model(&place, file)["columns"][j]["summary"]["mean"]);
     let expected = (1500.0 * mean("model.json", 2) + swapped.column(0).sum()) / 1600.0;
     assert_close(mean("x.json", 2), expected, 1e-12, "mean of c");
+}
+
+#[test]
+fn a_day_that_is_learned_twice_is_noticed_wherever_it_was() {
+    let place = Workplace::new();
+    let day = |seed: u64| as_csv(&clusters(500, 2, seed), &["x", "y"]);
+    (0..12).for_each(|i| drop(place.write(&format!("day{i:02}.csv"), &day(i))));
+    let before = |said: &str, row: &str| {
+        assert!(said.contains("rows, from about row") && said.contains(row), "{said}");
+        assert!(said.contains("count twice: resume with new rows"), "{said}");
+    };
+    let said = |line: &str| {
+        let assert = place.run(line).success();
+        String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+    };
+    // Many days in one pass, then more in passes of their own.
+    let first = said("fit --data day0*.csv --k 2 --init-rows 800 --out m.json");
+    assert!(!first.contains("twice"), "{first}");
+    let next = said("fit --data day10.csv --resume m.json --out m.json");
+    assert!(!next.contains("twice"), "{next}");
+    before(&said("fit --data day03.csv --resume m.json --out again.json"), "from about row 150");
+    before(&said("fit --data day10.csv --resume m.json --out again.json"), "from about row 500");
+    before(
+        &said("fit --data day11.csv --data day04.csv --resume m.json --out again.json"),
+        "from about row 200",
+    );
+    let new = said("fit --data day11.csv --resume m.json --out again.json");
+    assert!(!new.contains("twice"), "{new}");
+    // Within one run, with other learners, and from shards that read their own files.
+    for options in ["--k 2 --algo oem", "--k 2 --algo odmm --shards 2", "--k 2..3"] {
+        let fit = format!(
+            "fit --data day00.csv --data day01.csv --data day02.csv --data day01.csv --out o.json {options}"
+        );
+        before(&said(&fit), "from about row 50");
+    }
+    said("fit --data day0*.csv --k 2 --algo odmm --deal parts --shards 2 --init-rows 800 --out parts.json");
+    before(&said("fit --data day05.csv --resume parts.json --out again.json"), "from about row");
+    // A model without rows has no keys of rows either.
+    said("fit --data day0*.csv --k 2 --no-rows --out none.json");
+    assert!(!place.read("none.json").contains("\"seen\": \""));
+    assert!(!said("fit --data day03.csv --resume none.json --out again.json").contains("twice"));
 }

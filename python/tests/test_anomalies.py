@@ -1,0 +1,69 @@
+"""Ranks, explanations, and batches that are learned twice."""
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture
+
+from gmm_bmm import OnlineGaussianMixture
+
+
+def lower(scores, others):
+    """The fraction of `others` below each score."""
+    return np.searchsorted(np.sort(others), scores) / len(others)
+
+
+@pytest.mark.parametrize("algorithm", ["obmm", "oem"])
+def test_the_rank_is_the_fraction_of_learned_rows_with_a_lower_density(rows, algorithm):
+    mixture = OnlineGaussianMixture(3, algorithm=algorithm, random_state=0).fit(rows)
+    expected = lower(mixture.score_samples(rows), mixture.score_samples(rows))
+    ranks = mixture.rank_samples(rows)
+    assert ranks.shape == (len(rows),)
+    assert np.abs(ranks - expected).max() < 0.01
+    low = (expected > 0) & (expected < 0.01)
+    assert np.abs(ranks[low] / expected[low] - 1).max() < 0.05
+    far = rows[:1] + 1e3
+    assert mixture.rank_samples(far)[0] == 0.0
+
+
+def test_ranks_follow_the_stream_and_the_file(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0)
+    for batch in np.array_split(rows, 50):
+        mixture.partial_fit(batch)
+    expected = lower(mixture.score_samples(rows), mixture.score_samples(rows))
+    assert np.abs(mixture.rank_samples(rows) - expected).max() < 0.02
+    mixture.finish()
+    again = OnlineGaussianMixture._of(type(mixture._fit).from_bytes(mixture.to_bytes()))
+    np.testing.assert_array_equal(again.rank_samples(rows), mixture.rank_samples(rows))
+
+
+def test_a_mixture_from_elsewhere_has_no_ranks_before_the_first_rows(rows):
+    scikit = GaussianMixture(2, random_state=0).fit(rows[:2_000])
+    mixture = OnlineGaussianMixture.from_sklearn(scikit, n_samples=2_000, random_state=0)
+    assert np.isnan(mixture.rank_samples(rows[:3])).all()
+    mixture.partial_fit(rows)
+    assert abs(mixture.rank_samples(rows).mean() - 0.5) < 0.02
+
+
+def test_an_explanation_is_the_deviation_from_the_regression_on_the_other_columns(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0).fit(rows)
+    X = rows[:200]
+    precisions, means = mixture.precisions_, mixture.means_
+    expected = np.array([
+        precisions[j] @ (x - means[j]) / np.sqrt(np.diag(precisions[j])) for x, j in zip(X, mixture.predict(X))
+    ])
+    np.testing.assert_allclose(mixture.explain(X), expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="features"):
+        mixture.explain(X[:, :2])
+
+
+def test_a_batch_that_is_learned_twice_is_a_finding(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0)
+    batches = np.array_split(rows, 40)
+    for batch in batches:
+        mixture.partial_fit(batch)
+    assert not any("rows_learned_before" in finding for finding in mixture.findings_)
+    mixture.partial_fit(batches[7])
+    found = [finding["rows_learned_before"] for finding in mixture.findings_ if "rows_learned_before" in finding]
+    assert len(found) == 1
+    assert found[0]["from"] - found[0]["before"] == len(rows) - 7 * len(batches[0])
+    assert 0.9 * len(batches[7]) < found[0]["rows"] <= len(batches[7])

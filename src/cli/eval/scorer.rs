@@ -1,0 +1,194 @@
+//! A model that scores rows, and how a file that changes replaces it.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ndarray::{Array1, Array2, ArrayView2};
+
+use super::Args;
+use crate::cli::console::{Console, chain};
+use crate::cli::files::is_dash;
+use crate::cli::usage;
+use crate::data::Units;
+use crate::dist::{Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::model::{Labels, Model};
+use crate::text::{count, csv_cell};
+use crate::{ColumnNames, RankTable};
+
+/// A model and all that scores rows under it.
+pub(super) struct Scorer {
+    pub columns: ColumnNames,
+    pub seed: u64,
+    mixture: Scored,
+    /// Added to every log-density.
+    pub shift: f64,
+    ranks: Option<RankTable>,
+    /// For each component: its identifier, and the fields of cluster and outlier.
+    labels: Vec<(u64, String)>,
+    /// If the scores are explained.
+    deviations: Option<Deviations>,
+}
+
+enum Scored {
+    Estimate(GaussianMixture),
+    Predictive(StudentMixture),
+}
+
+/// The columns of the scores that every row has.
+pub(super) const COLUMNS: &str = "row,log_likelihood,component,probability,cluster,outlier,rank,not_scored";
+
+impl Scorer {
+    pub fn new(args: &Args, model: &Model) -> anyhow::Result<Self> {
+        let mixture = if args.predictive {
+            Scored::Predictive(model.predictive().ok_or_else(|| {
+                let algorithm = model.algorithm().name();
+                usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
+            })?)
+        } else {
+            Scored::Estimate(model.estimate())
+        };
+        let labels =
+            args.scores.as_ref().map_or(Vec::new(), |_| fields(&model.labels(args.clusters.overlap)));
+        Ok(Scorer {
+            columns: model.column_names(),
+            seed: model.seed(),
+            mixture,
+            shift: if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 },
+            ranks: model.ranks().map(crate::ScoreRanks::table),
+            labels,
+            deviations: args.explain.then(|| Deviations::new(&model.estimate())),
+        })
+    }
+
+    pub fn k(&self) -> usize {
+        match &self.mixture {
+            Scored::Estimate(mixture) => mixture.k(),
+            Scored::Predictive(mixture) => mixture.k(),
+        }
+    }
+
+    /// The log-density of each row, and the responsibilities of the components.
+    pub fn score(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
+        match &self.mixture {
+            Scored::Estimate(mixture) => mixture.responsibilities(rows),
+            Scored::Predictive(mixture) => mixture.responsibilities(rows),
+        }
+    }
+
+    /// The fields of a row after its number.
+    pub fn fields(&self, row: &[f64], log_density: f64, responsibilities: &[f64]) -> String {
+        let (best, probability) = most_probable(responsibilities.iter().copied());
+        let (component, cluster) = &self.labels[best];
+        let rank = self.ranks.as_ref().and_then(|ranks| ranks.rank(log_density));
+        let rank = rank.map_or(String::new(), |rank| rank.to_string());
+        let score = log_density + self.shift;
+        let mut fields = format!("{score},{component},{probability},{cluster},{rank},");
+        if let Some(deviations) = &self.deviations {
+            fields.push(',');
+            fields += &csv_cell(&explanation(&deviations.of(best, row), &self.columns.names));
+        }
+        fields
+    }
+
+    /// The fields of a row that cannot be scored, after its number.
+    pub fn empty_fields(&self, reason: &str) -> String {
+        let explanation = if self.deviations.is_some() { "," } else { "" };
+        format!(",,,,,,{}{explanation}", csv_cell(reason))
+    }
+}
+
+/// Columns that an explanation names at most.
+const MOST_NAMED: usize = 3;
+/// A column is named if it deviates by this many standard deviations; the one that deviates most is always named.
+const LEAST_DEVIATION: f64 = 2.0;
+
+/// The columns that deviate most from what the others let expect.
+fn explanation(deviations: &[f64], names: &[String]) -> String {
+    let mut order: Vec<usize> =
+        (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();
+    order.sort_by(|&i, &j| deviations[j].abs().total_cmp(&deviations[i].abs()));
+    let named = order.iter().take(MOST_NAMED).enumerate();
+    let named = named.filter(|(nth, column)| *nth == 0 || deviations[**column].abs() >= LEAST_DEVIATION);
+    let words: Vec<String> =
+        named.map(|(_, &column)| format!("{}:{:+.1}", names[column], deviations[column])).collect();
+    words.join(" ")
+}
+
+/// For each component: its identifier, and the fields of cluster and outlier.
+fn fields(labels: &Labels) -> Vec<(u64, String)> {
+    let of_component = |(component, &identifier): (usize, &u64)| {
+        let cluster = labels.clusters().of(component).map(|cluster| labels.cluster_name(cluster));
+        (identifier, cluster.map_or("0,1".into(), |cluster| format!("{cluster},0")))
+    };
+    labels.identifiers().iter().enumerate().map(of_component).collect()
+}
+
+/// A model file that is read again when it changes.
+pub(super) struct WatchedModel {
+    path: PathBuf,
+    seen: Option<Version>,
+}
+
+/// By which a changed file is recognised: time, size, and the number of the file.
+type Version = (SystemTime, u64, u64);
+
+fn version(path: &Path) -> Option<Version> {
+    let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let number = 0;
+    Some((metadata.modified().ok()?, metadata.len(), number))
+}
+
+impl WatchedModel {
+    /// Watches a file. To be called before the file is read, so that no change is missed.
+    pub fn new(path: &Path) -> Self {
+        let seen = if is_dash(path) { None } else { version(path) };
+        WatchedModel { path: path.to_path_buf(), seen }
+    }
+
+    /// Replaces the scorer if the file has changed. A file that cannot take its place leaves it as it is.
+    pub fn update(&mut self, scorer: &mut Scorer, args: &Args, console: &Console) {
+        // A file that is gone for a moment is not a new one.
+        let Some(now) = version(&self.path).filter(|now| self.seen.is_some_and(|seen| seen != *now)) else {
+            return;
+        };
+        self.seen = Some(now);
+        let name = self.path.display();
+        let read = args.one_k.read(&self.path).and_then(|model| {
+            let new = Scorer::new(args, &model)?;
+            anyhow::ensure!(
+                new.columns.names == scorer.columns.names,
+                "it was learned from other columns than the model so far"
+            );
+            Ok((new, model.rows()))
+        });
+        match read {
+            Ok((new, rows)) => {
+                let (k, rows) = (count(new.k() as u64, "component"), count(rows, "row"));
+                console.note(&format!(
+                    "'{name}' has changed: the next rows are scored under its {k}, learned from {rows}"
+                ));
+                *scorer = new;
+            }
+            Err(error) => console.warn(&format!(
+                "'{name}' has changed but cannot be used, so the model so far stays in use: {}",
+                chain(&error)
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_names_the_columns_that_deviate_most() {
+        let names = ["a", "b", "c", "d"].map(String::from);
+        assert_eq!(explanation(&[1.0, -6.06, 3.2, 2.5], &names), "b:-6.1 c:+3.2 d:+2.5");
+        assert_eq!(explanation(&[1.0, -6.06, 1.2, 1.9], &names), "b:-6.1");
+        assert_eq!(explanation(&[0.1, 0.0, -0.2, 0.0], &names), "c:-0.2");
+    }
+}

@@ -1,0 +1,281 @@
+//! Noticing rows that were learned before, wherever in the past.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+use super::recognise::RowKeys;
+
+/// Rows of which the keys are kept.
+pub(crate) const MOST_KEYS: usize = 4096;
+/// Entries that are collected before they are added to the others.
+const RECENT: usize = 64;
+/// Distances between repeated rows that are counted at the same time.
+const MOST_DISTANCES: usize = 16;
+/// Rows are reported as repeated if so many agree by chance less often than once in this many streams.
+const CHANCE: f64 = 1e-4;
+
+/// Keys of a sample of all distinct rows of a stream, and where each row was first: those with the lowest keys.
+///
+/// A row has the same key whenever it comes, so the second time that a file is learned, those of its rows that are in the
+/// sample are found there. Rows that come again in the same order are all found at the same distance, which single rows that
+/// are equal by chance are not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SeenRows {
+    /// Each key and the position of its row, from 0. Sorted by key.
+    entries: Vec<(u64, u64)>,
+}
+
+impl SeenRows {
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether it can be a sample of `rows` rows.
+    pub(crate) fn is_sound(&self, rows: u64) -> bool {
+        self.entries.len() <= MOST_KEYS
+            && self.entries.is_sorted_by(|a, b| a.0 < b.0)
+            && self.entries.iter().all(|(_, place)| *place < rows)
+    }
+
+    /// The sample of streams that follow each other, given each with its number of rows.
+    pub(crate) fn merged<'a>(parts: impl IntoIterator<Item = (&'a SeenRows, u64)>) -> Self {
+        let (mut entries, mut before) = (Vec::new(), 0);
+        for (part, rows) in parts {
+            entries.extend(part.entries.iter().map(|&(key, place)| (key, before + place)));
+            before += rows;
+        }
+        let mut merged = SeenRows::default();
+        merged.add(&entries);
+        merged
+    }
+
+    /// Adds entries. Of equal keys the one with the first position stays.
+    fn add(&mut self, more: &[(u64, u64)]) {
+        self.entries.extend_from_slice(more);
+        // Sorting finds the two sorted runs, so it is a merge.
+        self.entries.sort();
+        self.entries.dedup_by_key(|entry| entry.0);
+        self.entries.truncate(MOST_KEYS);
+    }
+}
+
+impl From<SeenRows> for String {
+    fn from(seen: SeenRows) -> String {
+        let bytes = |(key, place): &(u64, u64)| [key.to_le_bytes(), place.to_le_bytes()].concat();
+        STANDARD.encode(seen.entries.iter().flat_map(bytes).collect::<Vec<u8>>())
+    }
+}
+
+impl TryFrom<String> for SeenRows {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+        if !bytes.len().is_multiple_of(16) {
+            return Err("the keys of its rows are not whole".into());
+        }
+        let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let entries = bytes.chunks_exact(16).map(|entry| (number(&entry[..8]), number(&entry[8..])));
+        Ok(SeenRows { entries: entries.collect() })
+    }
+}
+
+/// Keeps a [`SeenRows`] while rows arrive, and counts those that were there before.
+#[derive(Debug, Clone)]
+pub(super) struct SeenWatch {
+    seen: SeenRows,
+    /// Entries that are not among the others yet, in the order of the stream. Inserting them one by one would move many others.
+    recent: Vec<(u64, u64)>,
+    keys: RowKeys,
+    /// Rows of this run that were found.
+    found: u64,
+    /// The distances at which rows of this run were found, the latest last.
+    distances: Vec<Distance>,
+}
+
+/// Rows that were found at one distance from where they first were.
+#[derive(Debug, Clone)]
+struct Distance {
+    rows: u64,
+    found: u32,
+    first: u64,
+    last: u64,
+}
+
+impl SeenWatch {
+    /// Continues a sample of rows with `dim` columns, which may be empty.
+    pub fn new(seen: SeenRows, dim: usize) -> Self {
+        SeenWatch { seen, recent: Vec::new(), keys: RowKeys::new(dim), found: 0, distances: Vec::new() }
+    }
+
+    /// The sample of the rows so far.
+    pub fn seen(&self) -> SeenRows {
+        let mut whole = self.seen.clone();
+        whole.add(&self.recent);
+        whole
+    }
+
+    /// Records rows that follow `before` others.
+    pub fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
+        for (place, row) in (before..).zip(rows) {
+            let key = self.keys.of(row).bits();
+            if key <= self.limit() {
+                self.record(key, place);
+            }
+        }
+    }
+
+    /// Rows with a higher key are not in the sample.
+    fn limit(&self) -> u64 {
+        let last = self.seen.entries.last().filter(|_| self.seen.entries.len() >= MOST_KEYS);
+        last.map_or(u64::MAX, |(key, _)| *key)
+    }
+
+    fn record(&mut self, key: u64, place: u64) {
+        let entries = &self.seen.entries;
+        let known = match entries.binary_search_by_key(&key, |entry| entry.0) {
+            Ok(at) => Some(&entries[at]),
+            Err(_) => self.recent.iter().find(|entry| entry.0 == key),
+        };
+        if let Some((_, first)) = known {
+            self.count(place - first, place);
+            return;
+        }
+        self.recent.push((key, place));
+        if self.recent.len() == RECENT {
+            self.seen.add(&self.recent);
+            self.recent.clear();
+        }
+    }
+
+    fn count(&mut self, rows: u64, place: u64) {
+        self.found += 1;
+        let known = self.distances.iter().position(|distance| distance.rows == rows);
+        let mut distance = match known {
+            Some(at) => self.distances.remove(at),
+            None => Distance { rows, found: 0, first: place, last: place },
+        };
+        distance.found += 1;
+        distance.last = place;
+        if self.distances.len() == MOST_DISTANCES {
+            // The oldest one that shows nothing yet.
+            let oldest = self.distances.iter().position(|distance| !self.shows_repetition(distance));
+            self.distances.remove(oldest.unwrap_or(0));
+        }
+        self.distances.push(distance);
+    }
+
+    /// Whether more rows were found at a distance than can be chance. The rows in the sample are at as many places, so
+    /// another row is at the same distance with a probability of about one in the size of the sample.
+    fn shows_repetition(&self, distance: &Distance) -> bool {
+        let places = (self.seen.entries.len() + self.recent.len()) as f64;
+        self.found as f64 * places.powi(1 - distance.found as i32) < CHANCE
+    }
+
+    /// The rows of this run that were learned before.
+    pub fn findings(&self) -> Vec<Finding> {
+        let repeated = self.distances.iter().filter(|distance| self.shows_repetition(distance));
+        let finding = |distance: &Distance| Finding::RowsLearnedBefore {
+            rows: distance.last - distance.first + 1,
+            from: distance.first + 1,
+            before: distance.first - distance.rows + 1,
+        };
+        let mut found: Vec<Finding> = repeated.map(finding).collect();
+        found.sort_by_key(|finding| match finding {
+            Finding::RowsLearnedBefore { from, .. } => *from,
+            _ => 0,
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(i: u64) -> [f64; 2] {
+        [(i as f64 * 0.7).sin(), i as f64]
+    }
+
+    fn watch(watch: &mut SeenWatch, before: u64, rows: impl Iterator<Item = u64>) {
+        let rows: Vec<[f64; 2]> = rows.map(row).collect();
+        watch.observe(before, rows.iter().map(|row| row.as_slice()));
+    }
+
+    fn resumed(watch: &SeenWatch) -> SeenWatch {
+        let text = serde_json::to_string(&watch.seen()).unwrap();
+        SeenWatch::new(serde_json::from_str(&text).unwrap(), 2)
+    }
+
+    #[test]
+    fn a_day_is_recognised_after_hundreds_of_others_wherever_it_was() {
+        const DAY: u64 = 1000;
+        let mut all = SeenWatch::new(SeenRows::default(), 2);
+        watch(&mut all, 0, 0..300 * DAY);
+        assert!(all.findings().is_empty() && all.seen().is_sound(300 * DAY));
+        for day in [0, 7, 150, 298, 299] {
+            let mut again = resumed(&all);
+            watch(&mut again, 300 * DAY, day * DAY..(day + 1) * DAY);
+            let found = again.findings();
+            let [Finding::RowsLearnedBefore { rows, from, before }] = found.as_slice() else {
+                panic!("day {day}: {found:?}")
+            };
+            assert!(*rows > DAY / 3 && *rows <= DAY, "{found:?}");
+            assert_eq!(from - before, (300 - day) * DAY);
+        }
+        let mut new = resumed(&all);
+        watch(&mut new, 300 * DAY, 300 * DAY..310 * DAY);
+        assert!(new.findings().is_empty());
+    }
+
+    #[test]
+    fn a_file_is_found_in_the_middle_of_a_longer_run_and_in_merged_parts() {
+        let mut run = SeenWatch::new(SeenRows::default(), 2);
+        watch(&mut run, 0, (0..5000).chain(1000..1500).chain(5000..6000));
+        let finding = |rows, from, before| Finding::RowsLearnedBefore { rows, from, before };
+        let found = run.findings();
+        let [Finding::RowsLearnedBefore { rows, from, before }] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        assert!(*rows > 450 && *rows <= 500 && from - before == 4000, "{found:?}");
+        let part = |from: u64, to: u64| {
+            let mut part = SeenWatch::new(SeenRows::default(), 2);
+            watch(&mut part, 0, from..to);
+            part.seen()
+        };
+        let merged = SeenRows::merged([(&part(0, 1000), 1000), (&part(1000, 1800), 800)]);
+        let mut after = SeenWatch::new(merged, 2);
+        watch(&mut after, 1800, 1200..1700);
+        assert_eq!(after.findings(), [finding(500, 1801, 1201)]);
+    }
+
+    #[test]
+    fn rows_that_are_equal_by_chance_are_not_a_file_that_is_learned_again() {
+        // Few values, in no order: nearly every row was there before.
+        for values in [1, 2, 10, 100, 3000] {
+            let mut watch = SeenWatch::new(SeenRows::default(), 1);
+            let value = |i: u64| [(super::super::mix_bits(i) % values) as f64];
+            let rows: Vec<[f64; 1]> = (0..100_000).map(value).collect();
+            watch.observe(0, rows.iter().map(|row| row.as_slice()));
+            assert!(watch.findings().is_empty(), "{values} values: {:?}", watch.findings());
+        }
+        // A sensor that hangs.
+        let mut watch = SeenWatch::new(SeenRows::default(), 1);
+        let rows: Vec<[f64; 1]> = (0..5000u32).map(|i| [f64::from(i.min(4000))]).collect();
+        watch.observe(0, rows.iter().map(|row| row.as_slice()));
+        assert!(watch.findings().is_empty());
+    }
+
+    #[test]
+    fn a_broken_sample_is_refused() {
+        assert!(SeenRows::try_from("AAAA".to_string()).is_err());
+        assert!(SeenRows::try_from("!".to_string()).is_err());
+        let unsorted = SeenRows { entries: vec![(2, 0), (1, 1)] };
+        let beyond = SeenRows { entries: vec![(1, 5)] };
+        assert!(!unsorted.is_sound(10) && !beyond.is_sound(5) && beyond.is_sound(6));
+    }
+}

@@ -1,0 +1,394 @@
+//! `gmm-bmm predict`: ranks, explanations, kept columns, rows that cannot be scored, and rows as they arrive.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use ndarray::Array2;
+
+use crate::common::{as_csv, clusters, normals};
+use crate::workplace::Workplace;
+
+/// A place with `rows.csv` (x, y) and a model of it.
+fn with_model(rows: &Array2<f64>, options: &str) -> Workplace {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(rows, &["x", "y"]));
+    place.run(&format!("fit --data rows.csv --out model.json --quiet {options}")).success();
+    place
+}
+
+/// The cells of a column of the scores.
+fn cells<'a>(scores: &'a str, name: &str) -> Vec<&'a str> {
+    let mut lines = scores.lines();
+    let place = lines.next().unwrap().split(',').position(|cell| cell == name).unwrap();
+    lines.map(|line| line.split(',').nth(place).unwrap()).collect()
+}
+
+fn numbers(scores: &str, name: &str) -> Vec<f64> {
+    cells(scores, name).into_iter().map(|cell| cell.parse().unwrap()).collect()
+}
+
+/// The largest error of the ranks of the rows that were learned, and the largest relative error of the low ranks with
+/// `least` rows below them.
+#[track_caller]
+fn rank_errors(place: &Workplace, options: &str, least: f64) -> (f64, f64) {
+    place.run(&format!("predict --model model.json --data rows.csv --scores s.csv {options}")).success();
+    let scores = place.read("s.csv");
+    let (densities, ranks) = (numbers(&scores, "log_likelihood"), numbers(&scores, "rank"));
+    let mut sorted = densities.clone();
+    sorted.sort_by(f64::total_cmp);
+    let (mut worst, mut relative) = (0.0f64, 0.0f64);
+    for (density, rank) in densities.iter().zip(ranks) {
+        let below = sorted.partition_point(|other| other < density) as f64;
+        let off = (rank - below / sorted.len() as f64).abs();
+        worst = worst.max(off);
+        if below >= least && below <= 0.01 * sorted.len() as f64 {
+            relative = relative.max(off * sorted.len() as f64 / below);
+        }
+    }
+    (worst, relative)
+}
+
+#[test]
+fn the_rank_is_the_fraction_of_rows_with_a_lower_density() {
+    for (options, rows) in [
+        ("--k 3", 9000),
+        ("--k 3 --algo oem", 9000),
+        ("--k 2..3", 9000),
+        ("--k 3", 700),
+        ("--k 3 --no-rows", 9000),
+        ("--k auto", 9000),
+        ("--k 3 --algo odmm --shards 2", 9000),
+    ] {
+        let place = with_model(&clusters(rows, 2, rows as u64), options);
+        let (worst, relative) = rank_errors(&place, "", 1.0);
+        assert!(worst < 0.01 && relative < 0.05, "{options} {rows}: {worst} {relative}");
+    }
+    let place = with_model(&clusters(2000, 2, 1), "--k 2..3 --algo em");
+    for k in [2, 3] {
+        let (worst, relative) = rank_errors(&place, &format!("--k {k}"), 1.0);
+        assert!(worst < 0.01 && relative < 0.05, "em {k}: {worst} {relative}");
+    }
+}
+
+#[test]
+fn ranks_hold_where_few_rows_are_kept() {
+    // The reservoir is a small sample, and most rows were scored before they were learned.
+    let place = with_model(&clusters(60_000, 2, 5), "--k 3 --keep-rows 2000");
+    let (worst, _) = rank_errors(&place, "", 1.0);
+    assert!(worst < 0.02, "{worst}");
+    let place = with_model(&clusters(60_000, 2, 6), "--k 3 --keep-rows 0");
+    let (worst, relative) = rank_errors(&place, "", 20.0);
+    assert!(worst < 0.02 && relative < 0.2, "{worst} {relative}");
+}
+
+#[test]
+fn merged_shards_have_ranks_and_old_files_have_none() {
+    let place = with_model(&clusters(6000, 2, 1), "--k 3");
+    for seed in [2, 3] {
+        place.write(&format!("p{seed}.csv"), &as_csv(&clusters(3000, 2, seed), &["x", "y"]));
+        place.run(&format!("fit --data p{seed}.csv --prior model.json --out p{seed}.json --quiet")).success();
+    }
+    place.run("merge --prior model.json p2.json p3.json --out merged.json --quiet").success();
+    place.run("predict --model merged.json --data p2.csv --scores s.csv").success();
+    let ranks = numbers(&place.read("s.csv"), "rank");
+    let mean = ranks.iter().sum::<f64>() / ranks.len() as f64;
+    assert!((mean - 0.5).abs() < 0.03, "{mean}");
+    std::fs::copy(crate::common::repository("tests/reference/truth_small.json"), place.path("old.json"))
+        .unwrap();
+    let columns = place.json("show old.json")["columns"].as_array().unwrap().len();
+    place.write("one.csv", &format!("{}\n", vec!["1"; columns].join(",")));
+    place.run("predict --model old.json --data one.csv --no-header --scores s.csv").success();
+    assert_eq!(cells(&place.read("s.csv"), "rank"), [""]);
+}
+
+#[test]
+fn an_explanation_names_the_column_that_was_changed() {
+    let mut rows = normals(8000, 2, 3);
+    rows.outer_iter_mut().for_each(|mut row| row[1] = 0.9 * row[0] + 0.3 * row[1]);
+    let place = with_model(&rows, "--k 1");
+    place.write("odd.csv", "x,y,id\n1,0.9,a\n1,-2,\"b,c\"\n3,2.7,d\n");
+    place.run("predict --model model.json --data odd.csv --scores s.csv --explain --keep id").success();
+    let scores = place.read("s.csv");
+    let header = "row,log_likelihood,component,probability,cluster,outlier,rank,not_scored,explanation,id";
+    assert_eq!(scores.lines().next(), Some(header));
+    let explained = cells(&scores, "explanation");
+    // y is (-2 - 0.9) / 0.3 = -9.7 from its regression on x.
+    let words: Vec<&str> = explained[1].split(' ').collect();
+    assert!(words[0].starts_with("y:-9.") && words[1].starts_with("x:+"), "{explained:?}");
+    assert_eq!(explained[0].split(' ').count(), 1, "{explained:?}");
+    assert!(scores.contains(",\"b,c\"\n"), "{scores}");
+    let ranks = numbers(&scores.replace("\"b,c\"", "b"), "rank");
+    assert!(ranks[1] == 0.0 && ranks[0] > 0.3, "{ranks:?}");
+    place.refuses("predict --model model.json --data odd.csv --explain", 2, &["--scores"]);
+    place.refuses("predict --model model.json --data odd.csv --keep id", 2, &["--scores"]);
+    place.refuses(
+        "predict --model model.json --data odd.csv --keep idd --scores t.csv",
+        1,
+        &["no column 'idd'", "did you mean 'id'"],
+    );
+}
+
+#[test]
+fn every_row_of_the_data_has_a_line() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    let mut text = String::from("when,x,y\n");
+    for i in 0..9000 {
+        text += &match i % 1000 {
+            7 => format!("t{i},word,1\n"),
+            8 => format!("t{i},1\n"),
+            9 => format!("\"t,{i}\",x\"y,1\n"),
+            10 => format!("t{i},,1\n"),
+            _ => format!("t{i},{},1\n", i % 7),
+        };
+    }
+    place.write("data.csv", &text);
+    let line = "predict --model model.json --data data.csv --bad-rows skip --scores";
+    for options in ["", "--keep when", "--explain --keep when,y"] {
+        let said = place.run(&format!("{line} s.csv {options}")).success();
+        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+        assert!(said.contains("36 bad rows were skipped"), "{said}");
+        let scores = place.read("s.csv");
+        let lines: Vec<&str> = scores.lines().skip(1).collect();
+        assert_eq!(lines.len(), 9000);
+        for (i, line) in lines.iter().enumerate() {
+            assert!(line.starts_with(&format!("{},", i + 1)), "{line}");
+            let expected = match i % 1000 {
+                7 => Some("'word' in column 'x' is not a number"),
+                8 => Some("the row has 2 fields instead of 3"),
+                9 => Some("\"'x\"\"y' in column 'x' is not a number\""),
+                10 => Some("the cell in column 'x' is empty"),
+                _ => None,
+            };
+            assert_eq!(line.split(',').nth(7), Some(expected.unwrap_or("")), "{line}");
+            assert_eq!(line.split(',').nth(1) == Some(""), expected.is_some(), "{line}");
+            if options.contains("when") {
+                assert!(line.contains(&format!("t{i}")) || line.contains(&format!("\"t,{i}\"")), "{line}");
+            }
+        }
+        let piped = place.run(&format!("{line} - {options}")).success().get_output().stdout.clone();
+        assert_eq!(String::from_utf8(piped).unwrap(), scores);
+    }
+    place.refuses("predict --model model.json --data data.csv --scores t.csv", 1, &["row 8", "'word'"]);
+}
+
+#[test]
+fn a_row_of_density_zero_is_listed() {
+    let place = with_model(&(1e-9 * clusters(1000, 2, 1)), "--k 2");
+    place.write("far.csv", "x,y\n0,0\n1e150,0\n1e-9,0\n");
+    let line = "predict --model model.json --data far.csv --scores s.csv";
+    place.refuses(line, 1, &["row 2 of those read is so far from every component"]);
+    let said = place.run(&format!("{line} --bad-rows skip")).success();
+    assert!(String::from_utf8_lossy(&said.get_output().stderr).contains("1 row is so far"));
+    assert_eq!(place.read("s.csv").lines().nth(2), Some("2,,,,,,,the density is zero in double precision"));
+    assert_eq!(place.json(&format!("{line} --bad-rows skip"))["rows_skipped"], 1);
+}
+
+/// A running `predict` whose lines are read on another thread.
+struct Live {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    said: Receiver<String>,
+}
+
+impl Live {
+    fn start(place: &Workplace, line: &str) -> Self {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
+            .args(line.split_whitespace())
+            .current_dir(place.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        fn reader(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
+            let (to, lines) = channel();
+            std::thread::spawn(move || {
+                BufReader::new(from).lines().map_while(Result::ok).for_each(|line| {
+                    let _ = to.send(line);
+                });
+            });
+            lines
+        }
+        let lines = reader(child.stdout.take().unwrap());
+        let said = reader(child.stderr.take().unwrap());
+        Live { stdin: child.stdin.take(), child, lines, said }
+    }
+
+    fn write(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The next line, which has to come without more input.
+    #[track_caller]
+    fn next(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    #[track_caller]
+    fn said(&self) -> String {
+        self.said.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    fn says_nothing_more(&self) -> bool {
+        self.lines.recv_timeout(Duration::from_millis(300)).is_err()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const FOLLOW: &str = "predict --model model.json --data - --scores - --follow";
+
+#[test]
+fn a_score_is_written_as_soon_as_its_line_has_arrived() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    let mut live = Live::start(&place, &format!("{FOLLOW} --keep id"));
+    live.write("id,y,x\n");
+    live.write("a,1.5,");
+    assert!(live.lines.try_recv().is_err(), "a header and half a line are not a row");
+    live.write("2.5\n");
+    assert!(live.next().starts_with("row,log_likelihood,"));
+    let first = live.next();
+    assert!(first.starts_with("1,-") && first.ends_with(",a"), "{first}");
+    for i in 2..6 {
+        std::thread::sleep(Duration::from_millis(20));
+        live.write(&format!("b{i},1.5,2.5\r\n"));
+        let line = live.next();
+        assert!(line.starts_with(&format!("{i},-")) && line.ends_with(&format!(",b{i}")), "{line}");
+        assert_eq!(line.split(',').nth(1), first.split(',').nth(1));
+    }
+    // Rows with errors do not end the run, and an open quote is one of them.
+    live.write("c,word,1\nd,1\n\"e,1,2\nf,1e200,2\ng,1,2\n");
+    let reasons: Vec<String> = (0..4).map(|_| live.next().split(',').nth(7).unwrap().to_string()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "'word' in column 'y' is not a number",
+            "the row has 2 fields instead of 3",
+            "the row has 1 field instead of 3",
+            "'1e200' in column 'y' is not a finite number up to 1e150"
+        ]
+    );
+    assert!(live.next().starts_with("10,-"));
+    assert!(live.says_nothing_more());
+    live.stdin = None;
+    assert!(live.child.wait().unwrap().success());
+}
+
+#[test]
+fn the_first_line_is_a_header_or_a_row_for_any_model() {
+    let rows = clusters(2000, 2, 1);
+    let place = with_model(&rows, "--k 2");
+    place.write("bare.csv", &as_csv(&rows, &[]));
+    place.run("fit --data bare.csv --k 2 --out bare.json --quiet").success();
+    for (model, text, expected) in [
+        ("model", "x,y\n1,2\n", true),
+        ("model", "1,2\n", true),
+        ("model", "extra,y,x\nword,1,2\n", true),
+        ("model", "x;y\n1;2\n", true),
+        ("bare", "1,2\n", true),
+        ("bare", "u v\n1 2\n", true),
+        ("model", "u,y\n1,2\n", false),
+    ] {
+        let mut live =
+            Live::start(&place, &format!("predict --model {model}.json --data - --scores - --follow"));
+        live.write(text);
+        if expected {
+            assert!(live.next().starts_with("row,"), "{text}");
+            assert!(live.next().starts_with("1,-"), "{text}");
+        } else {
+            assert!(live.said().contains("no column 'x'"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_new_model_file_takes_effect_and_a_bad_one_does_not() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    let mut live = Live::start(&place, FOLLOW);
+    live.write("x,y\n1,2\n");
+    live.next();
+    let score = |live: &Live| live.next().split(',').nth(1).unwrap().to_string();
+    let first = score(&live);
+    live.write("1,2\n");
+    assert_eq!(score(&live), first);
+    place.run("fit --data rows.csv --k 3 --seed 2 --out model.json --quiet").success();
+    live.write("1,2\n");
+    let second = score(&live);
+    assert_ne!(second, first);
+    let said = live.said();
+    assert!(said.contains("'model.json' has changed") && said.contains("3 components"), "{said}");
+    let intact = place.read("model.json");
+    place.write("model.json", &intact[..intact.len() / 2]);
+    live.write("1,2\n1,2\n");
+    assert_eq!((score(&live), score(&live)), (second.clone(), second.clone()));
+    let said = live.said();
+    assert!(
+        said.contains("cannot be used, so the model so far stays") && said.contains("cut short"),
+        "{said}"
+    );
+    place.write("other.csv", &as_csv(&clusters(1000, 3, 1), &["x", "y", "z"]));
+    place.run("fit --data other.csv --k 2 --out model.json --quiet").success();
+    live.write("1,2\n");
+    assert_eq!(score(&live), second);
+    assert!(live.said().contains("other columns"));
+    std::fs::remove_file(place.path("model.json")).unwrap();
+    live.write("1,2\n");
+    assert_eq!(score(&live), second);
+    place.write("model.json", &intact);
+    live.write("1,2\n");
+    assert_eq!(score(&live), second);
+    assert!(live.said().contains("3 components"));
+}
+
+#[test]
+fn a_file_is_followed_until_the_run_is_stopped() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    place.write("log.csv", "");
+    let live = Live::start(&place, "predict --model model.json --data log.csv --scores - --follow");
+    let append = |text: &str| {
+        let mut file = std::fs::OpenOptions::new().append(true).open(place.path("log.csv")).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    };
+    append("x,y\n1,2\n3,4\n");
+    live.next();
+    assert!(live.next().starts_with("1,") && live.next().starts_with("2,"));
+    append("5,");
+    assert!(live.says_nothing_more());
+    append("6\n");
+    assert!(live.next().starts_with("3,-"));
+    // The file begins anew, as when a log is rotated.
+    std::fs::write(place.path("log.csv"), "7,8\n").unwrap();
+    assert!(live.next().starts_with("4,-"));
+}
+
+#[test]
+fn without_follow_a_pipe_is_scored_before_it_ends() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    let mut live = Live::start(&place, "predict --model model.json --data - --scores -");
+    live.write(&format!("x,y\n{}", "1,2\n".repeat(3000)));
+    (0..3001).for_each(|_| drop(live.next()));
+    live.write("1,2\n");
+    assert!(live.next().starts_with("3001,-"));
+    live.stdin = None;
+    assert!(live.child.wait().unwrap().success());
+}
+
+#[test]
+fn follow_needs_one_input_and_standard_output() {
+    let place = with_model(&clusters(1000, 2, 1), "--k 2");
+    let line = "predict --model model.json --follow --data rows.csv";
+    place.refuses(line, 2, &["--scores"]);
+    place.refuses(&format!("{line} --scores s.csv"), 2, &["use --scores -"]);
+    place.refuses(&format!("{line} --data rows.csv --scores -"), 2, &["name one"]);
+    place.refuses("predict --model model.json --follow --data none.csv --scores -", 1, &["none.csv"]);
+}
