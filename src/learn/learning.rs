@@ -198,7 +198,8 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
             let steady = !kept.is_complete() && candidate.schedule().is_steady();
-            let most = if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };
+            let most =
+                if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };
             let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
             let mut reviser = reviser.transpose()?;
             let closed =
