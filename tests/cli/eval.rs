@@ -277,7 +277,7 @@ fn damaged_models_are_refused() {
     };
     let broken = [
         ("cut.json", text[..text.len() / 2].to_string(), "cut short"),
-        ("later.json", with("\"version\": 4", "\"version\": 99"), "version 99"),
+        ("later.json", with("\"version\": 5", "\"version\": 99"), "version 99"),
         ("other.json", with("gmm-bmm model", "something else"), "something else"),
         ("nan.json", with("\"nu\": ", "\"nu\": NaN, \"x\": "), "damaged"),
         ("low.json", with("\"nu\": ", "\"nu\": -"), "nu must be above d − 1"),
