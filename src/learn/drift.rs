@@ -74,6 +74,8 @@ pub struct DataChanges {
 const MOST_CELLS: usize = 128;
 /// The least number of cells for a test.
 const LEAST_CELLS: usize = 32;
+/// There is a test after every so many cells.
+const EVERY: usize = 4;
 /// Numbers of cells in a group. The largest of the estimated standard deviations is used.
 const GROUPS: [usize; 4] = [1, 2, 4, 8];
 /// The largest value of the test statistic that counts as chance. For independent rows it exceeds 2.5 in fewer than one of
@@ -139,7 +141,7 @@ impl DriftWatch {
 
 /// The number of cells before the mean log-density falls, if it falls by more than chance explains.
 fn find_fall(cells: &[Surprise]) -> Option<usize> {
-    if cells.len() < LEAST_CELLS {
+    if cells.len() < LEAST_CELLS || !cells.len().is_multiple_of(EVERY) {
         return None;
     }
     let losses: Vec<f64> = cells.iter().map(Surprise::mean).collect();
