@@ -4,12 +4,17 @@
 //! The scalars of components are stored in groups of four, so that the scalar work of a row is done for four components at
 //! a time. Lanes beyond the last component hold harmless numbers and have no weight.
 
+mod gaps;
+
+pub(in crate::learn) use gaps::GappedRow;
+use gaps::{Run, runs};
+
 use super::forgetting::Forgetting;
 use super::{Health, LearnerState, OnlineLearner, Prequential, Surprise};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
+use crate::linalg::{Changes, Completion, ComponentGroup, Factor, MatrixState};
 use crate::special::{exp, ln};
 
 /// A row at squared distance `q` with responsibility `r` changes the moments of a component by about `r(1 + q)` rows. Below
@@ -86,6 +91,21 @@ pub(super) trait Rule: std::fmt::Debug + Send + Sync {
     /// Refreshes the values that depend on the matrices after they have changed.
     fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup);
 
+    /// `ln density` of the observed columns of a row with gaps, given their quadratic forms and `ln |matrix|`. The row becomes
+    /// current.
+    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad;
+
+    /// [`Rule::update`] for the completed row with gaps. Also returns the factor on the conditional matrix of the missing
+    /// columns.
+    fn update_completed(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: &Quad,
+        kept: &Quad,
+        health: &mut Health,
+    ) -> (Changes<Quad>, Quad);
+
     /// Learns the weights from the responsibilities of all components, and counts the row. The next row becomes current
     /// afterwards.
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
@@ -121,6 +141,9 @@ pub(super) struct Online<R> {
     surprise: Surprise,
     /// The largest squared distance that counts in `surprise`.
     farthest: f64,
+    /// For rows with gaps: the missing columns, and each component's completion.
+    missing: Vec<usize>,
+    completions: Vec<Completion>,
 }
 
 impl<R: Rule> Online<R> {
@@ -132,6 +155,8 @@ impl<R: Rule> Online<R> {
             low: f64::NEG_INFINITY,
             surprise: Surprise::default(),
             farthest: Surprise::farthest(grouped.dim),
+            missing: Vec::new(),
+            completions: Vec::new(),
             grouped,
             rule,
             floor,
@@ -337,7 +362,12 @@ at_run_time! {
 
 impl<R: Rule> OnlineLearner for Online<R> {
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
-        learn_rows(self, rows, score);
+        for run in runs(rows, self.floor.len()) {
+            match run {
+                Run::Complete(rows) => learn_rows(self, rows, score),
+                Run::Gapped(row) => score.add(self.learn_gapped(row)),
+            }
+        }
     }
 
     fn count_below(&mut self, log_density: f64) {

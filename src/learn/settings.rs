@@ -153,6 +153,10 @@ pub struct FitSettings {
     /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<u64>,
+    /// Whether values may be missing. A missing value is NaN. It is not part of a model file:
+    /// [`OnlineFit::allow_gaps`](super::OnlineFit::allow_gaps) sets it for a resumed pass.
+    #[serde(skip)]
+    pub gaps: bool,
 }
 
 impl FitSettings {
@@ -166,6 +170,7 @@ impl FitSettings {
             effort: Effort::default(),
             keep_rows: None,
             half_life: None,
+            gaps: false,
         }
     }
 
@@ -238,6 +243,11 @@ impl FitSettings {
             learner.set_half_life(self.half_life);
         }
         Ok(learner)
+    }
+
+    /// Sets whether values may be missing; a missing value is NaN. A row is then learned from its observed columns.
+    pub fn gaps(self, gaps: bool) -> Self {
+        FitSettings { gaps, ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), LearnError> {
