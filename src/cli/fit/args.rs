@@ -134,11 +134,11 @@ pub(super) struct RevisionArgs {
 
 /// Options for data that drift.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Drift")]
+#[command(next_help_heading = "Structure")]
 pub(super) struct ForgettingArgs {
-    /// Let rows lose weight: a row has half its weight after this many further rows; 'none' gives all rows the same weight
+    /// Rows after which a row has half its weight, for data that drift
     ///
-    /// For data that drift, in the order of time. The model describes about the last 1.4·ROWS rows; a component that gets no more rows loses its weight, and a revision removes it or uses it elsewhere. The kept rows and revisions use the same weights. A longer half-life is more accurate while the data stay the same, a shorter one follows them sooner: with n rows that drift steadily, n/30 to n/20 is a good beginning. The model file remembers the half-life. With --resume, it can be set, changed, or removed with 'none'. Without a half-life, 'fit' says about where the data change, if they do. Shards (--algo odmm, --prior) have no common order of rows, and batch EM has none, so they have no half-life.
+    /// For data in the order of time. By default all rows have the same weight. The model describes about the last 1.4·ROWS rows; a component that gets no more rows loses its weight, and a revision removes it or uses it elsewhere. The kept rows and revisions use the same weights. A longer half-life is more accurate while the data stay the same, a shorter one follows them sooner: with n rows that drift steadily, n/30 to n/20 is a good beginning. The model file remembers the half-life. With --resume, it can be set, changed, or removed with 'none'. Without a half-life, 'fit' says about where the data change, if they do. Shards (--algo odmm, --prior) have no common order of rows, and batch EM has none, so they have no half-life.
     #[arg(long, value_name = "ROWS|none", value_parser = parse_half_life)]
     pub(super) half_life: Option<HalfLife>,
 }
