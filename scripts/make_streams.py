@@ -4,11 +4,14 @@
     scripts/make_streams.py sensors --rows 300000 --seed 1 --out sensors.csv
     scripts/make_streams.py scales --rows 60000 --seed 1 --out scales.csv
     scripts/make_streams.py skewed --rows 20000 --seed 1 --out skewed.csv
+    scripts/make_streams.py drifting --rows 100000 --seed 1 --out drifting.csv
 
 sensors  12 columns in time order: autocorrelated rows, six modes with long dwell times, of which one appears after 55 %
          and one after 80 % of the rows, and a few spikes (--spikes): rows in which one to three columns jump
 scales   4 columns: eight Gaussian clusters whose standard deviations span three decades
 skewed   2 columns: four clusters, two of them banana-shaped, one log-normal and one Gaussian
+drifting 8 columns in time order: four modes whose means move steadily, in each column by 4 standard deviations of the mode
+         over the stream; test rows are from the last tenth of the time
 
 For FILE.csv, FILE.labels has the mode of each row (-1 for a spike). --test-rows writes FILE.test.csv and
 FILE.test.labels with further rows in random order. Needs only the standard library.
@@ -121,7 +124,31 @@ class Skewed(Clusters):
         return [px + x * math.cos(turn) - y * math.sin(turn), py + x * math.sin(turn) + y * math.cos(turn)]
 
 
-KINDS = {"sensors": Sensors, "scales": Scales, "skewed": Skewed}
+class Drifting:
+    """Independent rows of four modes whose means move."""
+
+    DIM, MODES, DISTANCE = 8, 4, 4.0
+
+    def __init__(self, rng):
+        self.means = [[rng.gauss(0, 4.0) for _ in range(self.DIM)] for _ in range(self.MODES)]
+        self.factors = [random_factor(rng, self.DIM, 1.0) for _ in range(self.MODES)]
+        self.signs = [rng.choice([-1, 1]) for _ in range(self.DIM)]
+
+    def row(self, rng, time):
+        mode = rng.randrange(self.MODES)
+        lower = self.factors[mode]
+        noise = multiply(lower, [rng.gauss(0, 1) for _ in range(self.DIM)])
+        moved = [self.DISTANCE * time * sign * math.hypot(*factor) for sign, factor in zip(self.signs, lower)]
+        return [sum(values) for values in zip(self.means[mode], noise, moved)], mode
+
+    def stream(self, rng, rows, spikes):
+        return (self.row(rng, i / rows) for i in range(rows))
+
+    def test(self, rng, rows, counts):
+        return (self.row(rng, rng.uniform(0.9, 1.0)) for _ in range(rows))
+
+
+KINDS = {"sensors": Sensors, "scales": Scales, "skewed": Skewed, "drifting": Drifting}
 
 
 def write(path, rows):

@@ -128,8 +128,8 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, Effort, Finding, FitSettings, Health,
-    LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
+    Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
+    Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
     OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks, SplitMove,
     fit,
 };

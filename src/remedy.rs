@@ -38,6 +38,10 @@ pub enum Remedy {
     UseModelFile,
     /// Shuffle the rows before they are learned.
     ShuffleRows,
+    /// Let rows lose weight with a half-life.
+    SetHalfLife,
+    /// Let rows lose weight faster.
+    ShorterHalfLife,
     /// Give rows that were not learned before.
     GiveNewRows,
     /// Learn shards from rows that the common prior has not learned.

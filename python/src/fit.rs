@@ -101,7 +101,7 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -112,6 +112,7 @@ impl Fit {
         effort: &str,
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
+        half_life: Option<u64>,
         seed: u64,
     ) -> PyResult<Self> {
         let components = if learned {
@@ -138,6 +139,9 @@ impl Fit {
         }
         if let Some(rows) = keep_rows {
             settings = settings.keep_rows(rows);
+        }
+        if let Some(rows) = half_life {
+            settings = settings.half_life(rows);
         }
         let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
         Ok(Fit::of(fit, None))
@@ -173,6 +177,16 @@ impl Fit {
     #[staticmethod]
     fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
         py.detach(|| Fit::of_model(Model::load(path).map_err(|error| model_error(path, error))?, path))
+    }
+
+    /// Sets, changes or removes the half-life.
+    fn set_half_life(&self, py: Python<'_>, rows: Option<u64>) -> PyResult<()> {
+        self.with(py, |pass| {
+            if rows != pass.fit.settings().half_life {
+                pass.model = None;
+            }
+            pass.fit.set_half_life(rows).map_err(learn_error)
+        })
     }
 
     /// Learns rows, and revises the structure where that is due.
@@ -313,6 +327,7 @@ impl Fit {
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
+        arguments.set_item("half_life", settings.half_life)?;
         arguments.set_item("random_state", settings.seed)?;
         Ok(arguments)
     }

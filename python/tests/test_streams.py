@@ -32,6 +32,47 @@ def test_batches_of_arrow_pandas_and_polars_give_the_same_bytes(rows):
     assert found["arrow"] == found["pandas"] == found["polars"]
 
 
+@pytest.fixture(scope="module")
+def drifting():
+    """Two modes whose means move by 8 standard deviations."""
+    rng = np.random.default_rng(5)
+    time = np.linspace(0, 1, 40_000)[:, None]
+    mode = rng.integers(2, size=(40_000, 1))
+    return rng.normal(size=(40_000, 3)) + 8 * time + 20 * mode
+
+
+def test_a_half_life_follows_rows_that_drift(drifting):
+    latest = drifting[-2_000:]
+    constant = OnlineGaussianMixture(2, random_state=0).fit(drifting)
+    forgetting = OnlineGaussianMixture(2, half_life=1_000, random_state=0).fit(drifting)
+    assert forgetting.score(latest) > constant.score(latest) + 1.0
+    assert forgetting.weight_concentration_.sum() < 1_000 / np.log(2) + 10
+    changes = [finding["data_change"] for finding in constant.findings_ if "data_change" in finding]
+    assert len(changes) == 1 and 5_000 < changes[0]["row"] < 40_000 and not changes[0]["forgets"]
+
+
+@pytest.mark.parametrize("algorithm", ["obmm", "oem"])
+def test_the_half_life_can_be_changed_and_survives_a_file(drifting, tmp_path, algorithm):
+    first, second = np.array_split(drifting, 2)
+    mixture = OnlineGaussianMixture(2, algorithm=algorithm, random_state=0).partial_fit(first)
+    mixture.set_params(half_life=500).partial_fit(second)
+    mixture.save(tmp_path / "model.json")
+    other = OnlineGaussianMixture.load(tmp_path / "model.json")
+    assert other.half_life == 500
+    for each in (mixture, other):
+        each.partial_fit(first)
+    assert mixture.to_bytes() == other.to_bytes()
+    other.set_params(half_life=None).partial_fit(second)
+    assert OnlineGaussianMixture._of(other._fit).half_life is None
+    with pytest.raises(ValueError, match="half_life"):
+        OnlineGaussianMixture(2, half_life=0).fit(first)
+
+
+def test_shards_have_no_half_life(rows):
+    with pytest.raises(ValueError, match="half-life"):
+        OnlineGaussianMixture(2, half_life=500, random_state=0).fit(rows).shard()
+
+
 def test_arrow_batches_are_taken_as_they_are(rows):
     pyarrow = pytest.importorskip("pyarrow")
     batch = pyarrow.record_batch({name: rows[:2_000, j] for j, name in enumerate("abcd")})

@@ -95,6 +95,13 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS")]
     warmup: Option<u64>,
 
+    /// Adds the learner obmm_forgetting: a row has half its weight after this many further rows [default: a tenth of the
+    /// training rows, if --algos names it]
+    ///
+    /// Training rows are in random order, so this measures what forgetting costs on data that do not drift.
+    #[arg(long, hide_short_help = true, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    half_life: Option<u64>,
+
     /// Independent starts of batch EM with moves (splits and merges of components); the likeliest fit is kept
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
@@ -114,7 +121,7 @@ pub(super) struct Args {
 
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
-          "algos", "folds", "seed", "shards", "warmup", "em_restarts", "repeat", "jobs"])]
+          "algos", "folds", "seed", "shards", "warmup", "half_life", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]

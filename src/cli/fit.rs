@@ -27,7 +27,7 @@ use super::trace::CurvePoints;
 use super::{usage, usage_error};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
-use crate::learn::{Choice, Health, OnlineFit};
+use crate::learn::{Choice, DataChanges, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
 
@@ -51,6 +51,12 @@ struct FitResult {
     #[serde(flatten)]
     choice: Choice,
     health: Health,
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half_life: Option<u64>,
+    /// Where the data change, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_changes: Option<DataChanges>,
     /// The shards, where each reads its own part.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
@@ -81,6 +87,8 @@ impl FitResult {
             prequential_rows: model.prequential().rows,
             choice,
             health: model.health(),
+            half_life: model.half_life(),
+            data_changes: model.data_changes(),
             parts: None,
             structure: StructureResult::of(model),
             out: PathBuf::new(),

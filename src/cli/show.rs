@@ -12,7 +12,7 @@ use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Choice, Health, Lineage, MergeReport};
+use crate::learn::{Choice, DataChanges, Finding, Health, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 
@@ -67,6 +67,10 @@ struct Shown {
     algorithm: Recipe,
     seed: u64,
     rows: u64,
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    half_life: Option<u64>,
+    /// Where the data change, if they do.
+    data_changes: Option<DataChanges>,
     columns: Vec<String>,
     k: usize,
     prequential_log_likelihood: Option<f64>,
@@ -176,6 +180,8 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         algorithm: model.algorithm(),
         seed: model.seed(),
         rows: model.rows(),
+        half_life: model.half_life(),
+        data_changes: model.data_changes(),
         columns: model.column_names().names,
         k: mixture.k(),
         prequential_log_likelihood: model.prequential().mean(),
@@ -231,6 +237,13 @@ fn describe(shown: &Shown) -> String {
             decimal(score, 4),
             count(shown.prequential_rows, "row")
         );
+    }
+    if let Some(rows) = shown.half_life {
+        text += &format!("half-life: {}\n", count(rows, "row"));
+    }
+    if let Some(DataChanges { first, latest, times }) = shown.data_changes {
+        let forgets = shown.half_life.is_some();
+        text += &format!("{}\n", Finding::DataChange { row: first, latest, times, forgets });
     }
     text += &describe_several(shown);
     if let Some(lineage) = &shown.lineage {

@@ -39,6 +39,7 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
             | Finding::Identifiers { .. }
             | Finding::DiscreteColumns { .. }
             | Finding::ColumnsAtFloor { .. }
+            | Finding::DataChange { .. }
             | Finding::RepeatedRows { .. }
             | Finding::LiteralStepsKept { .. }
             | Finding::LargeStart { .. }
@@ -117,6 +118,10 @@ fn remedy(remedy: &Remedy) -> String {
             "if the file is sorted by class or by time, shuffle it or use --shuffle-buffer N (N as large as memory allows; \
              all rows is best)"
         }
+        Remedy::SetHalfLife => {
+            "if they are in the order of time, let old rows lose weight with --half-life ROWS; if the file is sorted, shuffle it"
+        }
+        Remedy::ShorterHalfLife => "use a shorter --half-life",
         Remedy::GiveNewRows => "resume with new rows",
         Remedy::SkipPriorRows => {
             "learn shards from rows that the prior has not learned ('fit --skip N' leaves out the first N)"

@@ -24,7 +24,8 @@ pub struct Profile {
     pub id: &'static str,
     /// The name on the command line that selects it together with its variants.
     pub family: &'static str,
-    /// A short description; `{starts}`, `{plain_starts}`, `{moves}` and `{shards}` are replaced by the run's settings.
+    /// A short description; `{starts}`, `{plain_starts}`, `{moves}`, `{shards}` and `{half_life}` are replaced by the run's
+    /// settings.
     pub description: &'static str,
     /// How it is trained.
     pub way: Way,
@@ -58,6 +59,8 @@ pub enum Structure {
     Fixed,
     /// Components are split and merged, as in [`fit`](crate::learn::fit).
     Revised,
+    /// Like `Revised`, and rows lose weight with a half-life.
+    Forgetting,
     /// Like `Revised`, and K is learned: the contender has one cell in each fold, whichever K are compared.
     LearnedK,
 }
@@ -102,12 +105,17 @@ impl Contender {
             1 => "from 1 start".to_string(),
             several => format!("the best of {}", count(several as u64, "start")),
         };
+        let half_life = match settings.half_life {
+            None => "a tenth of the training rows".to_string(),
+            Some(rows) => count(rows, "row"),
+        };
         self.profile()
             .description
             .replace("{moves}", moves)
             .replace("{starts}", &starts)
             .replace("{plain_starts}", &PLAIN_STARTS.to_string())
             .replace("{shards}", &settings.shards.to_string())
+            .replace("{half_life}", &half_life)
     }
 
     /// Whether it learns in one pass over a stream.
@@ -220,6 +228,18 @@ contenders! {
             tuned: &[],
             algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
             structure: Structure::LearnedK,
+        },
+    },
+    /// oBMM with revisions and a half-life.
+    ObmmForgetting: Profile {
+        name: "oBMM forgetting",
+        id: "obmm_forgetting",
+        family: "obmm_forgetting",
+        description: "oBMM revised whose rows lose weight, with a half-life of {half_life}; the training rows are in random order, so the difference to oBMM revised is the cost of forgetting",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Forgetting,
         },
     },
     /// oBMM by the paper's printed equations.

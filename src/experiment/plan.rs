@@ -64,6 +64,9 @@ impl Plan {
         if self.sets.is_empty() || self.contenders.is_empty() || self.ks.is_empty() || self.ks.contains(&0) {
             return refuse("a comparison needs data, learners and numbers of components from 1".into());
         }
+        if self.settings.half_life == Some(0) {
+            return refuse("a half-life must be at least 1 row".into());
+        }
         if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 {
             return refuse("starts of EM, shards and repeats must be at least 1".into());
         }
@@ -135,6 +138,7 @@ impl Plan {
             same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
             same("shards", &run.settings.shards, &self.settings.shards)?;
             same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
+            same("half-life", &half_life(&run.settings), &half_life(&self.settings))?;
         }
         for set in &self.sets {
             let Some(recorded) = index.set(&set.record.data) else { continue };
@@ -173,6 +177,10 @@ impl Plan {
 
 fn warmup(settings: &CellSettings) -> String {
     settings.warmup.map_or("of the start's rows".into(), |rows| format!("{rows} rows"))
+}
+
+fn half_life(settings: &CellSettings) -> String {
+    settings.half_life.map_or("of a tenth of the rows".into(), |rows| format!("{rows} rows"))
 }
 
 fn moves(moves: bool) -> &'static str {

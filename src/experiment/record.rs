@@ -64,11 +64,14 @@ pub struct CellSettings {
     pub shards: usize,
     /// Rows that are learned before the shards separate; by default the rows of the start.
     pub warmup: Option<u64>,
+    /// The number of further rows after which a row has half its weight, for the learner that forgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<u64>,
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 2, shards: 5, warmup: None }
+        CellSettings { em_restarts: 2, shards: 5, warmup: None, half_life: None }
     }
 }
 

@@ -15,6 +15,8 @@ use crate::learn::{
 pub(super) struct Revising {
     pub components: Components,
     pub seed: u64,
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    pub half_life: Option<u64>,
 }
 
 /// The result of a pass.
@@ -35,7 +37,8 @@ pub(super) struct Course {
 
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
-        FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true)
+        let settings = FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true);
+        FitSettings { half_life: self.half_life, ..settings }
     }
 
     /// Begins a pass, and observes the rows of its start.
@@ -140,7 +143,7 @@ mod tests {
     use ndarray::Array2;
 
     fn revising(k: usize) -> Revising {
-        Revising { components: Components::Given(vec![k]), seed: 3 }
+        Revising { components: Components::Given(vec![k]), seed: 3, half_life: None }
     }
 
     fn oem(alpha: f64) -> Algorithm {

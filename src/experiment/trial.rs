@@ -166,14 +166,14 @@ impl<'a> Trial<'a> {
     fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
         let starts = match structure {
             Structure::Fixed => PLAIN_STARTS,
-            Structure::Revised | Structure::LearnedK => self.plan.settings.em_restarts,
+            _ => self.plan.settings.em_restarts,
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
             let settings = EmSettings { restarts, ..EmSettings::default() };
             let seed = self.seed_of(structure);
             match structure {
                 Structure::Fixed => fit_em_from_kmeans(rows, self.k, seed, &settings),
-                Structure::Revised => fit_em(rows, self.k, seed, &settings),
+                Structure::Revised | Structure::Forgetting => fit_em(rows, self.k, seed, &settings),
                 Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
         };
@@ -292,16 +292,21 @@ impl<'a> Trial<'a> {
     fn revising(&self, structure: Structure) -> Revising {
         let components = match structure {
             Structure::LearnedK => Components::learned(Components::DEFAULT_BOUNDS),
-            Structure::Fixed | Structure::Revised => Components::Given(vec![self.k]),
+            _ => Components::Given(vec![self.k]),
         };
-        Revising { components, seed: self.seed_of(structure) }
+        let half_life = (structure == Structure::Forgetting).then(|| self.half_life());
+        Revising { components, seed: self.seed_of(structure), half_life }
+    }
+
+    fn half_life(&self) -> u64 {
+        self.plan.settings.half_life.unwrap_or((self.split.train.nrows() as u64 / 10).max(1))
     }
 
     /// The seed of a learned K does not depend on the K of the other learners.
     fn seed_of(&self, structure: Structure) -> u64 {
         match structure {
             Structure::LearnedK => self.plan.seed_of(self.set, &format!("start {} auto", self.fold)),
-            Structure::Fixed | Structure::Revised => self.seed,
+            _ => self.seed,
         }
     }
 

@@ -1,12 +1,14 @@
 //! One K of a pass: its learner, its score, and the history of its structure.
 
+use super::drift::{DataChanges, DriftWatch};
+use super::forgetting::Forgetting;
 use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use super::{
-    Algorithm, CandidateState, Estimate, Finished, Health, Identifiers, LearnError, LearnerState,
-    OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure,
+    Algorithm, CandidateState, Estimate, Finished, FitSettings, Health, Identifiers, LearnError,
+    LearnerState, OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure, Surprise,
 };
 use crate::dist::GaussianMixture;
-use crate::stats::capped_mean_and_error;
+use crate::stats::{capped_mean_and_error, weighted_mean_and_error};
 
 pub(super) struct Candidate {
     pub learner: Box<dyn OnlineLearner>,
@@ -17,6 +19,8 @@ pub(super) struct Candidate {
     structure: Structure,
     /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
     low: u64,
+    /// The part of [`OnlineLearner::surprise`] that the watch for drift has counted.
+    surprise: Surprise,
 }
 
 impl Candidate {
@@ -24,7 +28,9 @@ impl Candidate {
     pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
         let prequential = Prequential::default();
         let ranks = ranks_of_kept(&learner.estimate(), kept);
-        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0 };
+        let surprise = Surprise::default();
+        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0, surprise };
+        candidate.structure.drift = candidate.learner.surprise().map(|_| DriftWatch::default());
         candidate.set_level(kept);
         candidate
     }
@@ -36,11 +42,12 @@ impl Candidate {
         }
         self.learner.count_below(self.structure.schedule.level());
         self.low = 0;
+        self.surprise = self.learner.surprise().unwrap_or_default();
     }
 
     /// Restores a saved state. Files of early versions, and passes that do not revise, have no history.
     pub fn restore(
-        algorithm: &Algorithm,
+        settings: &FitSettings,
         size: Size,
         floor: Vec<f64>,
         kept: &KeptRows,
@@ -51,11 +58,13 @@ impl Candidate {
         if !structure.identifiers.is_sound(k) {
             return Err(LearnError::State("its identifiers are not those of its components".into()));
         }
-        let mut learner = algorithm.learner(saved.learned, floor, saved.health)?;
+        let mut learner = settings.learner(&settings.algorithm, saved.learned, floor, saved.health)?;
         learner.count_below(structure.schedule.level());
-        let structure = Structure { finished: None, ..structure };
+        let drift = learner.surprise().map(|_| structure.drift.unwrap_or_default());
+        let structure = Structure { finished: None, drift, ..structure };
+        let surprise = Surprise::default();
         let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
-        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0 })
+        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0, surprise })
     }
 
     /// Learns rows, which follow one another in `rows`.
@@ -73,6 +82,35 @@ impl Candidate {
     fn learner_and_score(&mut self) -> (&mut dyn OnlineLearner, RankedScore<'_>) {
         let score = RankedScore { total: &mut self.prequential, ranks: &mut self.ranks };
         (self.learner.as_mut(), score)
+    }
+
+    /// Changes the half-life after `rows` rows.
+    pub fn set_half_life(
+        &mut self,
+        settings: &FitSettings,
+        floor: &[f64],
+        rows: u64,
+    ) -> Result<(), LearnError> {
+        self.watch(rows, false);
+        let mut state = self.learner.state();
+        if let Some(half_life) = settings.half_life {
+            state.bound_rows(Forgetting::new(half_life));
+        }
+        self.learner = settings.learner(&settings.algorithm, state, floor.to_vec(), self.learner.health())?;
+        self.learner.count_below(self.structure.schedule.level());
+        (self.low, self.surprise) = (0, Surprise::default());
+        self.structure.schedule.set_half_life(settings.half_life, rows);
+        Ok(())
+    }
+
+    /// The changes of the data that were found.
+    pub fn changes(&self) -> Option<DataChanges> {
+        self.structure.drift.as_ref().and_then(DriftWatch::changes)
+    }
+
+    /// Whether rows are counted in batches.
+    pub fn watches(&self) -> bool {
+        self.schedule().watches() || self.structure.drift.is_some()
     }
 
     /// How many components.
@@ -93,8 +131,15 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Lets the schedule count the rows of low density since the last call, if it does. `ends` closes a batch.
+    /// Lets the schedule and the watch for drift count the rows since the last call, if they do. `ends` closes a batch.
     pub fn watch(&mut self, rows: u64, ends: bool) {
+        if let (Some(drift), Some(surprise)) = (&mut self.structure.drift, self.learner.surprise()) {
+            drift.add(surprise.since(self.surprise));
+            self.surprise = surprise;
+            if ends {
+                drift.end_batch(rows);
+            }
+        }
         if !self.schedule().watches() {
             return;
         }
@@ -124,20 +169,21 @@ impl Candidate {
     /// Revises the structure after `rows` rows.
     pub fn revise(
         &mut self,
-        algorithm: &Algorithm,
+        settings: &FitSettings,
         floor: &[f64],
         kept: &KeptRows,
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
         let Closed { learned, identifiers, record, health, .. } =
-            close(algorithm, self, kept, reviser, (rows, reason));
+            close(&settings.algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
         }
         let moved = learned.is_some() && !record.moves.is_empty();
         if let Some(learned) = learned {
-            self.learner = algorithm.learner(learned, floor.to_vec(), self.learner.health() + health)?;
+            let health = self.learner.health() + health;
+            self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
             self.structure.identifiers = identifiers;
             self.set_level(kept);
             self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
@@ -161,7 +207,7 @@ impl Candidate {
     /// learned. `all` has all rows if all are kept. `None` if the candidate stays as it is.
     pub fn finish(
         &self,
-        algorithm: &Algorithm,
+        settings: &FitSettings,
         floor: &[f64],
         kept: &KeptRows,
         closed: Option<Closed>,
@@ -170,7 +216,7 @@ impl Candidate {
         if kept.validation().is_empty() && closed.is_none() {
             return Ok(None);
         }
-        let (mut algorithm, mut learned) = (*algorithm, None);
+        let (mut algorithm, mut learned) = (settings.algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
         let mut closing = None;
@@ -202,8 +248,9 @@ impl Candidate {
                 (Estimate::of(learned), health)
             }
             None => {
-                let mut copy = algorithm.learner(learned, floor.to_vec(), before + health)?;
-                copy.observe_block(kept.validation(), &mut Prequential::default());
+                let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
+                let rows = kept.validation_to_learn(floor.len());
+                copy.observe_block(&rows, &mut Prequential::default());
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
@@ -337,6 +384,10 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows.slice_move(ndarray::s![..;step, ..]);
     let log_densities = mixture.score_samples(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
+    if let Some(weights) = kept.reservoir_weights() {
+        let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
+        return weighted_least(found.filter(|(_, row)| complete(*row)).map(|(found, _)| found).collect());
+    }
     let mut found: Vec<f64> = log_densities
         .into_iter()
         .zip(rows.outer_iter())
@@ -348,6 +399,17 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     found.get(rank).map(|least| least - LEVEL_MARGIN)
 }
 
+/// [`usual_least`] of log-densities with weights.
+fn weighted_least(mut found: Vec<(f64, f64)>) -> Option<f64> {
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = found.iter().map(|(_, weight)| weight).sum::<f64>() / LEVEL_SHARE as f64;
+    let is_rank = |(_, weight): &&(f64, f64)| {
+        left -= weight;
+        left < 0.0
+    };
+    found.iter().find(is_rank).map(|(least, _)| least - LEVEL_MARGIN)
+}
+
 /// With fewer validation rows, all kept rows decide on a revision.
 const LEAST_VALIDATION: usize = 20;
 
@@ -356,7 +418,11 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let dim = before.dim();
     let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    capped_mean_and_error(after.score_samples(rows) - before.score_samples(rows))
+    let gains = after.score_samples(rows) - before.score_samples(rows);
+    match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
+        None => capped_mean_and_error(gains),
+        Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),
+    }
 }
 
 /// Routes rows of the stream: appends the rows to learn now to `to`, in the order of learning.

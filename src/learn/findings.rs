@@ -12,7 +12,7 @@ pub(super) use detect::{
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
 
 use crate::remedy::Remedy;
-use crate::text::{count, listed, quoted};
+use crate::text::{count, listed, quoted, thousands};
 
 /// Something about the data, or about what was learned from them, that a user should know. Its text states the fact;
 /// [`Finding::remedies`] says what can be done.
@@ -61,6 +61,17 @@ pub enum Finding {
     SortedRows {
         /// The columns that differ, the largest shift first.
         shifts: Vec<NamedShift>,
+    },
+    /// Later rows are farther from their components than earlier ones, so the data change over time.
+    DataChange {
+        /// The row near which they change first.
+        row: u64,
+        /// The row near which they change last.
+        latest: u64,
+        /// How often a change was found.
+        times: u64,
+        /// Whether the pass has a half-life.
+        forgets: bool,
     },
     /// The rows of a resumed pass are those that it had learned before.
     RepeatedRows {
@@ -159,6 +170,8 @@ impl Finding {
             }
             Finding::DiscreteColumns { .. } => vec![Remedy::Dequantize],
             Finding::SortedRows { .. } => vec![Remedy::ShuffleRows],
+            Finding::DataChange { forgets: false, .. } => vec![Remedy::SetHalfLife],
+            Finding::DataChange { forgets: true, .. } => vec![Remedy::ShorterHalfLife],
             Finding::RepeatedRows { .. } | Finding::RowsLearnedBefore { .. } => vec![Remedy::GiveNewRows],
             Finding::PriorRowsRepeated { .. } => vec![Remedy::SkipPriorRows],
             Finding::FewRowsPerComponent { .. } => vec![Remedy::FewerComponents],
@@ -222,6 +235,20 @@ impl fmt::Display for Finding {
                     listed(moved, MOST_NAMED)
                 )
             }
+            Finding::DataChange { row, latest, times, .. } => {
+                write!(f, "the data change about row {}", rounded(*row))?;
+                match times {
+                    1 => Ok(()),
+                    2 => write!(f, " and again about row {}", rounded(*latest)),
+                    _ => write!(
+                        f,
+                        ", and {} more times, the last time about row {}",
+                        times - 1,
+                        rounded(*latest)
+                    ),
+                }?;
+                write!(f, " (later rows are farther from their components)")
+            }
             Finding::RepeatedRows { rows } => write!(
                 f,
                 "the {} just learned seem to be rows that the model had learned already, so they now count twice",
@@ -282,6 +309,12 @@ impl fmt::Display for Finding {
     }
 }
 
+/// A row with three digits, because its place is only known roughly.
+fn rounded(row: u64) -> String {
+    let unit = 10_u64.pow(row.max(1).ilog10().saturating_sub(2));
+    thousands((row + unit / 2) / unit * unit)
+}
+
 fn roughly(minutes: f64) -> String {
     match minutes {
         m if m < 90.0 => format!("about {:.0} minutes", m.max(1.0)),
@@ -305,5 +338,20 @@ mod tests {
         let text = judge_row_count(5, 49).map(|finding| finding.to_string()).unwrap_or_default();
         assert!(text.starts_with("K = 5 has fewer than 10 rows per component (49 rows in all)"), "{text}");
         assert_eq!(judge_row_count(5, 50), None);
+    }
+
+    #[test]
+    fn a_change_has_a_row_and_a_remedy() {
+        let change = |times, forgets| Finding::DataChange { row: 41_249, latest: 1_285_000, times, forgets };
+        assert!(change(1, false).to_string().starts_with("the data change about row 41,200 (later"));
+        assert!(change(2, false).to_string().contains(" and again about row 1,290,000 (later"));
+        assert!(
+            change(4, true)
+                .to_string()
+                .contains(", and 3 more times, the last time about row 1,290,000 (later")
+        );
+        assert_eq!(change(1, false).remedies(), [Remedy::SetHalfLife]);
+        assert_eq!(change(1, true).remedies(), [Remedy::ShorterHalfLife]);
+        assert_eq!([rounded(0), rounded(7), rounded(999), rounded(1995)], ["0", "7", "999", "2,000"]);
     }
 }

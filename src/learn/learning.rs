@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, route};
+use super::forgetting::Forgetting;
 use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Structure};
 use crate::stats::BatchSums;
@@ -36,9 +37,12 @@ pub(super) fn begin(
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so they need no validation rows.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+    kept.set_half_life(settings.half_life, dim);
     let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
-    let reviser = Reviser::on_all(Arc::clone(&learned), dim, limits, closing, settings.seed, stop)?;
+    let forgetting = settings.half_life.map(Forgetting::new);
+    let reviser =
+        Reviser::on_all(Arc::clone(&learned), dim, forgetting, limits, closing, settings.seed, stop)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
         let k = start.mixture.k();
@@ -47,12 +51,12 @@ pub(super) fn begin(
             None => (settings.algorithm.begin(&start), true),
         };
         let health = if again { Health::default() } else { revised.health };
-        let mut learner = settings.algorithm.learner(state, start.floor.clone(), health)?;
+        let mut learner = settings.learner(&settings.algorithm, state, start.floor.clone(), health)?;
         if again {
             // The rows of the start are learned but not scored: the start was fitted to them.
             learner.observe_block(&learned, &mut Prequential::default());
         }
-        let schedule = Schedule::of(size, most, shards, rows);
+        let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
         let mut candidate = Candidate::new(learner, size, Structure::new(k, schedule), &kept);
         if kept.most() == 0 {
             let scores = candidate.learner.estimate().score_samples(rows_of(&learned, dim));
@@ -113,10 +117,17 @@ impl Learning {
         self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);
     }
 
-    /// Rows until the end of a batch, if a schedule counts the rows of low density in batches. Shards get all rows at once,
+    /// Changes the half-life after `rows` rows.
+    pub fn set_half_life(&mut self, settings: &FitSettings, rows: u64) -> Result<(), LearnError> {
+        self.kept.set_half_life(settings.half_life, self.floor.len());
+        let change = |own: &mut Candidate| own.set_half_life(settings, &self.floor, rows);
+        self.candidates.iter_mut().try_for_each(change)
+    }
+
+    /// Rows until the end of a batch, if rows are counted in batches. Shards get all rows at once,
     /// so that none waits for another.
     pub fn rows_until_watched(&self, rows: u64) -> u64 {
-        let watches = self.candidates.iter().any(|candidate| candidate.schedule().watches());
+        let watches = self.candidates.iter().any(Candidate::watches);
         if watches { BATCH - rows % BATCH } else { u64::MAX }
     }
 
@@ -161,7 +172,7 @@ impl Learning {
             let most = revision_rows(candidate, reason, limits, floor.len());
             // One for each K, so that the K do not depend on one another.
             let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
-            candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
+            candidate.revise(settings, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {
                 return Ok(false);
             }
@@ -199,10 +210,10 @@ impl Learning {
             let closed =
                 reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
             if let Some(reviser) = &mut reviser {
-                reviser.add_rows(kept.validation());
+                reviser.add_rows(kept.validation(), kept.validation_weights().as_deref());
             }
             let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
-            candidate.finish(&settings.algorithm, floor, kept, closed, all)
+            candidate.finish(settings, floor, kept, closed, all)
         };
         candidates.iter().map(finish).collect()
     }

@@ -4,9 +4,11 @@ mod assignment;
 mod candidate;
 mod choice;
 mod columns;
+mod drift;
 mod em;
 mod findings;
 mod fingerprint;
+mod forgetting;
 mod learning;
 mod lineage;
 mod merge;
@@ -31,6 +33,7 @@ mod structure;
 
 pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
+pub use drift::{DataChanges, DriftWatch, Surprise};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
 pub use findings::{
     Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
@@ -160,6 +163,11 @@ pub enum LearnError {
         /// Size of their file.
         gigabytes: f64,
     },
+    /// A half-life for shards, whose rows have no common order.
+    #[error(
+        "shards cannot have a half-life: the rows of different shards have no common order, so none is older"
+    )]
+    ShardsForget,
     /// The caller asked to stop.
     #[error("it was stopped before it was finished")]
     Stopped,
@@ -226,6 +234,14 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     fn low_rows(&self) -> u64 {
         0
     }
+
+    /// The squared distances of the rows since the learner was made; `None` for a learner without an order of rows.
+    fn surprise(&self) -> Option<Surprise> {
+        None
+    }
+
+    /// From now on, a row has half its weight after this many further rows.
+    fn set_half_life(&mut self, _rows: Option<u64>) {}
 
     /// The mixture as learned so far.
     fn estimate(&self) -> GaussianMixture;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::forgetting::{Forgetting, LeastCounts};
 use super::method::foreign_state;
 use super::online::{ComponentGroups, GappedRow, Online, Rule};
 use super::projection::{RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally};
@@ -72,6 +73,7 @@ impl ObmmSettings {
             total: posterior.weights().total(),
             groups: components.chunks(4).map(group).collect(),
             gamma_tail: GammaTail::new(prior.dim()),
+            forgetting: None,
             prior,
         };
         Box::new(Online::new(grouped, rule, floor, health))
@@ -144,6 +146,8 @@ struct ObmmRule {
     a: Vec<Quad>,
     total: f64,
     groups: Vec<GroupScalars>,
+    /// `φ`, and the counts that a quiet component keeps.
+    forgetting: Option<(f64, LeastCounts)>,
 }
 
 /// The scalars of four components, and values derived from them.
@@ -456,8 +460,46 @@ impl Rule for ObmmRule {
             let keep = 1.0 - self.settings.discount / (total + self.tempering_start());
             Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
         }
+        if let Some((keep, _)) = self.forgetting {
+            let least = A::Vector::splat(LeastCounts::CONCENTRATION);
+            for a in &mut self.a {
+                faded(A::Vector::load(a), A::Vector::splat(keep), least).store(a);
+            }
+        }
         // One sum in a fixed order, so that a posterior read from a file has the same total.
         self.total = self.a.iter().fold(0.0, |total, Quad([a, b, c, d])| total + a + b + c + d);
+    }
+
+    fn set_forgetting(&mut self, forgetting: Option<Forgetting>) {
+        self.forgetting = forgetting.map(|forgetting| (forgetting.keep(), LeastCounts::new(self.dim)));
+    }
+
+    #[inline(always)]
+    fn forgets(&self) -> bool {
+        self.forgetting.is_some()
+    }
+
+    /// `κ ← φκ` and `ν − d − 1 ← φ(ν − d − 1)`, while `E[Σ] = Ψ/(ν − d − 1)` stays. The matrix is `Ψ/ν`, so it becomes
+    /// `1 − (1−φ)(d+1)/ν'` times as large, where `ν'` is the new `ν`.
+    #[inline(always)]
+    fn forget<A: Arithmetic>(&mut self, i: usize, group: &mut ComponentGroup) {
+        let Some((keep, least)) = self.forgetting else { return };
+        let all = A::Vector::splat;
+        let (zero, one, keep) = (all(0.0), all(1.0), all(keep));
+        let beyond = all(self.dim as f64 + 1.0);
+        let (kappa, nu) = (A::Vector::load(&self.groups[i].kappa), A::Vector::load(&self.groups[i].nu));
+        let count = nu - beyond;
+        let new_count = faded(count, keep, all(least.covariance));
+        let new_nu = new_count + beyond;
+        let lost = count - new_count;
+        // Lanes without a component have no weight, and do not change.
+        let weight = A::Vector::load(&self.a[i]);
+        let change = (zero - beyond * lost / (count * new_nu)).where_positive(lost).where_positive(weight);
+        let log =
+            if (zero - change).all_at_most(all(SMALL)) { ln_1p_small(change) } else { ln(one + change) };
+        group.scale::<A>(one + change, log);
+        let kappa = zero.if_below(weight, faded(kappa, keep, all(least.mean)), kappa);
+        self.groups[i].set_scalars::<A>(kappa, zero.if_below(weight, new_nu, nu));
     }
 
     fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture {
@@ -471,6 +513,13 @@ impl Rule for ObmmRule {
             matrix_states: grouped.matrix_states(),
         }
     }
+}
+
+/// `keep · count`, but at least `least`; a count below `least` stays.
+#[inline(always)]
+fn faded<V: Vector4>(count: V, keep: V, least: V) -> V {
+    let less = (keep * count).max(least);
+    less.if_below(count, less, count)
 }
 
 /// The printed equations match elements of the raw precision, which costs O(d³) per row.

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::forgetting::{Forgetting, LeastCounts};
 use super::method::foreign_state;
 use super::online::{ComponentGroups, GappedRow, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
@@ -17,7 +18,7 @@ use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OemSettings {
-    /// `α ∈ [0.5, 1]` of the step `(n+3)^−α`.
+    /// `α ∈ [0.5, 1]` of the step `(n+3)^−α`. Without effect if the pass has a half-life, which sets the step.
     pub alpha: f64,
     /// Whether `n` counts the rows of the start. If it begins at the first row, as printed, the first steps erase the start.
     pub count_start: bool,
@@ -99,6 +100,7 @@ impl Method for OemSettings {
             rows,
             steps: Quad::default(),
             steps_from: u64::MAX,
+            forgetting: None,
         };
         Ok(Box::new(Online::new(grouped, rule, floor, health)))
     }
@@ -134,6 +136,8 @@ struct OemRule {
     frozen: ComponentGroups,
     frozen_log_constant: Vec<Quad>,
     start_weights: Vec<Quad>,
+    /// Also the least number of rows of a component that gets few.
+    forgetting: Option<(Forgetting, f64)>,
 }
 
 impl OemRule {
@@ -148,7 +152,7 @@ impl OemRule {
         if self.gathering() { &self.frozen_log_constant } else { &self.log_constant }
     }
 
-    /// `γ_n = (n+3)^−α` of the next row.
+    /// `γ_n` of the next row: `(n+3)^−α`, or `1/(1 + φ + … + φ^(n+2))` with a half-life.
     #[inline(always)]
     fn step(&self) -> f64 {
         self.steps.0[(self.rows % 4) as usize]
@@ -162,7 +166,12 @@ impl OemRule {
             let counted = if self.settings.count_start { self.start_rows } else { 0 };
             let n = A::Vector::splat((first + counted + 1) as f64 + 3.0)
                 + A::Vector::load(&Quad([0.0, 1.0, 2.0, 3.0]));
-            exp(A::Vector::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps);
+            match self.forgetting {
+                None => exp(A::Vector::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps),
+                Some((forgetting, _)) => {
+                    self.steps = Quad(n.to_array().map(|n| 1.0 / forgetting.weight_of(n)));
+                }
+            }
             self.steps_from = first;
         }
     }
@@ -223,7 +232,11 @@ impl Rule for OemRule {
             (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_FRACTION));
         let gained = step * r;
         let weight = (one - step) * A::Vector::load(&self.weights[i]) + gained;
-        let fraction = gained / weight;
+        let mut fraction = gained / weight;
+        if let Some((_, least_rows)) = self.forgetting {
+            // The weight of a quiet component may fall without limit, but its moments stay those of a few rows.
+            fraction = gained / weight.max(step * A::Vector::splat(least_rows));
+        }
         // A component whose weight has underflowed stays as it is.
         let r = fraction.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
         let fraction = fraction.if_below(most, fraction, most);
@@ -279,6 +292,21 @@ impl Rule for OemRule {
         self.rows += 1;
         self.note_steps::<A>();
     }
+
+    fn set_forgetting(&mut self, forgetting: Option<Forgetting>) {
+        let least_rows = LeastCounts::new(self.start.dim()).covariance;
+        self.forgetting = forgetting.map(|forgetting| (forgetting, least_rows));
+        self.steps_from = u64::MAX;
+    }
+
+    /// The step has this effect.
+    #[inline(always)]
+    fn forgets(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn forget<A: Arithmetic>(&mut self, _i: usize, _group: &mut ComponentGroup) {}
 
     fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture {
         self.mixture(grouped)

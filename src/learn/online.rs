@@ -9,7 +9,8 @@ mod gaps;
 pub(in crate::learn) use gaps::GappedRow;
 use gaps::{Run, runs};
 
-use super::{Health, LearnerState, OnlineLearner, ScoreSink};
+use super::forgetting::Forgetting;
+use super::{Health, LearnerState, OnlineLearner, ScoreSink, Surprise};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
@@ -109,6 +110,15 @@ pub(super) trait Rule: std::fmt::Debug + Send + Sync {
     /// afterwards.
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
 
+    /// From now on, rows lose weight at this rate.
+    fn set_forgetting(&mut self, forgetting: Option<Forgetting>);
+
+    /// Whether [`Rule::forget`] has to be called after each row.
+    fn forgets(&self) -> bool;
+
+    /// Reduces the weight of all rows learned so far.
+    fn forget<A: Arithmetic>(&mut self, i: usize, group: &mut ComponentGroup);
+
     fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture;
 
     fn state(&self, grouped: &ComponentGroups) -> LearnerState;
@@ -128,6 +138,9 @@ pub(super) struct Online<R> {
     /// Rows with a log-density below `low`.
     low_rows: u64,
     low: f64,
+    surprise: Surprise,
+    /// The largest squared distance that counts in `surprise`.
+    farthest: f64,
     /// For rows with gaps: the missing columns, and each component's completion.
     missing: Vec<usize>,
     completions: Vec<Completion>,
@@ -140,6 +153,8 @@ impl<R: Rule> Online<R> {
             responsibilities: vec![Quad::default(); grouped.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
+            surprise: Surprise::default(),
+            farthest: Surprise::farthest(grouped.dim),
             missing: Vec::new(),
             completions: Vec::new(),
             grouped,
@@ -173,6 +188,11 @@ impl<R: Rule> Online<R> {
         // Before the next row becomes current, since that may depend on the number of learned rows.
         if evidence.is_some() {
             self.rule.update_weights::<A>(&self.responsibilities, &mut self.health);
+            if self.rule.forgets() {
+                for (i, group) in self.grouped.groups.iter_mut().enumerate() {
+                    self.rule.forget::<A>(i, group);
+                }
+            }
         }
         if let Some(next) = next {
             self.prepare::<A>(next);
@@ -186,7 +206,8 @@ impl<R: Rule> Online<R> {
     /// See [`Online::step`].
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
-        let Online { grouped, rule, floor, health, responsibilities, low_rows, .. } = self;
+        let Online { grouped, rule, floor, health, responsibilities, low_rows, surprise, farthest, .. } =
+            self;
         let (mut top, mut sum) = weigh_densities::<A, R>(rule, responsibilities);
         if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
             (top, sum) = weigh_densities_by_largest::<A, R>(rule, responsibilities);
@@ -203,13 +224,17 @@ impl<R: Rule> Online<R> {
             // Divided, not multiplied by an inverse: the responsibility of a single component is exactly one.
             (A::Vector::load(own) / all).store(own);
         }
+        let mut distance = A::Vector::splat(0.0);
         for (i, (group, own)) in grouped.groups.iter_mut().zip(&*responsibilities).enumerate() {
             let r = A::Vector::load(own);
             let moved = r.mul_add(A::Vector::load(&group.q), r);
+            distance = distance + moved;
             let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
             let changes = rule.update::<A>(i, group, r, kept, health);
             health.pivots_raised += group.learn::<A>(changes, floor) as u64;
         }
+        // The responsibilities sum to one.
+        surprise.add(distance.sum() - 1.0, *farthest);
         Some((top, sum / total))
     }
 }
@@ -355,6 +380,15 @@ impl<R: Rule> OnlineLearner for Online<R> {
 
     fn low_rows(&self) -> u64 {
         self.low_rows
+    }
+
+    fn surprise(&self) -> Option<Surprise> {
+        Some(self.surprise)
+    }
+
+    fn set_half_life(&mut self, rows: Option<u64>) {
+        self.rule.set_forgetting(rows.map(Forgetting::new));
+        begin(self);
     }
 
     fn estimate(&self) -> GaussianMixture {

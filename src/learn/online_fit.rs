@@ -187,9 +187,8 @@ impl OnlineFit {
                 if !kept.is_sound(dim) {
                     return Err(LearnError::State("its kept rows are not those of the pass".into()));
                 }
-                let restore = |(saved, size)| {
-                    Candidate::restore(&settings.algorithm, size, state.floor.clone(), &kept, saved)
-                };
+                let restore =
+                    |(saved, size)| Candidate::restore(&settings, size, state.floor.clone(), &kept, saved);
                 let saved = state.candidates.into_iter().zip(sizes);
                 let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
                 let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
@@ -227,6 +226,26 @@ impl OnlineFit {
             shard.lineage.numbered = Some(Numbered { of, shards: vec![number] });
         }
         Ok(self)
+    }
+
+    /// Sets, changes or removes the half-life: how many further rows it takes until a row has half its weight.
+    ///
+    /// What was learned without a half-life counts as the rows of an endless stream with it, `H/ln 2`. Without one again, the
+    /// model counts as these rows, and all rows from then on have the same weight.
+    ///
+    /// # Errors
+    /// [`LearnError`] if the algorithm cannot forget, or the half-life is 0.
+    pub fn set_half_life(&mut self, rows: Option<u64>) -> Result<(), LearnError> {
+        if rows == self.settings.half_life {
+            return Ok(());
+        }
+        let settings = FitSettings { half_life: rows, ..self.settings.clone() };
+        settings.check()?;
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.set_half_life(&settings, self.rows)?;
+        }
+        (self.settings, self.end) = (settings, None);
+        Ok(())
     }
 
     /// The settings.
@@ -400,7 +419,7 @@ impl OnlineFit {
         let mut score = Prequential::default();
         let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
         let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
-        let mut copy = self.settings.algorithm.learner(state, floor, Health::default())?;
+        let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
         let taken = self.advance(rows)?;
         let rows = rows.slice_move(ndarray::s![..taken, ..]);
         let rows = rows.as_standard_layout();

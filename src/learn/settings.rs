@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::structure::{Limits, Size, default_kept_rows};
-use super::{Algorithm, Effort, LearnError, ObmmSettings, OdmmSettings, OemSettings, default_start_rows};
+use super::{
+    Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
+    OnlineLearner, default_start_rows,
+};
 
 /// The numbers of components to learn.
 ///
@@ -147,6 +150,9 @@ pub struct FitSettings {
     /// Rows to keep for revisions; by default 80,000, and no more than 16 MB. 0 turns revisions off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
+    /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<u64>,
     /// Whether values may be missing. A missing value is NaN. It is not part of a model file:
     /// [`OnlineFit::allow_gaps`](super::OnlineFit::allow_gaps) sets it for a resumed pass.
     #[serde(skip)]
@@ -163,6 +169,7 @@ impl FitSettings {
             start_rows: None,
             effort: Effort::default(),
             keep_rows: None,
+            half_life: None,
             gaps: false,
         }
     }
@@ -208,6 +215,36 @@ impl FitSettings {
         FitSettings { keep_rows: Some(rows), ..self }
     }
 
+    /// Lets rows lose weight: a row has half its weight after this many further rows. For data that drift.
+    ///
+    /// ```
+    /// use gmm_bmm::{FitSettings, fit};
+    /// // The mean moves from 0 to 40.
+    /// let noise = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
+    /// let rows = ndarray::Array2::from_shape_fn((8000, 1), |(i, _)| i as f64 / 200.0 + noise(i));
+    /// let mixture = fit(rows.view(), FitSettings::obmm(1).half_life(200))?;
+    /// assert!((mixture.means()[(0, 0)] - 38.6).abs() < 0.5);
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    pub fn half_life(self, rows: u64) -> Self {
+        FitSettings { half_life: Some(rows), ..self }
+    }
+
+    /// A learner of this pass that resumes from a state.
+    pub(super) fn learner(
+        &self,
+        algorithm: &Algorithm,
+        state: LearnerState,
+        floor: Vec<f64>,
+        health: Health,
+    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        let mut learner = algorithm.learner(state, floor, health)?;
+        if self.half_life.is_some() {
+            learner.set_half_life(self.half_life);
+        }
+        Ok(learner)
+    }
+
     /// Sets whether values may be missing; a missing value is NaN. A row is then learned from its observed columns.
     pub fn gaps(self, gaps: bool) -> Self {
         FitSettings { gaps, ..self }
@@ -216,6 +253,12 @@ impl FitSettings {
     pub(super) fn check(&self) -> Result<(), LearnError> {
         self.algorithm.check()?;
         self.components.check()?;
+        if self.half_life == Some(0) {
+            return Err(LearnError::Setting { name: "the half-life", must: "at least 1 row", value: 0.0 });
+        }
+        if self.half_life.is_some() && matches!(self.algorithm, Algorithm::Odmm(_)) {
+            return Err(LearnError::ShardsForget);
+        }
         if self.start_rows == Some(0) {
             return Err(LearnError::Setting {
                 name: "the number of rows of the start",

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::drift::DriftWatch;
+use super::forgetting::{Forgetting, LeastCounts};
 use super::obmm::mean_matrix;
 use super::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
 use super::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
-use crate::dist::{GaussianMixture, Posterior};
+use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::linalg::{Factor, MatrixState};
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -78,6 +80,17 @@ impl LearnerState {
         }
     }
 
+    /// Reduces the number of rows that it counts for to that of an endless stream with a half-life, if it is larger. The
+    /// estimate stays.
+    pub(super) fn bound_rows(&mut self, forgetting: Forgetting) {
+        let LearnerState::Bayes { posterior, matrix_states, .. } = self else { return };
+        let factor = forgetting.most_rows() / posterior.weights().total();
+        if factor < 1.0 {
+            *posterior = with_fewer_rows(posterior, factor);
+            matrix_states.clear();
+        }
+    }
+
     /// Whether all parts have the same shape.
     pub(crate) fn is_consistent(&self) -> bool {
         let shape = self.shape();
@@ -112,6 +125,29 @@ impl LearnerState {
             }
         }
     }
+}
+
+/// The posterior of `factor` times the rows, with the same point estimate.
+fn with_fewer_rows(posterior: &Posterior, factor: f64) -> Posterior {
+    let least = LeastCounts::new(posterior.dim());
+    let fewer = |count: f64, least: f64| (factor * count).max(least).min(count);
+    let beyond = posterior.dim() as f64 + 1.0;
+    let component = |own: &NormalWishart| {
+        let count = own.nu() - beyond;
+        let new_count = fewer(count, least.covariance);
+        // Without a finite expected covariance, the component stays.
+        let scale = if count > 0.0 { new_count / count } else { 1.0 };
+        let kappa = fewer(own.kappa(), least.mean);
+        NormalWishart::new(own.mean().to_vec(), kappa, new_count + beyond, own.psi().times(scale))
+            .unwrap_or_else(|_| own.clone())
+    };
+    let a = posterior.weights().concentrations().iter();
+    let a = a.map(|&a| fewer(a, LeastCounts::CONCENTRATION)).collect();
+    Posterior::new(
+        Dirichlet::new(a).expect("concentrations stay positive"),
+        posterior.components().iter().map(component).collect(),
+    )
+    .expect("one component for each weight")
 }
 
 fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor> {
@@ -266,6 +302,9 @@ pub struct Structure {
     /// What the end of the stream makes of it. A pass that resumes does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
+    /// Watches for changes of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) drift: Option<DriftWatch>,
 }
 
 /// The length of a history.
@@ -273,7 +312,8 @@ const MOST_HISTORY: usize = 500;
 
 impl Structure {
     pub(super) fn new(k: usize, schedule: Schedule) -> Self {
-        Structure { identifiers: Identifiers::new(k), schedule, history: Vec::new(), finished: None }
+        let identifiers = Identifiers::new(k);
+        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -286,6 +326,7 @@ impl Structure {
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
             finished: None,
+            drift: None,
         }
     }
 
@@ -317,7 +358,8 @@ impl Structure {
             let mixture = finished.estimate.mixture();
             mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
         });
-        finished && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+        let drift = self.drift.as_ref().is_none_or(|drift| drift.is_sound(rows));
+        finished && drift && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
     }
 }
 
@@ -441,9 +483,11 @@ impl FitState {
         let most = settings.kept_rows(self.columns.len());
         let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
         let kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+        let kept = kept.with_half_life(settings.half_life, self.columns.len());
         self.kept = Some(kept.after_unknown(self.rows));
         for (candidate, size) in self.candidates.iter_mut().zip(settings.components.sizes()) {
-            let schedule = Schedule::of(size, most, shards, self.rows);
+            let schedule =
+                Schedule::of(size, most, shards, self.rows).with_half_life(settings.half_life, self.rows);
             candidate.structure = Some(Structure::new(candidate.learned.k(), schedule));
         }
         self

@@ -333,6 +333,36 @@ impl ComponentGroup {
         raised
     }
 
+    /// `Ψ ← factor·Ψ` of every lane, given `ln factor`.
+    #[inline(always)]
+    pub fn scale<A: Arithmetic>(&mut self, factor: A::Vector, log_factor: A::Vector) {
+        let one = A::Vector::splat(1.0);
+        let (mut factor, mut log_factor) = (factor, log_factor);
+        if !A::Vector::splat(0.0).all_at_most(A::Vector::load(&self.scalars.largest_jump)) {
+            let (mut factors, mut logs) = (factor.to_quad(), log_factor.to_quad());
+            self.scale_factors(&mut factors, &mut logs);
+            (factor, log_factor) = (A::Vector::load(&factors), A::Vector::load(&logs));
+        }
+        let MatrixScalars { log_scale, scale, inverse_scale, margin, .. } = &mut self.scalars;
+        (A::Vector::load(log_scale) + log_factor).store(log_scale);
+        let new_scale = A::Vector::load(scale) * factor;
+        new_scale.store(scale);
+        (one / new_scale).store(inverse_scale);
+        (A::Vector::load(margin) * factor).store(margin);
+    }
+
+    /// Scales the lanes in the Cholesky form, and sets their factors to 1.
+    #[inline(never)]
+    fn scale_factors(&mut self, factors: &mut Quad, logs: &mut Quad) {
+        for (i, component) in self.components.iter_mut().enumerate() {
+            if component.precision.is_none() {
+                component.factor.scale_by(factors.0[i]);
+                self.scalars.log_det.0[i] = component.factor.log_det();
+                (factors.0[i], logs.0[i]) = (1.0, 0.0);
+            }
+        }
+    }
+
     /// Learns the row for lanes in the Cholesky form and for lanes with too large a `τq`, and sets their `r` to 0.
     #[inline(never)]
     fn learn_separately(&mut self, r: &mut Quad, tau: Quad, stretch: Quad, floor: &[f64]) -> usize {

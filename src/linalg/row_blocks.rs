@@ -14,6 +14,8 @@ pub struct RowBlocks {
     rows: usize,
     values: Values,
     weights: Vec<f64>,
+    /// See [`RowBlocks::effective_rows`].
+    effective: f64,
 }
 
 #[derive(Debug, Clone)]
@@ -61,7 +63,7 @@ impl RowBlocks {
     fn with_values(rows: usize, dim: usize, values: Values) -> Self {
         let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
         weights[..rows].fill(1.0);
-        RowBlocks { dim, rows, values, weights }
+        RowBlocks { dim, rows, values, weights, effective: 1.0 }
     }
 
     /// The same rows, all blocks in memory.
@@ -77,6 +79,21 @@ impl RowBlocks {
     pub fn with_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
         self.weights[..self.rows].iter_mut().enumerate().for_each(|(i, to)| *to = weight(i));
         self
+    }
+
+    /// The rows with these indices and weights, where a smaller weight means that the row says less. They give an estimate the
+    /// accuracy of fewer rows of equal weight.
+    pub fn weighted(&self, order: &[usize], weights: &[f64]) -> Self {
+        let mut rows = self.reordered(order).with_weights(|i| weights[i]);
+        let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+        let equal = rows.total_weight().powi(2) / squares;
+        rows.effective = if equal > 0.0 { equal / order.len() as f64 } else { 1.0 };
+        rows
+    }
+
+    /// The number of rows of equal weight that give an estimate the same accuracy.
+    pub fn effective_rows(&self) -> f64 {
+        self.rows as f64 * self.effective
     }
 
     /// The weights of the rows of block `i`; 0 for the rows that fill it up.
@@ -126,16 +143,21 @@ impl RowBlocks {
             change(i, &mut values[from..], filled);
         }
         let weights = self.weights.clone();
-        RowBlocks { dim: self.dim, rows: self.rows, values: Values::LaidOut(values), weights }
+        let (dim, rows, effective) = (self.dim, self.rows, self.effective);
+        RowBlocks { dim, rows, values: Values::LaidOut(values), weights, effective }
     }
 
-    /// Appends rows. `values` has them one after the other, `units` has centre and unit of each column.
-    pub fn add(&mut self, values: &[f64], units: &[(f64, f64)]) {
+    /// Appends rows, with these weights if they have any. `values` has them one after the other, `units` has centre and unit
+    /// of each column.
+    pub fn add(&mut self, values: &[f64], units: &[(f64, f64)], weights: Option<&[f64]>) {
         let (before, dim) = (self.rows, self.dim);
         self.rows += values.len() / dim;
         let blocks = self.blocks();
         self.weights.resize(blocks * BLOCK, 0.0);
-        self.weights[before..self.rows].fill(1.0);
+        match weights {
+            None => self.weights[before..self.rows].fill(1.0),
+            Some(weights) => self.weights[before..self.rows].copy_from_slice(weights),
+        }
         match &mut self.values {
             Values::LaidOut(laid_out) => {
                 laid_out.resize(blocks * dim * BLOCK, 0.0);
@@ -161,7 +183,7 @@ impl RowBlocks {
                 RowBlocks::gathered(table.clone(), order.iter().map(|&i| rows[i]).collect())
             }
         };
-        rows.with_weights(|i| self.weight(order[i]))
+        RowBlocks { effective: self.effective, ..rows.with_weights(|i| self.weight(order[i])) }
     }
 
     /// Every `step`-th row.
@@ -304,7 +326,7 @@ mod tests {
             |rows, order| rows.reordered(order),
             |rows, _| rows.thinned(3),
             |mut rows, _| {
-                rows.add(&[0.5, -1.0, 2.0, 7.0, 1e9, 3.0, 1.0, 0.0, -4.0, 2.5], &[(0.3, 1.7); 5]);
+                rows.add(&[0.5, -1.0, 2.0, 7.0, 1e9, 3.0, 1.0, 0.0, -4.0, 2.5], &[(0.3, 1.7); 5], None);
                 rows
             },
         ] {

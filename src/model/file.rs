@@ -20,8 +20,8 @@ use crate::remedy::Remedy;
 ///
 /// Versions 1 to 3 differ in the matrix states: 1 has none, and those of 2 are ignored. Version 4 adds the structure and the
 /// kept rows, reports the damping of weights separately, and has the scores of several K in another form; those of earlier
-/// versions are ignored. Version 5 adds members that may be missing: the distribution of the log-densities and the keys of
-/// rows.
+/// versions are ignored. Version 5 adds members that may be missing: the distribution of the log-densities, the keys of rows,
+/// the half-life with the weights of kept rows, and the watch for changes of the data.
 pub const VERSION: u32 = 5;
 /// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";

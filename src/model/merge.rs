@@ -137,6 +137,9 @@ impl Model {
 
     /// The posterior that shards begin from, and how they learn.
     pub(super) fn common_prior(&self) -> Result<(&Posterior, Algorithm), MergeError> {
+        if self.half_life.is_some() {
+            return Err(LearnError::ShardsForget.into());
+        }
         match (self.algorithm, self.posterior()) {
             (Recipe::Online(algorithm @ Algorithm::Obmm(_)), Some(posterior)) => Ok((posterior, algorithm)),
             _ => Err(MergeError::NotAPrior(self.algorithm.name())),

@@ -32,9 +32,9 @@ use serde::{Deserialize, Serialize};
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, Choice, Effort, EmSettings, Fingerprint, FitState, Health, KeptRows,
-    LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
-    Structure, mixture_of, variance_floor,
+    Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
+    Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
+    SeenRows, Shard, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -132,6 +132,9 @@ pub struct Model {
     /// Rows to keep for revisions, if that was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keep_rows: Option<usize>,
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    half_life: Option<u64>,
     /// Rows seen.
     rows: u64,
     /// Whether the column names come from a header.
@@ -206,6 +209,16 @@ impl Model {
     /// Rows to keep for revisions, if that was set.
     pub fn keep_rows(&self) -> Option<usize> {
         self.keep_rows
+    }
+
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    pub fn half_life(&self) -> Option<u64> {
+        self.half_life
+    }
+
+    /// The changes of the data that were found while it was learned.
+    pub fn data_changes(&self) -> Option<DataChanges> {
+        self.structure.as_ref().and_then(|structure| structure.drift.as_ref()).and_then(DriftWatch::changes)
     }
 
     /// Rows seen.
@@ -328,6 +341,7 @@ impl Model {
             effort: Effort::default(),
             learns_k: None,
             keep_rows: None,
+            half_life: None,
             rows: state.rows,
             named: columns.named,
             columns: described

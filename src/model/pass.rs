@@ -39,6 +39,7 @@ impl OnlineFit {
                 Components::Learned { least, most } => Some([least, most]),
             },
             keep_rows: settings.keep_rows,
+            half_life: settings.half_life,
             ..Model::new(Recipe::Online(settings.algorithm), settings.seed, state, self.columns())
         }
     }
@@ -98,6 +99,7 @@ impl Model {
             start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
+            half_life: None,
         };
         let floor = self.columns.iter().map(|column| column.floor).collect();
         // The history of the prior is in its own file.
@@ -140,6 +142,7 @@ impl Model {
             start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
+            half_life: self.half_life,
         };
         let state = FitState {
             rows: self.rows,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::data::Units;
 use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
 use crate::stats::{Beyond, Elbow};
+pub(super) use crate::text::thousands;
 
 /// A data set's name in tables, with remarks.
 pub(super) fn title(data: &DataRecord) -> String {
@@ -131,19 +132,6 @@ pub(super) fn ratio(value: f64) -> String {
 /// A p-value.
 pub(super) fn p_value(value: f64) -> String {
     if value < 1e-4 { "< 0.0001".to_string() } else { fixed(value, 4) }
-}
-
-/// `12345` as `12,345`.
-pub(super) fn thousands(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

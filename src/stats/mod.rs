@@ -56,6 +56,17 @@ pub(crate) fn capped_mean_and_error(gains: impl IntoIterator<Item = f64>) -> (f6
     (mean, (variance / count).sqrt())
 }
 
+/// [`capped_mean_and_error`] of gains with weights.
+pub(crate) fn weighted_mean_and_error(gains: &[f64], weights: &[f64]) -> (f64, f64) {
+    const MOST: f64 = 30.0;
+    let pairs = || gains.iter().zip(weights).filter(|(gain, _)| !gain.is_nan());
+    let capped = |gain: &f64| gain.clamp(-MOST, MOST);
+    let total: f64 = pairs().map(|(_, weight)| weight).sum::<f64>().max(f64::MIN_POSITIVE);
+    let mean = pairs().map(|(gain, weight)| weight * capped(gain)).sum::<f64>() / total;
+    let squares: f64 = pairs().map(|(gain, weight)| (weight * (capped(gain) - mean)).powi(2)).sum();
+    (mean, squares.sqrt() / total)
+}
+
 /// The median of the values; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();

@@ -58,6 +58,9 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
         Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+    half_life : int, default=None
+        The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
+        same weight. It can be changed between calls of ``partial_fit``.
     cluster_overlap : float, default=0.03
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
     random_state : int, RandomState instance or None, default=None
@@ -91,7 +94,8 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     history_ : list of dict
         The revisions of the structure, with their moves.
     findings_ : list of dict
-        What is worth knowing about the data, such as constant or discrete columns, or rows that were learned before.
+        What is worth knowing about the data, such as constant or discrete columns, rows that were learned before, or the row near
+        which the data change.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -115,6 +119,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
+        "half_life": [Interval(Integral, 1, None, closed="left"), None],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
     }
@@ -127,6 +132,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         effort="default",
         start_rows=None,
         keep_rows=None,
+        half_life=None,
         cluster_overlap=0.03,
         random_state=None,
     ):
@@ -135,6 +141,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         self.effort = effort
         self.start_rows = start_rows
         self.keep_rows = keep_rows
+        self.half_life = half_life
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
 
@@ -197,6 +204,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         """
         if self.__sklearn_is_fitted__():
             X = self._rows(X)
+            self._fit.set_half_life(self.half_life)
         else:
             # Threads that begin at the same time share one pass.
             with _BEGINNING:
@@ -223,6 +231,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
             effort=self.effort,
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
+            half_life=self.half_life,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 

@@ -22,6 +22,9 @@ impl Args {
         }
         let mut contenders: Vec<Contender> =
             self.algos.iter().flat_map(|learners| learners.0.clone()).collect();
+        if self.half_life.is_some() {
+            contenders.push(Contender::ObmmForgetting);
+        }
         contenders.sort();
         contenders.dedup();
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
@@ -46,6 +49,7 @@ impl Args {
                 em_restarts: self.em_restarts.into(),
                 shards: self.shards.into(),
                 warmup: self.warmup,
+                half_life: self.half_life,
             },
             repeat: self.repeat.into(),
         };

@@ -17,8 +17,8 @@ use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Trace, TraceFile};
 use crate::cli::usage;
 use crate::learn::{
-    Algorithm, Components, Effort, FitSettings, Moments, Numbered, ObmmSettings, OdmmSettings, OemSettings,
-    OnlineFit,
+    Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
+    OemSettings, OnlineFit,
 };
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -75,6 +75,9 @@ pub(in crate::cli) struct Args {
     pub(super) revisions: RevisionArgs,
 
     #[command(flatten)]
+    pub(super) forgetting: ForgettingArgs,
+
+    #[command(flatten)]
     pub(super) obmm: ObmmArgs,
 
     #[command(flatten)]
@@ -127,6 +130,31 @@ pub(super) struct RevisionArgs {
     /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and reveals no rows. A run that resumes from it does not revise until it has seen about as many new rows as the model has learned, so the result differs from that of a run that never stopped. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
+}
+
+/// Options for data that drift.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Structure")]
+pub(super) struct ForgettingArgs {
+    /// Rows after which a row has half its weight, for data that drift
+    ///
+    /// For data in the order of time. By default all rows have the same weight. The model describes about the last 1.4·ROWS rows; a component that gets no more rows loses its weight, and a revision removes it or uses it elsewhere. The kept rows and revisions use the same weights. A longer half-life is more accurate while the data stay the same, a shorter one follows them sooner: with n rows that drift steadily, n/30 to n/20 is a good beginning. The model file remembers the half-life. With --resume, it can be set, changed, or removed with 'none'. Without a half-life, 'fit' says about where the data change, if they do. Shards (--algo odmm, --prior) have no common order of rows, and batch EM has none, so they have no half-life.
+    #[arg(long, value_name = "ROWS|none", value_parser = parse_half_life)]
+    pub(super) half_life: Option<HalfLife>,
+}
+
+/// The value of `--half-life`; `None` removes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HalfLife(pub Option<u64>);
+
+fn parse_half_life(text: &str) -> Result<HalfLife, String> {
+    match text.trim() {
+        "none" => Ok(HalfLife(None)),
+        number => match number.parse() {
+            Ok(rows) if rows > 0 => Ok(HalfLife(Some(rows))),
+            _ => Err("give a number of rows, at least 1, or 'none'".into()),
+        },
+    }
 }
 
 /// Options whose values a run that begins from a model takes from the model.
@@ -183,8 +211,9 @@ pub(super) struct ObmmArgs {
     #[arg(long, hide_short_help = true, value_enum, default_value_t = Moments::Whitened)]
     pub(super) moments: Moments,
 
-    /// How fast early rows lose weight, from 0 (exact Bayes, for rows in random order) to below 1; 0.3 to 0.5 suits a poor
-    /// start or rows that drift
+    /// How fast the first rows lose weight, from 0 (exact Bayes) to below 1
+    ///
+    /// It is there to compare learners as the paper does. Components forget what they learned while they were in the wrong place: a component that has learned n rows counts as (1−BETA)·n, so it still learns ever more slowly and does not follow data that drift. For such data use --half-life.
     #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
     pub(super) discount: f64,
 }
@@ -310,13 +339,34 @@ impl Args {
             ("--count-start", self.oem.count_start != oem.count_start, &["oem"]),
             ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
             ("--keep-rows", self.revisions.keep_rows.is_some() && name == "em", &["obmm"]),
+            ("--half-life", self.forgetting.half_life.is_some(), &["obmm", "oem"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
+            None if self.forgetting.half_life.is_some_and(|half_life| half_life.0.is_some()) => {
+                self.refuse_other_forgetting()
+            }
             None => Ok(()),
             Some((option, _, learners)) => Err(usage(format!(
                 "{option} has no effect with --algo {name}: leave it out, or choose --algo {}",
                 learners.join(" or ")
             ))),
+        }
+    }
+
+    /// Refuses options that set how rows lose weight in another way than a half-life.
+    fn refuse_other_forgetting(&self) -> anyhow::Result<()> {
+        if self.prior.is_some() {
+            return Err(usage(LearnError::ShardsForget.to_string()));
+        }
+        let others = [
+            ("--discount", self.obmm.discount != 0.0),
+            ("--alpha", self.oem.alpha != OemSettings::default().alpha),
+        ];
+        match others.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => {
+                Err(usage(format!("--half-life sets how rows lose weight: leave {option} out")))
+            }
         }
     }
 
@@ -344,6 +394,7 @@ impl Args {
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
+            half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
             ..FitSettings::new(algorithm, self.components())
                 .seed(self.seed)
                 .gaps(self.data.reading.allows_gaps())

@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::Args;
+use super::args::HalfLife;
 use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::trace::CurveEnd;
-use crate::cli::usage;
+use crate::cli::{usage, usage_error};
 use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::text::count;
@@ -75,7 +76,10 @@ fn begin(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
-            let (begun, end) = read_resumable(model, args.resumed_k()?)?;
+            let (mut begun, end) = read_resumable(model, args.resumed_k()?)?;
+            if let Some(HalfLife(rows)) = args.forgetting.half_life {
+                begun.set_half_life(rows).map_err(usage_error)?;
+            }
             curve = EarlierCurve::OfModel(end);
             Some(begun)
         }
@@ -121,6 +125,7 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),
+        (saved.half_life != asked.half_life, "another --half-life"),
         (saved != asked, "other settings"),
     ];
     differ.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)

@@ -89,6 +89,11 @@ impl<R: Rule> Online<R> {
             health.pivots_raised += group.learn_completed(&changes, &extra, completions, floor) as u64;
         }
         rule.update_weights::<Plain>(responsibilities, health);
+        if rule.forgets() {
+            for (i, group) in grouped.groups.iter_mut().enumerate() {
+                rule.forget::<Plain>(i, group);
+            }
+        }
         // As when a saved state is restored, so that resuming changes no bit.
         begin(self);
         Some(top + (sum / total).ln())

@@ -8,7 +8,7 @@ use crate::learn::findings::{
     judge_health, judge_order, judge_row_count, name_column_faults,
 };
 use crate::learn::structure::rows_of;
-use crate::learn::{Finding, Lineage};
+use crate::learn::{DataChanges, Finding, Lineage};
 
 /// Rows that the columns are judged by.
 const FIRST_ROWS: usize = 4096;
@@ -31,6 +31,7 @@ impl OnlineFit {
         found.extend(judge_order(&self.start_shifts(), names, &found, self.keeps_rows()));
         let faults = self.column_faults();
         found.extend(name_column_faults(&faults, names));
+        found.extend(self.data_change());
         match find_repeated_rows(&self.resumed_from, &self.summaries) {
             // All rows of the run come again, so their number is known.
             Some(repeated) => found.push(repeated),
@@ -51,6 +52,13 @@ impl OnlineFit {
         }
         found.extend(judge_health(&health));
         found
+    }
+
+    /// The changes of the data that the K with the best score found.
+    fn data_change(&self) -> Option<Finding> {
+        let Stage::Learning(learning) = &self.stage else { return None };
+        let DataChanges { first, latest, times } = learning.candidates[self.best()].changes()?;
+        Some(Finding::DataChange { row: first, latest, times, forgets: self.settings.half_life.is_some() })
     }
 
     /// What the first rows show of the columns, without what takes time to compute. Known before the start is fitted.

@@ -50,7 +50,10 @@ impl OnlineFit {
             learned: learned.ok_or_else(|| LearnError::State("this algorithm needs rows".into()))?,
             prequential: Prequential::default(),
             health: Health::default(),
-            structure: Some(Structure::new(k, Schedule::of(sizes[0], most, false, rows))),
+            structure: Some(Structure::new(
+                k,
+                Schedule::of(sizes[0], most, false, rows).with_half_life(settings.half_life, rows),
+            )),
             ranks: None,
         };
         let state = FitState {
@@ -63,7 +66,11 @@ impl OnlineFit {
             sample: RowSample::default(),
             seen: SeenRows::default(),
             scores: BatchSums::default(),
-            kept: Some(KeptRows::new(settings.seed, most, most > 0).after_unknown(rows)),
+            kept: Some(
+                KeptRows::new(settings.seed, most, most > 0)
+                    .with_half_life(settings.half_life, dim)
+                    .after_unknown(rows),
+            ),
         };
         OnlineFit::restore(settings, columns.into(), state)
     }

@@ -1,10 +1,13 @@
 //! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::fading::{Fading, SampleWeights, admission};
 use crate::learn::fingerprint::mix_bits;
+use crate::learn::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
 const MOST_BYTES: usize = 16 << 20;
@@ -20,11 +23,19 @@ pub fn default_kept_rows(dim: usize) -> usize {
     (MOST_BYTES / (8 * dim.max(1))).min(MOST_ROWS)
 }
 
+/// The least number of validation rows in a pass with a half-life.
+const LEAST_VALIDATION: usize = 100;
+/// A reservoir of this many times the largest total weight has nearly all rows that matter.
+const AMPLE: f64 = 4.0;
+
 /// Rows of a stream that are kept.
 ///
 /// The reservoir is a uniform sample of all learned rows; it holds all of them until it is full. The validation rows are a
 /// uniform sample of all rows, and they are not learned. A row that another one replaces among them is learned then, so each
 /// row is learned at most once. All random choices depend only on the seed and the number of rows.
+///
+/// In a pass with a half-life, both samples prefer recent rows and have weights ([`super::fading`]). A row that is replaced
+/// among the validation rows is learned with a probability equal to its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptRows {
@@ -46,6 +57,9 @@ pub struct KeptRows {
     reservoir: Arc<Vec<f64>>,
     #[serde(with = "super::packed")]
     validation: Arc<Vec<f64>>,
+    /// The weights of the rows, if the pass has a half-life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fading: Option<Fading>,
 }
 
 /// The fields of [`KeptRows`] that hold rows, by their names in a model file.
@@ -74,7 +88,87 @@ impl KeptRows {
             holds_back,
             reservoir: Arc::default(),
             validation: Arc::default(),
+            fading: None,
         }
+    }
+
+    /// The same for a pass with a half-life, if there is one.
+    pub(in crate::learn) fn with_half_life(mut self, half_life: Option<u64>, dim: usize) -> Self {
+        self.set_half_life(half_life, dim);
+        self
+    }
+
+    /// Changes the half-life. Rows that had no weights get those of their ages if their order is known, and equal ones
+    /// otherwise. If there is no half-life any more, rows stay with a probability equal to their weight, and count alike.
+    pub(in crate::learn) fn set_half_life(&mut self, half_life: Option<u64>, dim: usize) {
+        let (held, validation) = (self.reservoir.len() / dim, self.validation.len() / dim);
+        match (half_life, &mut self.fading) {
+            (None, None) => {}
+            (Some(rows), Some(fading)) => fading.half_life = rows.max(1),
+            (Some(rows), None) => {
+                let forgetting = Forgetting::new(rows);
+                let weights = |count: usize, in_order: bool, rate: f64| match in_order {
+                    true => SampleWeights::in_order(count, rate),
+                    false => SampleWeights::equal(count, forgetting.rate() / rate * forgetting.most_rows()),
+                };
+                let rate = VALIDATION_SHARE as f64 * forgetting.rate();
+                self.fading = Some(Fading {
+                    half_life: rows.max(1),
+                    of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate()),
+                    of_validation: weights(validation, self.drawn <= MOST_VALIDATION as u64, rate),
+                });
+            }
+            (None, Some(fading)) => {
+                let total = fading.forgetting().weight_of(self.learned as f64);
+                let rows = self.thinned(&self.reservoir, self.reservoir_weights(), dim);
+                self.validation =
+                    Arc::new(self.thinned(&self.validation, self.validation_weights(), dim).into_owned());
+                self.reservoir = Arc::new(rows.into_owned());
+                self.learned = (total.round() as u64).max((self.reservoir.len() / dim) as u64);
+                self.drawn = (self.validation.len() / dim) as u64;
+                self.fading = None;
+            }
+        }
+    }
+
+    /// The weight of each row of the reservoir, if the pass has a half-life.
+    pub(in crate::learn) fn reservoir_weights(&self) -> Option<Vec<f64>> {
+        self.fading.as_ref().map(|fading| fading.of_reservoir.weights(self.reservoir_admission(fading)))
+    }
+
+    /// The weight of each validation row, if the pass has a half-life.
+    pub(in crate::learn) fn validation_weights(&self) -> Option<Vec<f64>> {
+        self.fading.as_ref().map(|fading| fading.of_validation.weights(self.validation_admission(fading)))
+    }
+
+    /// The probability that the reservoir takes the next row.
+    fn reservoir_admission(&self, fading: &Fading) -> f64 {
+        admission(self.most.max(1), self.learned, fading.forgetting().rate())
+    }
+
+    /// The probability that a row drawn for validation is taken.
+    fn validation_admission(&self, fading: &Fading) -> f64 {
+        let rate = VALIDATION_SHARE as f64 * fading.forgetting().rate();
+        admission(most_validation(fading), self.drawn, rate)
+    }
+
+    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to its weight.
+    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> Cow<'_, [f64]> {
+        self.thinned(&self.validation, self.validation_weights(), dim)
+    }
+
+    /// Rows that stay with a probability equal to their weight.
+    fn thinned<'a>(&self, rows: &'a [f64], weights: Option<Vec<f64>>, dim: usize) -> Cow<'a, [f64]> {
+        let Some(weights) = weights else { return Cow::Borrowed(rows) };
+        let stays =
+            |i: usize| uniform(mix_bits(self.seed ^ mix_bits(self.seen ^ (i as u64) << 40))) < weights[i];
+        let chosen = rows.chunks_exact(dim).enumerate().filter(|(i, _)| stays(*i));
+        Cow::Owned(chosen.flat_map(|(_, row)| row).copied().collect())
+    }
+
+    /// How rows lose weight, if they do.
+    pub(in crate::learn) fn forgetting(&self) -> Option<Forgetting> {
+        self.fading.as_ref().map(Fading::forgetting)
     }
 
     /// Sets the rows of [`PACKED_FIELDS`] that are given.
@@ -95,10 +189,16 @@ impl KeptRows {
     pub(in crate::learn) fn arrive(&mut self, row: &[f64], out: &mut Vec<f64>) -> Arrival {
         let index = self.seen;
         self.seen += 1;
+        if let Some(fading) = &mut self.fading {
+            fading.of_validation.age(fading.forgetting().rate());
+        }
         if !self.holds_back || !random(self.seed, index, VALIDATION).is_multiple_of(VALIDATION_SHARE) {
             return Arrival::Learn;
         }
         self.drawn += 1;
+        if self.fading.is_some() {
+            return self.arrive_for_validation(row, index, out);
+        }
         let validation = Arc::make_mut(&mut self.validation);
         if validation.len() < MOST_VALIDATION * row.len() {
             validation.extend_from_slice(row);
@@ -114,12 +214,68 @@ impl KeptRows {
         Arrival::Exchanged
     }
 
+    /// Takes a row that is drawn for validation, in a pass with a half-life.
+    fn arrive_for_validation(&mut self, row: &[f64], index: u64, out: &mut Vec<f64>) -> Arrival {
+        let Some(mut fading) = self.fading.take() else { return Arrival::Learn };
+        let most = most_validation(&fading);
+        let (p, random) = (self.validation_admission(&fading), random(self.seed, index, PLACE));
+        let validation = Arc::make_mut(&mut self.validation);
+        let count = validation.len() / row.len();
+        let arrival = if count < most {
+            fading.of_validation.push();
+            validation.extend_from_slice(row);
+            Arrival::HeldBack
+        } else {
+            fading.of_validation.offered(p);
+            if uniform(random) < p {
+                let (place, random) = (below(mix_bits(random), count as u64) as usize, mix_bits(!random));
+                let weight = fading.of_validation.replace(place, p);
+                let held = &mut validation[place * row.len()..][..row.len()];
+                let learned = uniform(random) < weight;
+                if learned {
+                    out.extend_from_slice(held);
+                }
+                held.copy_from_slice(row);
+                if learned { Arrival::Exchanged } else { Arrival::HeldBack }
+            } else {
+                Arrival::Learn
+            }
+        };
+        self.fading = Some(fading);
+        arrival
+    }
+
+    /// Offers a learned row to the reservoir, in a pass with a half-life.
+    fn keep_fading(&mut self, row: &[f64], index: u64) {
+        let Some(mut fading) = self.fading.take() else { return };
+        let p = self.reservoir_admission(&fading);
+        let weights = &mut fading.of_reservoir;
+        weights.age(Forgetting::new(fading.half_life).rate());
+        let reservoir = Arc::make_mut(&mut self.reservoir);
+        if reservoir.len() < self.most.saturating_mul(row.len()) {
+            weights.push();
+            reservoir.extend_from_slice(row);
+        } else {
+            weights.offered(p);
+            let random = random(self.seed, index, RESERVOIR);
+            if uniform(random) < p {
+                let place = below(mix_bits(random), self.most as u64) as usize;
+                weights.replace(place, p);
+                reservoir[place * row.len()..][..row.len()].copy_from_slice(row);
+            }
+        }
+        self.fading = Some(fading);
+    }
+
     /// Offers a learned row to the reservoir.
     pub(in crate::learn) fn keep(&mut self, row: &[f64]) {
         let index = self.learned;
         self.learned += 1;
         if self.most == 0 {
             return;
+        }
+        if self.fading.is_some() {
+            return self.keep_fading(row, index);
         }
         if self.reservoir.len() < self.most.saturating_mul(row.len()) {
             Arc::make_mut(&mut self.reservoir).extend_from_slice(row);
@@ -162,20 +318,28 @@ impl KeptRows {
         self.learned.saturating_add(self.unknown) as f64 / held
     }
 
-    /// Whether the reservoir holds every learned row.
+    /// Whether the reservoir holds every learned row, or nearly all of the weight if rows lose weight.
     pub(in crate::learn) fn is_complete(&self) -> bool {
-        self.unknown == 0 && self.learned <= self.most as u64
+        let ample = self.forgetting().map_or(f64::INFINITY, |forgetting| AMPLE * forgetting.most_rows());
+        (self.unknown == 0 || self.learned as f64 >= ample)
+            && (self.learned <= self.most as u64 || self.most as f64 >= ample)
     }
 
     /// Whether the reservoir covers enough of the stream for a revision.
     pub(in crate::learn) fn may_revise(&self) -> bool {
-        self.most > 0 && self.learned > 0 && self.learned >= self.unknown
+        let most = self.forgetting().map_or(u64::MAX, |forgetting| forgetting.most_rows() as u64);
+        self.most > 0 && self.learned > 0 && self.learned >= self.unknown.min(most)
     }
 
     /// The same without rows. A pass that resumes from it makes no revision until it has learned as many new rows.
     pub(crate) fn without_rows(&self) -> Self {
         let unknown = self.learned.saturating_add(self.unknown);
-        KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown)
+        let fading = self.fading.as_ref().map(|fading| Fading {
+            of_reservoir: SampleWeights::default(),
+            of_validation: SampleWeights::default(),
+            ..*fading
+        });
+        KeptRows { fading, ..KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown) }
     }
 
     /// Merges the reservoirs of several passes. Each contributes rows in proportion to the rows that it learned.
@@ -207,7 +371,13 @@ impl KeptRows {
         };
         let held = (self.reservoir.len() / dim) as u64;
         let validation = (self.validation.len() / dim) as u64;
-        whole(&self.reservoir)
+        let weighted = self.fading.as_ref().is_none_or(|fading| {
+            fading.half_life > 0
+                && fading.of_reservoir.is_sound(held as usize)
+                && fading.of_validation.is_sound(validation as usize)
+        });
+        weighted
+            && whole(&self.reservoir)
             && whole(&self.validation)
             && held <= self.learned.min(self.most as u64)
             && validation <= (MOST_VALIDATION as u64).min(self.drawn)
@@ -224,6 +394,17 @@ const RESERVOIR: u64 = 3;
 /// 64 random bits for one purpose and one row.
 fn random(seed: u64, row: u64, purpose: u64) -> u64 {
     mix_bits(mix_bits(seed.wrapping_mul(4).wrapping_add(purpose)) ^ row)
+}
+
+/// A number from 0 to below 1.
+fn uniform(random: u64) -> f64 {
+    (random >> 11) as f64 * (-53f64).exp2()
+}
+
+/// The largest number of validation rows in a pass with a half-life: twice their total weight.
+fn most_validation(fading: &Fading) -> usize {
+    let weight = fading.forgetting().most_rows() / VALIDATION_SHARE as f64;
+    ((2.0 * weight) as usize).clamp(LEAST_VALIDATION, MOST_VALIDATION)
 }
 
 /// A number below `n`, uniform to within 2⁻⁶⁴.

@@ -5,6 +5,7 @@
 //! components) leave local optima.
 
 mod em;
+mod fading;
 mod fill;
 mod history;
 mod kept;

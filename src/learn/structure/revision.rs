@@ -16,6 +16,7 @@ use super::sweep::{Assigned, Others, label, sweep};
 use super::{Limits, RIDGE, Size, find_structure, with_judged_price};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::em::bic_price;
+use crate::learn::forgetting::Forgetting;
 use crate::learn::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
@@ -93,6 +94,8 @@ pub(in crate::learn) struct Reviser<'a> {
     learned: u64,
     /// Whether `rows` holds all learned rows.
     complete: bool,
+    /// How rows lose weight, if they do.
+    forgetting: Option<Forgetting>,
     limits: Limits,
     /// Whether the stream has ended.
     closing: bool,
@@ -111,26 +114,50 @@ impl<'a> Reviser<'a> {
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = kept.reservoir().len() / floor.len();
-        let step = (rows / most.max(1)).max(1);
-        let rows = ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?;
-        let (learned, complete) = (kept.learned(), kept.is_complete());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, limits, closing, seed, stop })
+        let rows = match kept.reservoir_weights() {
+            None => {
+                let rows = kept.reservoir().len() / floor.len();
+                let step = (rows / most.max(1)).max(1);
+                ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?
+            }
+            Some(weights) => {
+                let mut chosen: Vec<usize> =
+                    (0..weights.len()).filter(|&i| weights[i] >= NEGLIGIBLE_WEIGHT).collect();
+                let step = (chosen.len() / most.max(1)).max(1);
+                chosen = chosen.into_iter().step_by(step).collect();
+                let weights: Vec<f64> = chosen.iter().map(|&i| weights[i]).collect();
+                ScaledRows::weighted(kept.shared_reservoir(), floor.len(), &chosen, &weights)?
+            }
+        };
+        let (learned, complete, forgetting) = (kept.learned(), kept.is_complete(), kept.forgetting());
+        let floor = floor.to_vec();
+        Ok(Reviser { rows, floor, learned, complete, forgetting, limits, closing, seed, stop })
     }
 
-    /// A reviser on all learned rows, of `dim` numbers each. `closing` says whether the stream has ended.
+    /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream. `closing` says whether the stream
+    /// has ended.
     pub fn on_all(
         rows: Arc<Vec<f64>>,
         dim: usize,
+        forgetting: Option<Forgetting>,
         limits: Limits,
         closing: bool,
         seed: u64,
         stop: &'a AtomicBool,
     ) -> Result<Self, LearnError> {
-        let rows = ScaledRows::shared(rows, dim, 1)?;
+        let count = rows.len() / dim;
+        let rows = match forgetting {
+            None => ScaledRows::shared(rows, dim, 1)?,
+            Some(forgetting) => {
+                let weight = |i: usize| forgetting.weight((count - 1 - i) as f64);
+                let chosen: Vec<usize> = (0..count).filter(|&i| weight(i) >= NEGLIGIBLE_WEIGHT).collect();
+                let weights: Vec<f64> = chosen.iter().map(|&i| weight(i)).collect();
+                ScaledRows::weighted(rows, dim, &chosen, &weights)?
+            }
+        };
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
-        let learned = rows.rows() as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, limits, closing, seed, stop })
+        let learned = count as u64;
+        Ok(Reviser { rows, floor, learned, complete: true, forgetting, limits, closing, seed, stop })
     }
 
     /// Whether `stop` is set.
@@ -187,7 +214,12 @@ impl<'a> Reviser<'a> {
 
     /// A score that compares mixtures with different K: the mean log-likelihood minus the price of the components.
     fn level(&self, fit: &Improved, size: Size) -> f64 {
-        fit.mean_log_likelihood - size.price() * bic_price(&fit.mixture, self.rows.rows())
+        fit.mean_log_likelihood - size.price() * bic_price(&fit.mixture, self.effective_rows())
+    }
+
+    /// The number of rows of equal weight that give the same accuracy.
+    fn effective_rows(&self) -> usize {
+        self.rows.blocks.effective_rows() as usize
     }
 
     /// Revises a mixture. If `stop` is set meanwhile, returns the best mixture so far.
@@ -230,10 +262,10 @@ impl<'a> Reviser<'a> {
         Revision { revised: changed.then(|| self.revised(&mixture, kept, noise)), moves }
     }
 
-    /// Appends rows.
-    pub fn add_rows(&mut self, values: &[f64]) {
+    /// Appends rows, with these weights if they have any.
+    pub fn add_rows(&mut self, values: &[f64], weights: Option<&[f64]>) {
         let before = self.rows.rows();
-        self.rows.add(values);
+        self.rows.add(values, weights);
         self.learned += (self.rows.rows() - before) as u64;
     }
 
@@ -271,7 +303,7 @@ impl<'a> Reviser<'a> {
 
     /// EM on all rows, to closer convergence than in a search.
     fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
-        let shape = polishing_shape(self.rows.rows(), mixture, self.closing);
+        let shape = polishing_shape(self.effective_rows(), mixture, self.closing);
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
         em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
     }
@@ -312,7 +344,7 @@ impl<'a> Reviser<'a> {
         let weight = others.len() as f64 / others.len().div_ceil(step) as f64;
         others.iter().step_by(step).for_each(|&i| weights[i] = weight);
         let chosen: Vec<usize> = (0..all.rows()).filter(|&i| weights[i] > 0.0).collect();
-        Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]]))
+        Some(all.reordered(&chosen).with_weights(|i| weights[chosen[i]] * all.weight(chosen[i])))
     }
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the units of the data. Concentrations are
@@ -320,7 +352,10 @@ impl<'a> Reviser<'a> {
     fn revised(&self, mixture: &GaussianMixture, kept: Vec<Option<usize>>, noise: Option<f64>) -> Revised {
         let noise = noise.map(|noise| vec![noise; self.rows.blocks.blocks() * BLOCK]);
         let sums = sweep(&self.rows.blocks, mixture, noise.as_deref().map(Others::noise));
-        let scale = self.learned as f64 / self.rows.rows() as f64;
+        let scale = match self.forgetting {
+            None => self.learned as f64 / self.rows.rows() as f64,
+            Some(forgetting) => forgetting.weight_of(self.learned as f64) / self.rows.blocks.total_weight(),
+        };
         let unscaled = self.rows.unscale(mixture);
         let prior = prior_around(&unscaled);
         let units: Vec<f64> = self.columns().iter().map(ColumnSummary::unit).collect();
@@ -348,6 +383,9 @@ impl<'a> Reviser<'a> {
         Revised { prior, posterior, kept, rows: self.learned, health }
     }
 }
+
+/// Rows of a smaller weight are left out.
+const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
 
 /// The prior on shapes for [`Reviser::polish`] on this number of rows. It helps with few rows. With many rows there is none,
 /// because it widens components that are narrow in some direction. `closing` says whether the stream has ended.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, Axis};
 
 use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
@@ -40,9 +40,24 @@ impl ScaledRows {
         Ok(ScaledRows { columns, blocks })
     }
 
-    /// Appends rows, in the same units.
-    pub fn add(&mut self, values: &[f64]) {
-        self.blocks.add(values, &units(&self.columns));
+    /// Scales the rows with these indices and weights, of shared rows of `dim` numbers.
+    pub fn weighted(
+        rows: Arc<Vec<f64>>,
+        dim: usize,
+        chosen: &[usize],
+        weights: &[f64],
+    ) -> Result<Self, LearnError> {
+        if chosen.is_empty() {
+            return Err(LearnError::TooFewRows { k: 1, rows: 0 });
+        }
+        let columns = tame_summaries(rows_of(&rows, dim).select(Axis(0), chosen).view());
+        let all = RowBlocks::of_table(Table::new(rows, units(&columns)), 1);
+        Ok(ScaledRows { columns, blocks: all.weighted(chosen, weights) })
+    }
+
+    /// Appends rows, in the same units, with these weights if they have any.
+    pub fn add(&mut self, values: &[f64], weights: Option<&[f64]>) {
+        self.blocks.add(values, &units(&self.columns), weights);
     }
 
     pub fn rows(&self) -> usize {

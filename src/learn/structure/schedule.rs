@@ -15,6 +15,8 @@ const FOLLOW: f64 = 0.05;
 const SECOND_LOOK: u64 = 1500;
 /// After this many revisions without a move, the number of rows triggers no further revision.
 const SETTLED: u32 = 3;
+/// With a half-life, revisions without a move double the interval between revisions at most this many times.
+const MOST_DOUBLINGS: u32 = 3;
 /// After this many revisions without a move, the closing revision does not search for moves.
 const STEADY: u32 = 2;
 
@@ -45,6 +47,9 @@ pub struct Schedule {
     novel: bool,
     /// Novelty is ignored before this number of rows.
     quiet_until: u64,
+    /// The number of rows after which a row has half its weight, if rows lose weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    half_life: Option<u64>,
 }
 
 impl Schedule {
@@ -86,7 +91,36 @@ impl Schedule {
             usual: 0.0,
             novel: false,
             quiet_until: 0,
+            half_life: None,
         }
+    }
+
+    /// Changes the half-life. Revisions never cease while there is one, because the data may drift.
+    pub(in crate::learn) fn set_half_life(&mut self, half_life: Option<u64>, rows: u64) {
+        self.half_life = half_life;
+        if self.watches {
+            self.next = self.soon_enough(rows, 0);
+        }
+    }
+
+    /// The same with a half-life, if there is one.
+    pub(in crate::learn) fn with_half_life(mut self, half_life: Option<u64>, rows: u64) -> Self {
+        self.set_half_life(half_life, rows);
+        self
+    }
+
+    /// The next revision after one at `rows` rows. With a half-life it comes when half of the weight is that of new rows, as
+    /// it is when the number of rows has doubled, and later after revisions without a move.
+    fn soon_enough(&self, rows: u64, unchanged: u32) -> Option<u64> {
+        let Some(half_life) = self.half_life else { return self.next };
+        let interval = half_life.saturating_mul(1 << unchanged.min(MOST_DOUBLINGS));
+        let latest = rows.saturating_add(interval.max(BATCH));
+        Some(self.next.map_or(latest, |next| next.min(latest)))
+    }
+
+    /// The number of rows that count after `rows` rows.
+    fn horizon(&self, rows: u64) -> u64 {
+        self.half_life.map_or(rows, |half_life| rows.min(half_life))
     }
 
     /// The reason of a revision that is due after `rows` rows; `None` if none is due.
@@ -140,11 +174,12 @@ impl Schedule {
         self.unchanged = if moved { 0 } else { self.unchanged + 1 };
         let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
+        self.next = self.soon_enough(rows, self.unchanged);
         if reason == Reason::Novelty {
             // Few rows of the new kind have arrived so far.
             let again = rows + SECOND_LOOK;
             self.next = Some(again);
-            self.quiet_until = again.max(rows + rows / 50);
+            self.quiet_until = again.max(rows + self.horizon(rows) / 50);
         }
     }
 
@@ -156,7 +191,7 @@ impl Schedule {
 
     /// Whether the end of the stream triggers a revision: if it is cheap, or if at least a tenth of the rows are new.
     pub(in crate::learn) fn wants_closing(&self, rows: u64, cheap: bool) -> bool {
-        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= rows)
+        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= self.horizon(rows))
     }
 
     /// Whether there was novelty recently, after `rows` rows in total.
@@ -200,6 +235,21 @@ mod tests {
         assert_eq!(schedule.due(400_250), Some(Reason::Novelty));
         schedule.revised(400_250, Reason::Novelty, true);
         assert_eq!(schedule.due(401_750), Some(Reason::Doubling), "a second look");
+    }
+
+    #[test]
+    fn with_a_half_life_revisions_never_cease() {
+        let mut schedule = Schedule::after_start(5000).with_half_life(Some(2000), 5000);
+        assert_eq!(schedule.rows_until_due(5000), 2000);
+        let mut rows = 7000;
+        for interval in [4000, 8000, 16_000, 16_000] {
+            schedule.revised(rows, Reason::Doubling, false);
+            assert_eq!(schedule.rows_until_due(rows), interval.min(3 * rows));
+            rows += interval;
+        }
+        schedule.revised(rows, Reason::Doubling, true);
+        assert_eq!(schedule.rows_until_due(rows), 2000);
+        assert!(schedule.wants_closing(rows + 200, false) && !schedule.wants_closing(rows + 199, false));
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Search<'_> {
 
     /// The smallest rise of the mean log-likelihood that justifies one more component.
     fn price(&self) -> f64 {
-        let rows = self.rows.rows() as f64;
+        let rows = self.rows.effective_rows();
         self.size.price() * 0.5 * self.free_parameters() * rows.ln() / rows
     }
 

@@ -45,6 +45,7 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (SKY, Mark::Square),
     (DARK_BLUE, Mark::Square),
     (DARK_BLUE, Mark::Ring),
+    (DARK_BLUE, Mark::Up),
     (PURPLE, Mark::Cross),
     (GREEN, Mark::Diamond),
     (YELLOW, Mark::Cross),

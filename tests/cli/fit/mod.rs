@@ -1,6 +1,7 @@
 //! `gmm-bmm fit` as a user meets it.
 
 mod choice;
+mod drift;
 mod input;
 mod labels;
 mod resume;
