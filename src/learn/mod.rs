@@ -1,6 +1,7 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod assignment;
+mod blind;
 mod candidate;
 mod choice;
 mod columns;
@@ -27,6 +28,7 @@ mod start;
 mod state;
 mod structure;
 
+pub use blind::{blind_start, blind_start_rows};
 pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
 pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};

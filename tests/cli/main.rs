@@ -11,6 +11,7 @@ mod eval;
 #[cfg(unix)]
 mod faults;
 mod fit;
+mod learners;
 mod manuals;
 mod merge;
 mod order;

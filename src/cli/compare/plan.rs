@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Args;
-use super::option_values::Dequantize;
+use super::option_values::{Dequantize, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -22,8 +22,11 @@ impl Args {
         }
         let mut contenders: Vec<Contender> =
             self.algos.iter().flat_map(|learners| learners.0.clone()).collect();
+        self.start.apply(&mut contenders);
+        contenders.extend(self.learners.contenders()?);
         contenders.sort();
         contenders.dedup();
+        self.check_reference(&contenders)?;
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
@@ -41,6 +44,7 @@ impl Args {
             ks: self.k.0.clone(),
             contenders,
             seed: self.seed,
+            seeds: self.seeds.into(),
             folds: if self.test.is_some() { 1 } else { self.folds.into() },
             settings: CellSettings {
                 em_restarts: self.em_restarts.into(),
@@ -48,6 +52,8 @@ impl Args {
                 warmup: self.warmup,
             },
             repeat: self.repeat.into(),
+            launcher: self.learners.launcher()?,
+            retry_failed: self.learners.retry_failed,
         };
         plan.check().map_err(|error| match error {
             ExperimentError::Plan(text) => usage(text),
@@ -60,6 +66,18 @@ impl Args {
             }
         }
         Ok(plan)
+    }
+
+    /// A learner that is named to test against must be known before the others are run.
+    fn check_reference(&self, contenders: &[Contender]) -> anyhow::Result<()> {
+        match &self.shown.reference {
+            Some(name) if !contenders.iter().any(|contender| contender.name() == name) => {
+                parse_contender(name)
+                    .map(drop)
+                    .map_err(|refusal| usage(format!("--reference '{name}': {refusal}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {

@@ -24,7 +24,7 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     write_report(&[data, rest].concat(), &OPTIONS, two.path()).unwrap();
     let (one, two) = (files(one), files(two.path()));
     let names: Vec<_> = one.keys().map(|name| name.display().to_string()).collect();
-    for name in ["loglik.csv", "times.csv", "summary.md", "report.html"] {
+    for name in ["loglik.csv", "table.csv", "table.tex", "times.csv", "summary.md", "report.html"] {
         assert!(names.contains(&name.to_string()), "{names:?}");
     }
     assert_eq!(names.iter().filter(|name| name.ends_with(".svg")).count(), 15);
