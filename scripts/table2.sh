@@ -3,4 +3,4 @@
 # cross-validation. K=, FOLDS= and STAND_IN_ROWS= change these settings.
 STAND_IN_ROWS=${STAND_IN_ROWS:-100000}
 . "$(dirname "$0")/tables_common.sh"
-run_large_table table2 --k "${K:-5}" --folds "${FOLDS:-5}" --algos start,oem_printed,oem,oem_revised,obmm,obmm_discounted,obmm_revised,obmm_auto,odmm --units raw
+run_large_table table2 --k "${K:-5}" --folds "${FOLDS:-5}" --algos start,oem_all,obmm_all,odmm --units raw

@@ -140,9 +140,8 @@ pub(super) struct Args {
 
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
-          "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "shards", "warmup",
-         
-          "em_restarts", "repeat", "jobs"])]
+          "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "shards",
+          "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]

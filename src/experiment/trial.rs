@@ -157,8 +157,7 @@ impl<'a> Trial<'a> {
         };
         let run = || -> Result<CellRecord, Missing> {
             let first = job.run(self.split.fitting(), self.split.validation(), false)?;
-            // The integral is that of the same density in every fold, up to the training rows.
-            let learned = job.run(self.split.train.view(), self.split.test.view(), self.fold == 0)?;
+            let learned = job.run(self.split.train.view(), self.split.test.view(), true)?;
             Ok(CellRecord {
                 k: learned.k.filter(|_| learner.learns_k()).unwrap_or(empty.k),
                 validation: crate::stats::mean(&first.scores).map(bounded),

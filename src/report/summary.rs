@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::below_start;
-use super::format::title;
+use super::format::{fixed, title};
 use super::paired::{self, Arrow};
 use super::scores::{CellScore, KScore, Score};
 use super::{ReportError, ReportOptions};
@@ -264,6 +264,7 @@ fn set_summary(
     mark_best(&mut entries);
     note_gaps(&data, &entries, records, notes);
     let (paper, paper_seconds) = paper_columns(records.data(), units);
+    notes.extend(published_note(records.data()));
     let curve_shift = records.cells().find(|cell| cell.fold == 0);
     Ok(SetSummary {
         data,
@@ -397,9 +398,18 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
     }
 }
 
+/// What another publication reports for the set.
+fn published_note(data: Option<&DataRecord>) -> Option<String> {
+    let published =
+        data?.paper.as_ref()?.published.as_ref().filter(|_| data.is_some_and(|data| !data.stand_in))?;
+    let scores: Vec<String> =
+        published.scores.iter().map(|(model, score)| format!("{model} {}", fixed(*score, 2))).collect();
+    Some(format!("{}: {}. Source: {}.", title(data?), scores.join(", "), published.source))
+}
+
 /// The paper's figures: scores only where data and units are the paper's, times also for a substitute of its size.
 fn paper_columns(data: Option<&DataRecord>, units: Units) -> (PaperColumns, PaperColumns) {
-    let Some((data, paper)) = data.and_then(|data| Some((data, data.paper?))) else {
+    let Some((data, paper)) = data.and_then(|data| Some((data, data.paper.as_ref()?))) else {
         return Default::default();
     };
     let is_comparable = paper.units == Some(units) && data.dequantized.is_empty() && !data.stand_in;

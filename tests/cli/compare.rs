@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gmm_bmm::internals::experiment::{CellRecord, Contender, Record, read_records};
 
-use crate::common::{as_csv, clusters};
+use crate::common::{as_csv, clusters, repository};
 use crate::workplace::Workplace;
 
 const QUICK: &str = "--data clusters.csv --k 1..2 --folds 3 --em-restarts 2";
@@ -310,4 +310,15 @@ fn a_missing_set_keeps_its_row_and_a_stand_in_has_its_own_name() {
     workplace.json(&format!("compare --data yearmsd.csv --stand-in {options}"));
     let names: Vec<String> = cells(&workplace.path("out")).into_iter().map(|cell| cell.data).collect();
     assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");
+}
+
+/// `python/tests/test_records.py` checks records against the schema.
+#[test]
+fn the_schema_of_the_records_names_all_learners() {
+    let text = std::fs::read(repository("docs/records.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let named = schema["$defs"]["learner"]["oneOf"][0]["enum"].as_array().unwrap();
+    let named: Vec<&str> = named.iter().filter_map(|name| name.as_str()).collect();
+    let ids: Vec<&str> = Contender::ALL.iter().map(|contender| contender.profile().id).collect();
+    assert_eq!(named, ids);
 }

@@ -10,7 +10,6 @@ use crate::cli::{usage, wording};
 use crate::experiment::{Contender, ExternalLearner, Launcher, PROTOCOL};
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Learners that are commands")]
 pub(super) struct LearnerArgs {
     /// Compare a learner that is a command; repeat it for several
     ///
