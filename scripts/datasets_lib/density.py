@@ -135,11 +135,11 @@ def bsds300(raw: Raw):
         import h5py
     except ImportError as error:
         raise PrepareError("this set needs h5py: pip install h5py") from error
-    with raw.binary("BSDS300.hdf5") as stream, h5py.File(io.BytesIO(stream.read()), "r") as file:
-        missing = [part for part in ("train", "validation", "test") if part not in file]
-        if missing:
-            raise PrepareError(f"the file has no part {missing[0]}")
-        rows = numpy.vstack([file[part][:] for part in ("train", "validation", "test")])
+    try:
+        with raw.binary("BSDS300.hdf5") as stream, h5py.File(io.BytesIO(stream.read()), "r") as file:
+            rows = numpy.vstack([file[part][:] for part in ("train", "validation", "test")])
+    except (OSError, KeyError) as error:
+        raise PrepareError(f"this is not the authors' BSDS300.hdf5, unpacked: {error}") from error
     if rows.shape[1] != len(BSDS300):
         raise PrepareError(f"a patch has {rows.shape[1]} numbers; expected {len(BSDS300)}")
     return BSDS300, rows

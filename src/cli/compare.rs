@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::learners::LearnerArgs;
 use self::option_values::{
-    Dequantize, Learners, ShownUnits, StartChoice, learner_list, parse_contender, parse_dequantize,
+    Dequantize, Learners, Order, ShownUnits, StartChoice, learner_list, parse_contender, parse_dequantize,
     parse_folds, parse_learners,
 };
 use super::Interrupted;
@@ -97,6 +97,12 @@ pub(super) struct Args {
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: u16,
 
+    /// The order in which training rows are learned
+    ///
+    /// In file order, the validation rows, by which K and parameters are chosen, are the last training rows of the file. Test rows are drawn from the whole file in both cases.
+    #[arg(long, hide_short_help = true, value_enum, default_value_t, value_name = "ORDER")]
+    order: Order,
+
     /// Shards of oDMM
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
     shards: u16,
@@ -140,7 +146,7 @@ pub(super) struct Args {
 
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
-          "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "shards",
+          "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
           "warmup", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 

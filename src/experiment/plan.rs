@@ -164,6 +164,7 @@ impl Plan {
             same("folds", &run.folds, &self.folds)?;
             same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
             same("shards", &run.settings.shards, &self.settings.shards)?;
+            same("rows in", &order(&run.settings), &order(&self.settings))?;
             same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
         }
         for set in &self.sets {
@@ -220,6 +221,10 @@ impl Plan {
 /// A seed for one purpose on one data set.
 pub(super) fn seed_for(seed: u64, data: &str, purpose: &str) -> u64 {
     derived_seed(seed, &format!("{data}/{purpose}"))
+}
+
+fn order(settings: &CellSettings) -> &'static str {
+    if settings.file_order { "file order" } else { "shuffled order" }
 }
 
 fn warmup(settings: &CellSettings) -> String {

@@ -85,11 +85,14 @@ pub struct CellSettings {
     pub shards: usize,
     /// Rows that are learned before the shards separate; by default the rows of the start.
     pub warmup: Option<u64>,
+    /// Whether training rows are learned in file order, and not shuffled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub file_order: bool,
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 2, shards: 5, warmup: None }
+        CellSettings { em_restarts: 2, shards: 5, warmup: None, file_order: false }
     }
 }
 

@@ -64,7 +64,11 @@ fn indices(plan: &Plan, set: &PlannedSet, fold: usize) -> (Vec<usize>, Vec<usize
         Some(_) => Vec::new(),
         None => order.drain(places(n, plan.folds, fold)).collect(),
     };
-    (shuffled(order, seed, name, &format!("order {fold}")), sorted(test))
+    let order = match plan.settings.file_order {
+        true => sorted(order),
+        false => shuffled(order, seed, name, &format!("order {fold}")),
+    };
+    (order, sorted(test))
 }
 
 /// The test rows of one fold of a set with `n` rows, in file order.
@@ -120,6 +124,15 @@ mod tests {
         assert_eq!(indices(&repeated, &repeated.sets[0], 5 + 2), indices(&plan, &plan.sets[0], 2));
         let rows = fold_rows(plan.seed, plan.sets[0].record.name_without_noise(), 50, 5, 2);
         assert_eq!(rows, indices(&plan, &plan.sets[0], 2).1);
+    }
+
+    #[test]
+    fn rows_can_stay_in_file_order() {
+        let mut plan = plan_of(50, 5);
+        let (_, test) = indices(&plan, &plan.sets[0], 2);
+        plan.settings.file_order = true;
+        let (train, same_test) = indices(&plan, &plan.sets[0], 2);
+        assert!(train.is_sorted() && same_test == test);
     }
 
     #[test]

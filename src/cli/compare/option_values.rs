@@ -57,6 +57,16 @@ pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
     }
 }
 
+/// The order in which training rows are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum Order {
+    /// Shuffled by the seed
+    #[default]
+    Shuffled,
+    /// As in the file
+    File,
+}
+
 /// The start of oEM and oBMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(super) enum StartChoice {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Args;
-use super::option_values::{Dequantize, parse_contender};
+use super::option_values::{Dequantize, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -50,6 +50,7 @@ impl Args {
                 em_restarts: self.em_restarts.into(),
                 shards: self.shards.into(),
                 warmup: self.warmup,
+                file_order: self.order == Order::File,
             },
             repeat: self.repeat.into(),
             launcher: self.learners.launcher()?,
