@@ -65,6 +65,8 @@ impl Session {
         if !self.missing.is_empty() || self.commands_differ() {
             self.file.append(Record::Run(self.run_record(provenance, workers)))?;
         }
+        // Cells that fail again are not missing.
+        self.plan.retry_failed = false;
         let ending = run(&self.plan, &self.missing, &mut self.file, workers, stop, progress);
         self.missing = self.plan.missing_cells(&RecordIndex::new(self.file.records()));
         self.file.sync()?;

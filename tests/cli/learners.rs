@@ -272,7 +272,7 @@ fn mistakes_in_learners_are_explained() {
         assert!(text.contains(said), "{words:?}: {text}");
         assert!(!workplace.path("out").exists());
     };
-    refuses(&["--learner", "./learn {train}"], 2, "write NAME=COMMAND");
+    refuses(&["--learner", "./learn {train}"], 2, "write NAME=CMD");
     refuses(&["--learner", "a=./learn {train} 'x"], 2, "is not closed");
     refuses(&["--learner", "a=./learn {train}"], 2, "needs the placeholder {test}");
     refuses(&["--learner", "oBMM=./learn {train} {test} {scores}"], 2, "two learners are called 'oBMM'");

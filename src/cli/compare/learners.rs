@@ -14,7 +14,7 @@ pub(super) struct LearnerArgs {
     /// Compare a learner that is a command; repeat it for several
     ///
     /// The command may contain {train}, {test}, {k}, {seed}, {columns}, {model}, {scores} and {chosen_k}, which are replaced. It learns the rows of the CSV file {train} and writes the log-density of each row of {test} to {scores}, one a line. With --scorer it writes a model to {model} instead. It is split into words as in a shell, but run without one.
-    #[arg(long, value_name = "NAME=COMMAND")]
+    #[arg(long, value_name = "NAME=CMD")]
     learner: Vec<String>,
 
     /// The command that scores rows with the {model} of a --learner: one for all, or one for each in the same order
@@ -91,7 +91,7 @@ impl LearnerArgs {
         let learner = |(place, text): (usize, &String)| {
             let (name, command) = text
                 .split_once('=')
-                .ok_or_else(|| usage(format!("--learner '{text}' has no name: write NAME=COMMAND")))?;
+                .ok_or_else(|| usage(format!("--learner '{text}' has no name: write NAME=CMD")))?;
             let scorer = self.scorer.get(place).or(self.scorer.first());
             let scorer = scorer.map(|text| split(text, name)).transpose()?;
             Ok(ExternalLearner {

@@ -225,13 +225,13 @@ mod tests {
                 .contains("scorer of 'mine' needs the placeholder {model}")
         );
         assert!(learner("a {train} {test} {scores}", None).learns_k());
-        assert!(!learner("a --k={k} {train} {test} {scores}", None).learns_k());
+        assert!(!learner("a k={k} {train} {test} {scores}", None).learns_k());
     }
 
     #[test]
     fn placeholders_are_replaced_inside_words() {
         let values = Values { folder: Path::new("f"), k: 3, seed: 7, columns: 2 };
-        assert_eq!(values.fill("--k={k},{seed},{columns}"), "--k=3,7,2");
+        assert_eq!(values.fill("k={k},{seed},{columns}"), "k=3,7,2");
         assert_eq!(values.fill("{train}"), Path::new("f").join("train.csv").to_string_lossy());
         assert_eq!(values.fill("{other} {"), "{other} {");
     }

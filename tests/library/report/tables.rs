@@ -329,8 +329,8 @@ fn the_scores_are_tidy_with_a_line_for_each_cell() {
         "data,learner,k,seed,fold,units,chosen,rows,mean,validation,prequential,tuned,start_seconds,learn_seconds,cpu_seconds,peak_memory,failure"
     );
     assert_eq!(lines.len(), 1 + 2 * 2 * 2, "two learners, K and folds");
-    assert!(lines[1].starts_with("toy,oem,2,7,0,raw,true,2,"), "{scores}");
-    assert!(lines[4].starts_with("toy,oem,3,7,1,raw,false,2,"), "{scores}");
+    assert!(lines[1].starts_with("toy,oem,2,0,0,raw,true,2,"), "{scores}");
+    assert!(lines[4].starts_with("toy,oem,3,0,1,raw,false,2,"), "{scores}");
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn the_table_for_papers_has_a_row_for_each_set() {
     }
     let columns = |line: &str| line.matches(" & ").count();
     let rows: Vec<_> = text.lines().filter(|line| line.ends_with(" \\\\")).collect();
-    assert_eq!(rows.len(), 1 + 4, "{text}");
+    assert_eq!(rows.len(), 1 + 5, "{text}");
     assert!(rows.iter().all(|row| columns(row) == columns(rows[0])), "{text}");
     assert!(!text.contains('−') && !text.contains('↓'), "{text}");
 }
