@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use rayon::prelude::*;
 
 use super::candidate::{Candidate, route};
-use super::structure::{BATCH, KeptRows, Limits, Reviser, Schedule, Size, search_rows};
+use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, search_rows};
 use super::{Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Structure};
 use crate::stats::BatchSums;
 
@@ -69,10 +69,11 @@ pub(super) fn begin(
     Ok(Some(learning))
 }
 
-/// Rows that a revision uses: a few times the rows of a search. The last revision uses all kept rows if the structure still
-/// changes.
-fn revision_rows(candidate: &Candidate, limits: Limits, dim: usize) -> usize {
-    4 * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
+/// Rows that a revision uses: a few times the rows of a search, and more on novelty, because few of the kept rows are new then.
+/// The last revision uses all kept rows if the structure still changes.
+fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usize) -> usize {
+    let factor = if reason == Reason::Novelty { 8 } else { 2 };
+    factor * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
 }
 
 /// Routes the first rows and returns those to learn. They are not copied if the reservoir holds all of them.
@@ -152,7 +153,7 @@ impl Learning {
                 candidate.postpone(rows);
                 continue;
             }
-            let most = revision_rows(candidate, limits, floor.len());
+            let most = revision_rows(candidate, reason, limits, floor.len());
             // One for each K, so that the K do not depend on one another.
             let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
             candidate.revise(&settings.algorithm, floor, kept, &mut reviser, (rows, reason))?;
@@ -186,7 +187,8 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
             let steady = !kept.is_complete() && candidate.schedule().is_steady();
-            let most = if steady { revision_rows(candidate, limits, floor.len()) } else { usize::MAX };
+            let most =
+                if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };
             let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
             let mut reviser = reviser.transpose()?;
             let closed =
