@@ -3,6 +3,7 @@
 # make wheel   the Python package as a wheel, into target/wheels
 # make tables  the paper's Tables 1 to 3, into results/ (an hour)
 # make figure1 the paper's Figure 1, into results/ (seconds)
+# make tracks small tables of one question each, into results/tracks (minutes)
 # make soak    an endless stream for ten minutes
 # make crash   240 kills
 # make fuzz    five minutes of each fuzz target
@@ -16,7 +17,7 @@ GMM_BMM = $(TARGET)/release/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 datasets soak crash fuzz clean
+.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -90,6 +91,13 @@ tables:
 
 figure1:
 	scripts/figure1.sh
+
+tracks:
+	scripts/track_shuffled.sh
+	scripts/track_order.sh
+	scripts/track_unknown_k.sh
+	scripts/track_shards.sh
+	$(PYTHON) scripts/make_index.py
 
 soak: $(GMM_BMM)
 	GMM_BMM=$(GMM_BMM) scripts/soak.sh

@@ -4,5 +4,5 @@
 # STAND_IN_ROWS=600000 rows, because with few rows the start takes most of the time.
 STAND_IN_ROWS=${STAND_IN_ROWS:-600000}
 . "$(dirname "$0")/tables_common.sh"
-run_large_table table3 --k "${K:-5}" --folds "${FOLDS:-2}" --algos oem,obmm,odmm --units raw --jobs 1 \
+run_large_table table3 --k "${K:-5}" --folds "${FOLDS:-2}" --algos oem_all,obmm_all,odmm --units raw --jobs 1 \
     --repeat "${REPEAT:-3}"

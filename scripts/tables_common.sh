@@ -8,6 +8,9 @@ DATASETS=${GMM_BMM_DATASETS:-datasets}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release
 
+# Folder of sets that are not part of the catalogue's downloads.
+MORE=${GMM_BMM_MORE_DATASETS:-$DATASETS}
+
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 
 # run_table NAME "SETS" OPTIONS…: compares on the sets, into $RESULTS/NAME. A set that is missing keeps its row, which
@@ -31,7 +34,8 @@ close_table() {
 }
 
 # run_large_table NAME OPTIONS…: compares on the sets of Tables 2 and 3. Synthetic rows with the same columns (synth
-# --like) replace a missing set, and its row says so. They are as many as the set has, but at most STAND_IN_ROWS.
+# --like) replace a missing set, and its row says so. They are as many as the set has, but at most STAND_IN_ROWS. Real sets named in EXTRA_SETS are added if their files are in the folder
+# GMM_BMM_MORE_DATASETS (by default that of the other sets).
 run_large_table() {
     table=$1
     shift
@@ -54,5 +58,8 @@ run_large_table() {
     [ -z "$real" ] || "$GMM_BMM" compare $real --datasets "$DATASETS" --out "$RESULTS/$table" "$@"
     # shellcheck disable=SC2086
     [ -z "$drawn" ] || "$GMM_BMM" compare $drawn --stand-in --out "$RESULTS/$table" "$@"
+    for set in ${EXTRA_SETS:-}; do
+        [ ! -f "$MORE/$set.csv" ] || "$GMM_BMM" compare --data "$MORE/$set.csv" --out "$RESULTS/$table" "$@"
+    done
     close_table "$table" "$began"
 }

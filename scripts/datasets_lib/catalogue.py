@@ -30,6 +30,8 @@ class Entry:
     units: str
     discrete: bool
     paper: dict
+    # What another publication reports: its source, and pairs of a model and its score.
+    published: Optional[dict] = None
     # Rows of the source that mean "no measurement" and are left out of the clean file.
     rows_left_out: int = 0
 

@@ -13,6 +13,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterable, Iterator, List
 
+from . import density
 from .heterogeneity import HEADER as HETEROGENEITY, clean_rows as heterogeneity_rows
 from .raw import PrepareError, Raw
 
@@ -241,6 +242,33 @@ def prepare_northridge(raw: Raw, _rows: int) -> Table:
     return Table(header, rows())
 
 
+# ---- sets of the density-estimation literature -------------------------------------------------------
+
+
+def prepare_density(name: str) -> Preparer:
+    def prepare(raw: Raw, _rows: int) -> Table:
+        header, rows = density.SETS[name](raw)
+        return Table(header, density.cells(rows))
+
+    return prepare
+
+
+# ---- files that are clean already --------------------------------------------------------------------
+
+
+def prepare_clean(raw: Raw, _rows: int) -> Table:
+    with raw.text(raw.path.name) as stream:
+        header = stream.readline().strip().split(",")
+
+    def rows() -> Iterator[List[str]]:
+        with raw.text(raw.path.name) as stream:
+            stream.readline()
+            for line in stream:
+                yield line.strip().split(",")
+
+    return Table(header, rows())
+
+
 PREPARERS: Dict[str, Preparer] = {
     "abalone": delimited(ABALONE, "abalone.data", "abalone.data.txt"),
     "banknote": delimited(BANKNOTE, "data_banknote_authentication.txt", "banknote.csv"),
@@ -256,4 +284,7 @@ PREPARERS: Dict[str, Preparer] = {
     "heterogeneity": prepare_heterogeneity,
     "yearmsd": delimited(YEARMSD, "YearPredictionMSD.txt"),
     "miniboone": prepare_miniboone,
+    "yearmsd_sample8162": prepare_clean,
+    "watch": prepare_clean,
+    **{name: prepare_density(name) for name in density.SETS},
 }

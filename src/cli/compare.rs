@@ -1,5 +1,6 @@
 //! `gmm-bmm compare`: runs several learners over a range of K on one or more data sets.
 
+mod learners;
 mod option_values;
 mod plan;
 mod provenance;
@@ -11,9 +12,10 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use serde::Serialize;
 
+use self::learners::LearnerArgs;
 use self::option_values::{
-    Dequantize, Learners, ShownUnits, learner_list, parse_contender, parse_dequantize, parse_folds,
-    parse_learners,
+    Dequantize, Learners, Order, ShownUnits, StartChoice, learner_list, parse_contender, parse_dequantize,
+    parse_folds, parse_learners,
 };
 use super::Interrupted;
 use super::console::Console;
@@ -24,8 +26,8 @@ use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::experiment::{
-    CellRecord, Contender, Ending, ExperimentError, Pairs, Plan, RECORDS_FILE, RecordIndex, SelectRule,
-    Session, Workers, read_records, refuse_file_as_folder,
+    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, Pairs, Plan, RECORDS_FILE, Record,
+    RecordIndex, SelectRule, Session, Workers, export_folds, read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportError, ReportOptions, SetSummary, report_files, write_report};
 use crate::text::printable;
@@ -41,7 +43,8 @@ use crate::text::printable;
   gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
   gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
   gmm-bmm compare --from-records abalone --select paper --units zscore --out abalone-as-in-the-paper
-  gmm-bmm compare --from-records abalone --reference oem_counted")]
+  gmm-bmm compare --from-records abalone --reference oem
+  gmm-bmm compare --data abalone --k 2..6 --learner 'mine=./learn {train} {k} {seed} {model}' --scorer './score {model} {test} {scores}'")]
 pub(super) struct Args {
     /// CSV file to compare on (also .gz), or the name of a set in the catalogue; repeat it for several data sets
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
@@ -73,8 +76,8 @@ pub(super) struct Args {
 
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = parse_learners,
           help = format!("Learners, a list of {}", learner_list()),
-          long_help = format!("Learners, a list of {}\n\n'oem' and 'obmm' select all their variants. The 'revised' variants revise the structure of the mixture as 'fit' does; the other online learners learn each row once, beginning with the start. 'em' is batch EM with moves (splits and merges of components), 'em_plain' is batch EM without moves.", learner_list()),
-          default_value = "start,oem_counted,oem_revised,obmm_exact,obmm_revised,obmm_auto,odmm,em")]
+          long_help = format!("Learners, a list of {}\n\n'oem_all' and 'obmm_all' select all their variants. The 'blind' variants begin as the paper may have: with components drawn around the mean and covariance of the first few rows. The 'revised' variants revise the structure of the mixture as 'fit' does; the other online learners learn each row once, beginning with the start. 'em' is batch EM with moves (splits and merges of components), 'em_plain' is batch EM without moves.", learner_list()),
+          default_value = "start,oem,oem_revised,obmm,obmm_revised,obmm_auto,odmm,em")]
     algos: Vec<Learners>,
 
     /// Folds of the cross-validation
@@ -86,6 +89,19 @@ pub(super) struct Args {
     /// The number of threads does not change the scores.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
+
+    /// Repeat splits and starts with N seeds: --seed, the next number, and so on
+    ///
+    /// The tables then show means over the seeds with standard errors over the seeds. Tests average the scores of a row over the seeds first. More seeds can be added to existing records.
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
+
+    /// The order in which training rows are learned
+    ///
+    /// In file order, the validation rows, by which K and parameters are chosen, are the last training rows of the file. Test rows are drawn from the whole file in both cases.
+    #[arg(long, hide_short_help = true, value_enum, default_value_t, value_name = "ORDER")]
+    order: Order,
 
     /// Shards of oDMM
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
@@ -114,14 +130,31 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
+    /// The start of oEM and oBMM: fitted to the first rows, blind as the paper's may have been, or both
+    ///
+    /// A blind start draws components around the mean and covariance of the first few rows: no buffer, no EM, no revisions. 'blind' replaces the online learners of --algos by oem_blind and obmm_blind, and 'both' adds these two.
+    #[arg(long, hide_short_help = true, value_enum, default_value_t, value_name = "START")]
+    start: StartChoice,
+
+    #[command(flatten)]
+    learners: LearnerArgs,
+
     /// Folder for records, tables and pictures; cells that it already has are not run again [default: gmm-bmm-compare, or
     /// the folder of --from-records]
     #[arg(long, short, value_name = "DIR")]
     out: Option<PathBuf>,
 
+    /// Run nothing: write the training and test rows of each fold to this folder, so that anyone can recompute a cell
+    ///
+    /// The files are those that commands get as {train} and {test}. DIR/folds.json describes them, with the seeds of the learners.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "from_records"],
+          hide_short_help = true)]
+    export_folds: Option<PathBuf>,
+
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
-          "algos", "folds", "seed", "shards", "warmup", "half_life", "em_restarts", "repeat", "jobs"])]
+          "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
+          "warmup", "half_life", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]
@@ -146,9 +179,9 @@ struct ShownArgs {
     #[arg(long, value_enum, default_value_t)]
     units: ShownUnits,
 
-    /// The learner that the others are tested against: one of --algos or a name in the tables [default: obmm_exact]
-    #[arg(long, hide_short_help = true, value_name = "LEARNER", value_parser = parse_contender)]
-    reference: Option<Contender>,
+    /// The learner that the others are tested against: one of --algos or a name in the tables [default: obmm]
+    #[arg(long, hide_short_help = true, value_name = "LEARNER")]
+    reference: Option<String>,
 }
 
 /// The result of the command.
@@ -170,6 +203,9 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let begun = std::time::Instant::now();
     let folder = args.folder();
     args.refuse_overwriting_data()?;
+    if let Some(target) = &args.export_folds {
+        return export(args, target, console);
+    }
     // The session keeps the record file locked until the tables are written, so that they show all its records.
     let (session, read, cells_run);
     let records = match &args.from_records {
@@ -186,7 +222,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let cells = RecordIndex::new(records).cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());
-    let summary = write_report(records, &args.shown.options(), folder)
+    let summary = write_report(records, &args.shown.options(records)?, folder)
         .map_err(with_remedy)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
@@ -198,6 +234,32 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         sets: summary.sets,
     };
     console.styled_result(&result, describe).map_err(Into::into)
+}
+
+/// The result of `--export-folds`.
+#[derive(Debug, Serialize)]
+struct ExportResult {
+    folder: PathBuf,
+    folds: usize,
+}
+
+fn export(args: &Args, folder: &Path, console: &Console) -> anyhow::Result<()> {
+    let plan = args.plan(console)?;
+    refuse_file_as_folder(folder)?;
+    if folder.join(FOLDS_FILE).exists() {
+        return Err(usage(format!("'{}' has folds already: give another folder", folder.display())));
+    }
+    let folds = export_folds(&plan, folder)
+        .with_context(|| format!("cannot write the folds to '{}'", folder.display()))?;
+    let result = ExportResult { folder: folder.to_path_buf(), folds };
+    console.result(&result, |result| {
+        format!(
+            "{} folds written to {}; {FOLDS_FILE} describes them\n",
+            result.folds,
+            result.folder.display()
+        )
+    })?;
+    Ok(())
 }
 
 fn with_remedy(error: ReportError) -> anyhow::Error {
@@ -235,13 +297,20 @@ fn describe(result: &CompareResult) -> String {
 }
 
 impl ShownArgs {
-    fn options(&self) -> ReportOptions {
-        ReportOptions {
-            select: self.select,
-            pairs: self.pairs,
-            units: self.units.0,
-            reference: self.reference,
-        }
+    fn options(&self, records: &[Record]) -> anyhow::Result<ReportOptions> {
+        let reference = self.reference.as_deref().map(|name| reference(name, records)).transpose()?;
+        Ok(ReportOptions { select: self.select, pairs: self.pairs, units: self.units.0, reference })
+    }
+}
+
+/// A learner of the records that is a command, or one of this program.
+fn reference(name: &str, records: &[Record]) -> anyhow::Result<Contender> {
+    let index = RecordIndex::new(records);
+    let mut commands =
+        index.sets().iter().flat_map(|set| set.contenders()).filter(|one| one.commands().is_some());
+    match commands.find(|contender| contender.name() == name) {
+        Some(command) => Ok(command),
+        None => parse_contender(name).map_err(|refusal| usage(format!("--reference '{name}': {refusal}"))),
     }
 }
 

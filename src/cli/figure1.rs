@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::console::Console;
 use super::files::create_output;
 use crate::data::synth::{PAPER_SETS, PAPER_TEST_ROWS};
-use crate::experiment::{CurveRecord, Record, figure1_curve};
+use crate::experiment::{CurveRecord, Record, figure1_curves};
 use crate::report::figure1;
 
-/// Draw the paper's Figure 1: learning curves of oBMM on nine synthetic sets
+/// Draw the paper's Figure 1: learning curves of oBMM and oEM on nine synthetic sets
 ///
-/// Each set is generated from a known mixture ('synth --paper 1..9') and learned in one pass; test rows are scored during the pass. Writes the curves to figure1.jsonl, and two figures as SVG and PNG: the scores, and the gaps to the true model.
+/// Each set is generated from a known mixture ('synth --paper 1..9') and learned in one pass: by oBMM with revisions, and by oBMM and oEM from a blind start, as the paper may have. Test rows are scored during the pass. Writes the curves to figure1.jsonl, and two figures as SVG and PNG: the scores, and the gaps to the true model.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm figure1 --out results/figure1
@@ -41,6 +41,7 @@ pub(super) struct Args {
 #[derive(Debug, Serialize)]
 struct Panel {
     set: String,
+    learner: &'static str,
     rows: u64,
     test_log_likelihood: f64,
     true_log_likelihood: f64,
@@ -52,11 +53,13 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let mut file = create_output(&args.out.join("figure1.jsonl"))?;
     let bar = console.progress(Some(PAPER_SETS as u64));
     let learn = |set: usize| {
-        let curve = figure1_curve(set, args.rows, args.test_rows, args.seed);
+        let curves = figure1_curves(set, args.rows, args.test_rows, args.seed);
         bar.inc(1);
-        curve
+        curves
     };
-    let curves: Vec<CurveRecord> = (1..=PAPER_SETS).into_par_iter().map(learn).collect::<Result<_, _>>()?;
+    let curves: Vec<Vec<CurveRecord>> =
+        (1..=PAPER_SETS).into_par_iter().map(learn).collect::<Result<_, _>>()?;
+    let curves: Vec<CurveRecord> = curves.into_iter().flatten().collect();
     bar.finish_and_clear();
     for curve in &curves {
         serde_json::to_writer(&mut file, &Record::Curve(curve.clone()))?;
@@ -74,6 +77,7 @@ fn panel(curve: &CurveRecord) -> Option<Panel> {
     let (_, level) = curve.level.as_ref()?;
     Some(Panel {
         set: curve.data.clone(),
+        learner: curve.contender.profile().id,
         rows,
         test_log_likelihood: score,
         true_log_likelihood: *level,
@@ -82,17 +86,23 @@ fn panel(curve: &CurveRecord) -> Option<Panel> {
 }
 
 fn describe(panels: &[Panel], args: &Args) -> String {
-    let mut text = String::from("set              oBMM revised        truth        gap\n");
-    for p in panels {
-        text += &format!(
-            "{:<20} {:>10.4} {:>12.4} {:>10.4}\n",
-            p.set, p.test_log_likelihood, p.true_log_likelihood, p.gap
-        );
+    let of = |learner: &str| panels.iter().filter(|panel| panel.learner == learner).collect::<Vec<_>>();
+    let own = [of("obmm_revised"), of("obmm_blind"), of("oem_blind")];
+    let mut text = String::from("set                   truth   oBMM revised     oBMM blind      oEM blind\n");
+    for (place, first) in own[0].iter().enumerate() {
+        text += &format!("{:<16} {:>10.4}", first.set, first.true_log_likelihood);
+        for panel in own.iter().filter_map(|panels| panels.get(place)) {
+            text += &format!(" {:>14.4}", panel.test_log_likelihood);
+        }
+        text += "\n";
     }
-    let mean = panels.iter().map(|panel| panel.gap).sum::<f64>() / panels.len().max(1) as f64;
-    let worst = panels.iter().map(|panel| panel.gap).fold(0.0, f64::min);
+    for (name, panels) in ["oBMM revised", "oBMM blind", "oEM blind"].iter().zip(&own) {
+        let mean = panels.iter().map(|panel| panel.gap).sum::<f64>() / panels.len().max(1) as f64;
+        let worst = panels.iter().map(|panel| panel.gap).fold(0.0, f64::min);
+        text += &format!("{name}: mean gap {mean:.4}, worst {worst:.4}\n");
+    }
     text + &format!(
-        "mean gap {mean:.4}, worst {worst:.4}, after one pass over {} rows\nfigures in {}\n",
+        "after one pass over {} rows; figures in {}\n",
         args.rows,
         args.out.join("plots").display()
     )

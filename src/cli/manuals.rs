@@ -42,7 +42,7 @@ pub(super) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
         .with_context(|| format!("cannot create '{}'", args.folder.display()))?;
     let mut command = Cli::command();
     command.build();
-    let subcommands = command.get_subcommands().map(|sub| {
+    let subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(|sub| {
         let name: &'static str = format!("gmm-bmm-{}", sub.get_name()).leak();
         sub.clone().name(name)
     });

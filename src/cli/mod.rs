@@ -15,6 +15,7 @@ mod impute;
 mod ks;
 mod launch;
 mod manuals;
+mod measure;
 mod memory;
 mod merge;
 mod pass;
@@ -75,6 +76,8 @@ enum Command {
     Datasets(datasets::Args),
     Completions(manuals::CompletionsArgs),
     Man(manuals::ManArgs),
+    #[command(hide = true)]
+    Measure(measure::Args),
 }
 
 /// The version with the features of this build and the kernels that this machine uses.
@@ -138,7 +141,8 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     let mut cli = Cli::command();
     cli.build();
     if error.kind() == ErrorKind::InvalidSubcommand {
-        let commands: Vec<&str> = cli.get_subcommands().map(|sub| sub.get_name()).collect();
+        let commands: Vec<&str> =
+            cli.get_subcommands().filter(|sub| !sub.is_hide_set()).map(|sub| sub.get_name()).collect();
         let tip = format!("the commands are {}", commands.join(", "));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return error;
@@ -186,6 +190,7 @@ fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
         Command::Datasets(args) => datasets::run(&args, console),
         Command::Completions(args) => manuals::completions(&args),
         Command::Man(args) => manuals::man(&args, console),
+        Command::Measure(args) => measure::run(&args),
     }
 }
 

@@ -86,6 +86,11 @@ pub(super) fn how_to_get(set: &DataSet) -> String {
     }
 }
 
+/// A text of several lines in one.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn with_remedies(fact: String, remedies: &[Remedy]) -> String {
     let words: Vec<String> = remedies.iter().map(remedy).collect();
     match words.as_slice() {

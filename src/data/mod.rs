@@ -37,7 +37,9 @@ mod source;
 pub mod synth;
 
 pub use block::Block;
-pub use catalogue::{Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Source, Units};
+pub use catalogue::{
+    Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
+};
 pub use column_names::ColumnNames;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::{BadCell, BadRow, ChosenBy, DataError, MissingValue, RowProblem};

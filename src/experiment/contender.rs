@@ -1,8 +1,9 @@
 //! The learners of a comparison. To add one, add an entry to the list at the end; options, tables and pictures follow
 //! from it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::external::{External, ExternalLearner, intern};
 use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
 use crate::text::count;
@@ -17,12 +18,13 @@ pub const BETAS: [f64; 3] = [0.0, 0.3, 0.5];
 pub const PLAIN_STARTS: usize = 10;
 
 /// Names and training of a contender.
+#[derive(Debug)]
 pub struct Profile {
     /// Its name in tables and pictures.
     pub name: &'static str,
-    /// Its name on the command line and in CSV files.
+    /// The same name in lower case and without spaces: on the command line, in records and in CSV files.
     pub id: &'static str,
-    /// The name on the command line that selects it together with its variants.
+    /// The group of variants that it belongs to.
     pub family: &'static str,
     /// A short description; `{starts}`, `{plain_starts}`, `{moves}`, `{shards}` and `{half_life}` are replaced by the run's
     /// settings.
@@ -32,6 +34,7 @@ pub struct Profile {
 }
 
 /// How a contender is trained.
+#[derive(Debug)]
 pub enum Way {
     /// Not at all: it is the start.
     Start,
@@ -50,6 +53,8 @@ pub enum Way {
         /// start.
         structure: Structure,
     },
+    /// By a command of its own.
+    External,
 }
 
 /// Whether the structure of the mixture changes during training.
@@ -57,6 +62,8 @@ pub enum Way {
 pub enum Structure {
     /// It stays that of the start.
     Fixed,
+    /// It stays that of a [blind start](crate::learn::blind_start).
+    Blind,
     /// Components are split and merged, as in [`fit`](crate::learn::fit).
     Revised,
     /// Like `Revised`, and rows lose weight with a half-life.
@@ -68,20 +75,22 @@ pub enum Structure {
 macro_rules! contenders {
     ($($(#[$doc:meta])* $name:ident: $profile:expr,)+) => {
         /// A learner of a comparison, in the order of the tables.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Contender {
             $($(#[$doc])* $name,)+
+            /// A learner that is a command.
+            External(External),
         }
 
         impl Contender {
-            /// All of them, in the order of the tables.
+            /// Those that are part of this program, in the order of the tables.
             pub const ALL: &'static [Contender] = &[$(Contender::$name,)+];
 
             /// Its names and training.
             pub fn profile(self) -> &'static Profile {
                 match self {
                     $(Contender::$name => const { &$profile },)+
+                    Contender::External(external) => external.profile(),
                 }
             }
         }
@@ -94,8 +103,25 @@ impl Contender {
         self.profile().name
     }
 
+    /// A learner that is a command.
+    pub fn external(learner: ExternalLearner) -> Self {
+        Contender::External(intern(learner))
+    }
+
+    /// The commands of a learner that has some.
+    pub fn commands(self) -> Option<&'static ExternalLearner> {
+        match self {
+            Contender::External(external) => Some(external.learner()),
+            _ => None,
+        }
+    }
+
     /// A short description, with the settings of a run.
     pub fn describe(self, run: Option<&RunRecord>) -> String {
+        if let Some(learner) = self.commands() {
+            let scorer = learner.scorer.as_ref().map(|words| format!(", scored by: {}", one_line(words)));
+            return format!("{}{}", one_line(&learner.command), scorer.unwrap_or_default());
+        }
         let settings = run.map(|run| run.settings).unwrap_or_default();
         let moves = match run.is_none_or(|run| run.moves) {
             true => "with moves (splits and merges of components)",
@@ -127,6 +153,7 @@ impl Contender {
     pub fn learns_k(self) -> bool {
         match self.profile().way {
             Way::Start => false,
+            Way::External => self.commands().is_some_and(ExternalLearner::learns_k),
             Way::Batch { structure } | Way::Online { structure, .. } => structure == Structure::LearnedK,
         }
     }
@@ -134,6 +161,61 @@ impl Contender {
     /// Whether it may read the rows many times.
     pub fn is_batch(self) -> bool {
         matches!(self.profile().way, Way::Batch { .. })
+            || self.commands().is_some_and(|learner| learner.batch)
+    }
+
+    /// Whether it begins from a blind start.
+    pub fn is_blind(self) -> bool {
+        matches!(self.profile().way, Way::Online { structure: Structure::Blind, .. })
+    }
+
+    /// Whether it competes for the best of the online learners. Whether a command learns in one pass is not checked.
+    pub fn competes(self) -> bool {
+        self.is_online() || self.commands().is_some_and(|learner| !learner.batch)
+    }
+
+    /// The contender of this program with an id, or with one of earlier versions.
+    pub fn named(id: &str) -> Option<Self> {
+        let id = EARLIER_IDS.iter().find(|(earlier, _)| *earlier == id).map_or(id, |(_, id)| id);
+        Contender::ALL.iter().copied().find(|contender| contender.profile().id == id)
+    }
+}
+
+/// The words of a command, with those quoted that contain spaces.
+fn one_line(words: &[String]) -> String {
+    let quoted = |word: &String| match word.contains(char::is_whitespace) || word.is_empty() {
+        true => format!("'{word}'"),
+        false => word.clone(),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Ids of earlier versions, and those of today.
+const EARLIER_IDS: [(&str, &str); 2] = [("oem_counted", "oem"), ("obmm_exact", "obmm")];
+
+/// The id, or the commands of a learner that has some.
+impl Serialize for Contender {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.commands() {
+            Some(learner) => learner.serialize(serializer),
+            None => serializer.serialize_str(self.profile().id),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Contender {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Text {
+            Id(String),
+            Learner(ExternalLearner),
+        }
+        match Text::deserialize(deserializer)? {
+            Text::Learner(learner) => Ok(Contender::external(learner)),
+            Text::Id(id) => Contender::named(&id)
+                .ok_or_else(|| serde::de::Error::custom(format!("no learner is called '{id}'"))),
+        }
     }
 }
 
@@ -145,6 +227,18 @@ contenders! {
         family: "start",
         description: "the mixture fitted to the first rows, with which every online learner without revisions begins; the difference to it is the gain of the pass",
         way: Way::Start,
+    },
+    /// Online EM as printed, from a blind start.
+    OemBlind: Profile {
+        name: "oEM blind",
+        id: "oem_blind",
+        family: "oem",
+        description: "oEM printed from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
+        way: Way::Online {
+            tuned: &ALPHAS,
+            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
+            structure: Structure::Blind,
+        },
     },
     /// Online EM as printed: its step size starts at the first row.
     OemPrinted: Profile {
@@ -161,7 +255,7 @@ contenders! {
     /// Online EM whose step size counts the rows of the start.
     Oem: Profile {
         name: "oEM",
-        id: "oem_counted",
+        id: "oem",
         family: "oem",
         description: "online EM whose step size counts the rows of the start",
         way: Way::Online {
@@ -182,10 +276,22 @@ contenders! {
             structure: Structure::Revised,
         },
     },
+    /// oBMM from a blind start.
+    ObmmBlind: Profile {
+        name: "oBMM blind",
+        id: "obmm_blind",
+        family: "obmm",
+        description: "oBMM from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Blind,
+        },
+    },
     /// oBMM, exact Bayes (β = 0).
     Obmm: Profile {
         name: "oBMM",
-        id: "obmm_exact",
+        id: "obmm",
         family: "obmm",
         description: "online Bayesian Moment Matching, exact Bayes",
         way: Way::Online {
@@ -196,7 +302,7 @@ contenders! {
     },
     /// oBMM with β chosen on the validation rows.
     ObmmDiscounted: Profile {
-        name: "oBMM β",
+        name: "oBMM discounted",
         id: "obmm_discounted",
         family: "obmm",
         description: "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows",
@@ -244,7 +350,7 @@ contenders! {
     },
     /// oBMM by the paper's printed equations.
     ObmmPaper: Profile {
-        name: "paper moments",
+        name: "oBMM paper",
         id: "obmm_paper",
         family: "obmm_paper",
         description: "online Bayesian Moment Matching by the paper's printed equations",

@@ -4,6 +4,7 @@ use super::contender::Contender;
 use super::index::RecordIndex;
 use super::plan::Plan;
 use super::record::{CellRecord, CurveRecord};
+use super::repeats::Repeats;
 use super::select::{SelectRule, choose_ks};
 use super::trial::{Curve, Trial};
 use crate::learn::LearnError;
@@ -38,7 +39,7 @@ fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<Cur
     let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
     let of_leader: Vec<&CellRecord> =
         recorded.cells_of(leader).filter(|cell| cell.fold == FOLD && plan.ks.contains(&cell.k)).collect();
-    let k = *choose_ks(&of_leader, SelectRule::Validation).get(&FOLD)?;
+    let k = *choose_ks(&of_leader, SelectRule::Validation, &Repeats::default()).get(&FOLD)?;
     let is_drawn =
         |contender| recorded.curves().iter().any(|curve| curve.contender == contender && curve.k == k);
     let wanted = online().filter(|contender| !is_drawn(*contender));
@@ -58,9 +59,9 @@ pub(super) fn run_curves(
 ) -> Result<(), (Contender, LearnError)> {
     let set = &plan.sets[job.set];
     let mut trial = Trial::new(plan, set, FOLD, job.k);
-    let start_rows = trial.start_rows();
-    let row_counts = spaced(start_rows, trial.train_rows());
     for &(contender, tuned) in &job.learners {
+        let start_rows = trial.start_rows(contender);
+        let row_counts = spaced(start_rows, trial.train_rows());
         let curve = trial.curve(contender, tuned, &row_counts).map_err(|error| (contender, error))?;
         let Curve { points, revisions } = curve;
         let (data, level) = (set.record.data.clone(), job.level.clone());

@@ -49,7 +49,7 @@ mod tests {
         let [Record::Curve(curve), Record::Data(data)] = &records else { panic!("a curve and a set") };
         assert_eq!(curve.start_rows, Some(default_start_rows(3, 4) as u64));
         let scores = PaperColumns { oem: Some(-9.74), obmm: Some(-9.65), odmm: None };
-        assert_eq!(data.paper.unwrap().scores, scores);
+        assert_eq!(data.paper.as_ref().unwrap().scores, scores);
         let before = records.clone();
         complete(&mut records);
         assert_eq!(records, before);

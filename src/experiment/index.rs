@@ -1,8 +1,9 @@
 //! Records sorted once, for lookups by data set, contender, K and fold.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::contender::Contender;
+use super::external::ExternalLearner;
 use super::record::{CellRecord, CurveRecord, DataRecord, Record, RunRecord};
 
 /// The cells of one learner with one K, by fold.
@@ -23,6 +24,10 @@ pub struct SetIndex<'a> {
     data: Option<&'a DataRecord>,
     sample: Option<&'a [Vec<f64>]>,
     cells: BTreeMap<Contender, BTreeMap<usize, Folds<'a>>>,
+    /// Cells without scores, by learner, K and fold.
+    failures: BTreeMap<(Contender, usize, usize), &'a CellRecord>,
+    /// Learners whose command a later run has replaced.
+    replaced: BTreeSet<Contender>,
     curves: Vec<&'a CurveRecord>,
 }
 
@@ -51,7 +56,25 @@ impl<'a> RecordIndex<'a> {
             index.sets[place].insert(record);
         }
         index.sets.sort_by_key(|set| set.data.is_none().then_some(set.name));
+        let current = index.current_commands();
+        for set in &mut index.sets {
+            let is_replaced = |contender: &Contender| {
+                current
+                    .get(contender.name())
+                    .is_some_and(|now| contender.commands().is_some_and(|own| own != *now))
+            };
+            set.replaced = set.all_contenders().into_iter().filter(is_replaced).collect();
+        }
         index
+    }
+
+    /// The learners that are commands, as the last run with their name had them.
+    fn current_commands(&self) -> BTreeMap<&'a str, &'a ExternalLearner> {
+        self.runs
+            .iter()
+            .flat_map(|run| &run.learners)
+            .map(|learner| (learner.name.as_str(), learner))
+            .collect()
     }
 
     /// The runs that wrote the records, in order.
@@ -71,13 +94,21 @@ impl<'a> RecordIndex<'a> {
 
     /// Finished cells.
     pub fn cell_count(&self) -> usize {
-        self.sets.iter().map(|set| set.cells().count()).sum()
+        self.sets.iter().map(|set| set.cells().count() + set.failures.len()).sum()
     }
 }
 
 impl<'a> SetIndex<'a> {
     fn new(name: &'a str) -> Self {
-        SetIndex { name, data: None, sample: None, cells: BTreeMap::new(), curves: Vec::new() }
+        SetIndex {
+            name,
+            data: None,
+            sample: None,
+            cells: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            replaced: BTreeSet::new(),
+            curves: Vec::new(),
+        }
     }
 
     fn insert(&mut self, record: &'a Record) {
@@ -88,6 +119,19 @@ impl<'a> SetIndex<'a> {
                 self.sample = data.sample.as_deref().or(self.sample);
             }
             Record::Cell(cell) => {
+                let place = (cell.contender, cell.k, cell.fold);
+                if cell.failure.is_some() {
+                    if self.cell(cell.contender, cell.k, cell.fold).is_none() {
+                        self.failures.insert(place, cell);
+                    }
+                    return;
+                }
+                match cell.contender.learns_k() {
+                    true => self
+                        .failures
+                        .retain(|(contender, _, fold), _| (*contender, *fold) != (place.0, place.2)),
+                    false => drop(self.failures.remove(&place)),
+                }
                 let by_k = self.cells.entry(cell.contender).or_default();
                 by_k.entry(cell.k).or_default().insert(cell.fold, cell);
             }
@@ -110,9 +154,18 @@ impl<'a> SetIndex<'a> {
         self.sample
     }
 
-    /// The learners that have cells, in the order of the tables.
+    /// The learners that have cells, in the order of the tables, without those whose command a later run has replaced.
     pub fn contenders(&self) -> impl Iterator<Item = Contender> {
-        self.cells.keys().copied()
+        self.all_contenders().into_iter().filter(|contender| !self.replaced.contains(contender))
+    }
+
+    fn all_contenders(&self) -> BTreeSet<Contender> {
+        self.cells.keys().copied().chain(self.failures.keys().map(|(contender, ..)| *contender)).collect()
+    }
+
+    /// The cells of a learner that failed, by K and then fold.
+    pub fn failures_of(&self, contender: Contender) -> impl Iterator<Item = &'a CellRecord> {
+        self.failures.iter().filter(move |((of, ..), _)| *of == contender).map(|(_, cell)| *cell)
     }
 
     /// The cells of a learner by K and fold, if it has any.

@@ -8,11 +8,14 @@ mod contender;
 mod curve;
 mod early;
 mod error;
+mod export;
+mod external;
 mod figure1;
 mod index;
 mod paper;
 mod plan;
 mod record;
+mod repeats;
 mod revising;
 mod run;
 mod select;
@@ -23,12 +26,17 @@ mod trial;
 
 pub use contender::{ALPHAS, BETAS, Contender, PLAIN_STARTS, Profile, Way};
 pub use error::ExperimentError;
-pub use figure1::{Figure1Error, figure1_curve};
+pub use export::{FOLDS_FILE, export_folds};
+pub use external::{
+    ExternalLearner, Failure, FoldFiles, Launcher, Measured, PROTOCOL, Placeholder, Step, Usage,
+};
+pub use figure1::{Figure1Error, figure1_curves};
 pub use index::{Folds, RecordIndex, SetIndex};
 pub use paper::{PaperColumns, PaperRecord};
 pub use plan::{Cell, Plan, PlannedSet};
-pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
+pub use record::{RECORDS_VERSION, STAND_IN};
+pub use repeats::Repeats;
 pub use run::{Ending, Workers};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 pub use session::{Provenance, Session};

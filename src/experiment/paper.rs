@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::DataRecord;
-use crate::data::{Catalogue, PaperTriple, Units};
+use crate::data::{Catalogue, PaperTriple, Published, Units};
 
 /// What the paper reports for a data set: nothing if the set is not one of the paper's.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PaperRecord {
     /// The units of `scores`.
     pub units: Option<Units>,
@@ -14,6 +14,9 @@ pub struct PaperRecord {
     pub scores: PaperColumns,
     /// Seconds of learning.
     pub seconds: PaperColumns,
+    /// What another publication reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 /// One figure of the paper for each of its learners.
@@ -48,5 +51,6 @@ pub(super) fn paper_figures(data: &DataRecord) -> PaperRecord {
         units: Some(set.units),
         scores: set.paper.table2.map(PaperColumns::from).or(small).unwrap_or_default(),
         seconds: set.paper.table3.map(PaperColumns::from).unwrap_or_default(),
+        published: set.published.clone(),
     }
 }

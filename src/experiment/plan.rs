@@ -6,6 +6,7 @@ use ndarray::Array2;
 
 use super::contender::Contender;
 use super::error::ExperimentError;
+use super::external::{ExternalLearner, Launcher};
 use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
@@ -36,12 +37,18 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// Seed of splits and starts.
     pub seed: u64,
-    /// Folds of the cross-validation; 1 if the sets have separate test rows.
+    /// Seeds that splits and starts are repeated with: `seed`, `seed + 1` and so on.
+    pub seeds: usize,
+    /// Folds of the cross-validation with each seed; 1 if the sets have separate test rows.
     pub folds: usize,
     /// Settings of the learners.
     pub settings: CellSettings,
     /// How often each fit is timed; the median is recorded.
     pub repeat: usize,
+    /// Runs the learners that are commands.
+    pub launcher: Launcher,
+    /// Whether cells that failed are run again.
+    pub retry_failed: bool,
 }
 
 /// One learner with one K on one fold of one data set.
@@ -67,8 +74,19 @@ impl Plan {
         if self.settings.half_life == Some(0) {
             return refuse("a half-life must be at least 1 row".into());
         }
-        if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 {
-            return refuse("starts of EM, shards and repeats must be at least 1".into());
+        if self.settings.em_restarts == 0 || self.settings.shards == 0 || self.repeat == 0 || self.seeds == 0
+        {
+            return refuse("starts of EM, shards, seeds and repeats must be at least 1".into());
+        }
+        let mut called = HashSet::new();
+        for learner in self.learners() {
+            if let Some(fault) = learner.fault() {
+                return refuse(fault);
+            }
+            let own = |contender: &&Contender| contender.name().eq_ignore_ascii_case(&learner.name);
+            if Contender::ALL.iter().any(|contender| own(&contender)) || !called.insert(&learner.name) {
+                return refuse(format!("two learners are called '{}': rename one of them", learner.name));
+            }
         }
         let mut names = HashSet::new();
         for set in &self.sets {
@@ -102,19 +120,31 @@ impl Plan {
         Ok(())
     }
 
+    /// The learners that are commands.
+    pub(super) fn learners(&self) -> impl Iterator<Item = &'static ExternalLearner> {
+        self.contenders.iter().filter_map(|contender| contender.commands())
+    }
+
     /// The cells that the records do not have, in the order of the plan.
-    pub(super) fn missing_cells(&self, index: &RecordIndex) -> Vec<Cell> {
+    pub(super) fn missing_cells<'a>(&self, index: &'a RecordIndex<'a>) -> Vec<Cell> {
         let mut missing = Vec::new();
         for (place, set) in self.sets.iter().enumerate() {
             let recorded = index.set(&set.record.data);
             // A learner that learns K has one cell in each fold, which is listed under the first K.
             let has_learned_k = |contender: Contender, fold: usize| {
-                recorded.is_some_and(|set| set.cells_of(contender).any(|cell| cell.fold == fold))
+                let failures = |set: &'a SetIndex| set.failures_of(contender).filter(|_| !self.retry_failed);
+                recorded.is_some_and(|set| {
+                    set.cells_of(contender).chain(failures(set)).any(|cell| cell.fold == fold)
+                })
             };
             let has_cell = |contender: Contender, k: usize, fold: usize| {
-                recorded.is_some_and(|set| set.cell(contender, k, fold).is_some())
+                let has_failed = |set: &SetIndex| {
+                    !self.retry_failed
+                        && set.failures_of(contender).any(|cell| (cell.k, cell.fold) == (k, fold))
+                };
+                recorded.is_some_and(|set| set.cell(contender, k, fold).is_some() || has_failed(set))
             };
-            for fold in 0..self.folds {
+            for fold in 0..self.fold_count() {
                 for &k in &self.ks {
                     let is_missing = |contender: &Contender| match contender.learns_k() {
                         true => k == self.ks[0] && !has_learned_k(*contender, fold),
@@ -137,6 +167,7 @@ impl Plan {
             same("folds", &run.folds, &self.folds)?;
             same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
             same("shards", &run.settings.shards, &self.settings.shards)?;
+            same("rows in", &order(&run.settings), &order(&self.settings))?;
             same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
             same("half-life", &half_life(&run.settings), &half_life(&self.settings))?;
         }
@@ -156,7 +187,7 @@ impl Plan {
     /// Compares the spread of each fold's training rows with the one recorded in its cells.
     fn check_rows_against(&self, set: &PlannedSet, recorded: &SetIndex) -> Result<(), ExperimentError> {
         let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
-        for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.folds) {
+        for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.fold_count()) {
             let split = Split::new(self, set, fold);
             if (cell.log_jacobian, cell.test.len()) != (split.log_jacobian(), split.test.nrows()) {
                 return Err(ExperimentError::OtherSettings {
@@ -169,10 +200,35 @@ impl Plan {
         Ok(())
     }
 
+    /// Folds of all seeds.
+    pub(super) fn fold_count(&self) -> usize {
+        self.folds * self.seeds
+    }
+
+    /// The seed of a fold, and the fold's number within that seed.
+    pub(super) fn split_of(&self, fold: usize) -> (u64, usize) {
+        (self.seed.wrapping_add((fold / self.folds) as u64), fold % self.folds)
+    }
+
+    /// The seed of the learners with one K in one fold.
+    pub(super) fn start_seed(&self, set: &PlannedSet, fold: usize, k: impl std::fmt::Display) -> u64 {
+        let (seed, fold) = self.split_of(fold);
+        seed_for(seed, set.record.name_without_noise(), &format!("start {fold} {k}"))
+    }
+
     /// A seed for one purpose on one data set.
     pub(super) fn seed_of(&self, set: &PlannedSet, purpose: &str) -> u64 {
-        derived_seed(self.seed, &format!("{}/{purpose}", set.record.name_without_noise()))
+        seed_for(self.seed, set.record.name_without_noise(), purpose)
     }
+}
+
+/// A seed for one purpose on one data set.
+pub(super) fn seed_for(seed: u64, data: &str, purpose: &str) -> u64 {
+    derived_seed(seed, &format!("{data}/{purpose}"))
+}
+
+fn order(settings: &CellSettings) -> &'static str {
+    if settings.file_order { "file order" } else { "shuffled order" }
 }
 
 fn warmup(settings: &CellSettings) -> String {
@@ -242,9 +298,12 @@ pub(super) mod tests {
             ks: vec![1, 2],
             contenders: vec![Contender::Start, Contender::Obmm],
             seed: 1,
+            seeds: 1,
             folds,
             settings: CellSettings { em_restarts: 2, ..CellSettings::default() },
             repeat: 1,
+            launcher: Launcher::default(),
+            retry_failed: false,
         }
     }
 

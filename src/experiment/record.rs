@@ -3,9 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
+use super::external::{ExternalLearner, Failure, Measured};
 use super::paper::PaperRecord;
 use crate::data::Units;
 use crate::dist::Marginal;
+
+/// The version of the form of the records, which `docs/records.schema.json` describes.
+pub const RECORDS_VERSION: u32 = 1;
 
 /// One line of `records.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +28,9 @@ pub enum Record {
 /// Settings and provenance of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
+    /// Version of the form of the records, [`RECORDS_VERSION`]; 0 in those of early versions.
+    #[serde(default)]
+    pub version: u32,
     /// Version of the tool.
     pub tool: String,
     /// The command line.
@@ -36,8 +43,11 @@ pub struct RunRecord {
     pub threads: usize,
     /// Seed of splits and starts.
     pub seed: u64,
-    /// Folds of the cross-validation; 1 if a test file was given.
+    /// Folds of the cross-validation with each seed; 1 if a test file was given.
     pub folds: usize,
+    /// Seeds that splits and starts were repeated with: `seed`, `seed + 1` and so on.
+    #[serde(default = "one_seed", skip_serializing_if = "is_one_seed")]
+    pub seeds: usize,
     /// The numbers of components compared.
     pub ks: Vec<usize>,
     /// Other settings that the cells depend on.
@@ -47,6 +57,17 @@ pub struct RunRecord {
     /// compared with others.
     #[serde(default)]
     pub moves: bool,
+    /// The learners that were commands. Of several with the same name, the tables show the one of the last run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learners: Vec<ExternalLearner>,
+}
+
+fn one_seed() -> usize {
+    1
+}
+
+fn is_one_seed(seeds: &usize) -> bool {
+    *seeds == 1
 }
 
 /// The settings of versions that did not record them.
@@ -67,11 +88,14 @@ pub struct CellSettings {
     /// The number of further rows after which a row has half its weight, for the learner that forgets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_life: Option<u64>,
+    /// Whether training rows are learned in file order, and not shuffled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub file_order: bool,
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 2, shards: 5, warmup: None, half_life: None }
+        CellSettings { em_restarts: 2, shards: 5, warmup: None, half_life: None, file_order: false }
     }
 }
 
@@ -121,7 +145,7 @@ impl DataRecord {
 
     /// The name without the suffix of added noise. It seeds the folds, so both forms of a set have the same folds.
     pub(super) fn name_without_noise(&self) -> &str {
-        self.data.strip_suffix(DEQUANTIZED).unwrap_or(&self.data)
+        name_without_noise(&self.data)
     }
 
     /// The name without suffixes, which may be one of the catalogue.
@@ -131,16 +155,21 @@ impl DataRecord {
     }
 }
 
+/// See [`DataRecord::name_without_noise`].
+pub(super) fn name_without_noise(name: &str) -> &str {
+    name.strip_suffix(DEQUANTIZED).unwrap_or(name)
+}
+
 /// One learner with one K on one fold of one data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellRecord {
     /// [`DataRecord::data`].
     pub data: String,
-    /// The test fold, from 0.
+    /// The test fold, from 0. With several seeds, those of the second seed follow those of the first, and so on.
     pub fold: usize,
     /// The learner.
     pub contender: Contender,
-    /// Components.
+    /// Components; 0 if a command chose them and did not say how many.
     pub k: usize,
     /// The α or β chosen on the validation rows, if the learner has one.
     pub tuned: Option<f64>,
@@ -164,6 +193,12 @@ pub struct CellRecord {
     /// The components along the first few columns, for a picture: on fold 0 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marginals: Option<Vec<Marginal>>,
+    /// What was measured of a learner that is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// Why there are no scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 /// Held-out score against rows seen, of one learner on fold 0.
@@ -178,7 +213,7 @@ pub struct CurveRecord {
     /// Rows seen, and the mean test log-likelihood after them in the data's own units.
     pub points: Vec<(u64, f64)>,
     /// Rows that the start was fitted to: the rows of the first point. If these are all training rows, there is one
-    /// point. `None` in records of early versions, whose points begin before the start was complete; reading them fills
+    /// point. A learner with a blind start has a point after its first row. `None` in records of early versions, whose points begin before the start was complete; reading them fills
     /// it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<u64>,

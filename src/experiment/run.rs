@@ -58,7 +58,7 @@ pub(super) fn run(
         }
         Ok(())
     };
-    spread(&group(plan, cells), workers, stop, &mut keep, |cells, out| run_group(plan, cells, out))?;
+    spread(&group(plan, cells), workers, stop, &mut keep, |cells, out| run_group(plan, cells, stop, out))?;
     if stop.load(Ordering::Relaxed) {
         return Ok(Ending::Stopped);
     }
@@ -169,11 +169,12 @@ fn receive(
     receiver.into_iter().try_for_each(|message| keep(message?))
 }
 
-fn run_group(plan: &Plan, cells: &[Cell], out: &Out) -> Result<(), ExperimentError> {
+fn run_group(plan: &Plan, cells: &[Cell], stop: &AtomicBool, out: &Out) -> Result<(), ExperimentError> {
     let Cell { set, fold, k, .. } = cells[0];
     let mut trial = Trial::new(plan, &plan.sets[set], fold, k);
     for cell in cells {
-        let record = trial.run(cell.contender).map_err(|error| failure(plan, cell, error))?;
+        let record = trial.run(cell.contender, stop).map_err(|error| failure(plan, cell, error))?;
+        let Some(record) = record else { break };
         if !out.emit(Record::Cell(Box::new(record))) {
             break;
         }

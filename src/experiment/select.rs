@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::record::CellRecord;
+use super::repeats::Repeats;
 use crate::stats::{Elbow, ScoredK, mean, signed_rank, standard_error};
 
 /// How the number of components is chosen.
@@ -41,14 +42,14 @@ pub const SIGNIFICANCE: f64 = 0.05;
 ///
 /// [`SelectRule::Validation`] and [`SelectRule::Evidence`] use the cells of one fold alone: the validation rows of a fold
 /// are test rows of other folds, so a choice over several folds would use test rows.
-pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usize> {
+pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule, repeats: &Repeats) -> BTreeMap<usize, usize> {
     let by_k = cells_by_k(cells);
     let of_folds: BTreeMap<usize, usize> = cells.iter().map(|cell| (cell.fold, cell.k)).collect();
     if of_folds.len() == cells.len() {
         // A single K in each fold leaves no choice.
         return of_folds;
     }
-    if let (SelectRule::Paper, Some(k)) = (rule, first_without_improvement(&by_k)) {
+    if let (SelectRule::Paper, Some(k)) = (rule, first_without_improvement(&by_k, repeats)) {
         return by_k[&k].iter().map(|cell| (cell.fold, k)).collect();
     }
     let folds: BTreeSet<usize> = cells.iter().map(|cell| cell.fold).collect();
@@ -68,8 +69,8 @@ pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule) -> BTreeMap<usize, usi
 const FEWEST_FOLDS: usize = 5;
 
 /// The elbow over K, for one contender on one data set: of the score that K is chosen by, averaged over the folds that
-/// every K has. Standard errors are over these folds, paired.
-pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule) -> Option<Elbow> {
+/// every K has. Standard errors are over these folds, paired, after averaging over seeds.
+pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule, repeats: &Repeats) -> Option<Elbow> {
     let by_k = cells_by_k(cells);
     let score = |cell: &CellRecord| match rule {
         SelectRule::Validation => cell.validation,
@@ -84,13 +85,14 @@ pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule) -> Option<Elbow> {
     let (_, first) = scores.first()?;
     let common: Vec<usize> =
         first.keys().copied().filter(|fold| scores.iter().all(|(_, of)| of.contains_key(fold))).collect();
-    let values = |of: &BTreeMap<usize, f64>| common.iter().map(|fold| of[fold]).collect::<Vec<f64>>();
+    let values =
+        |of: &BTreeMap<usize, f64>| repeats.average_folds(common.iter().map(|fold| (*fold, of[fold])));
     let scores: Vec<(usize, Vec<f64>)> = scores.iter().map(|(k, of)| (*k, values(of))).collect();
     let means = scores.iter().map(|(_, values)| mean(values)).collect::<Option<Vec<f64>>>()?;
     let best = (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best });
     let rate = |(i, (k, values)): (usize, &(usize, Vec<f64>))| {
         let differences: Vec<f64> = values.iter().zip(&scores[best].1).map(|(own, top)| own - top).collect();
-        let standard_error = standard_error(&differences).filter(|_| common.len() >= FEWEST_FOLDS);
+        let standard_error = standard_error(&differences).filter(|_| differences.len() >= FEWEST_FOLDS);
         ScoredK { k: *k, score: means[i], standard_error }
     };
     Elbow::find(&scores.iter().enumerate().map(rate).collect::<Vec<_>>())
@@ -104,23 +106,32 @@ pub fn commonest_k(chosen: &BTreeMap<usize, usize>) -> Option<usize> {
 }
 
 /// Paired differences of the test log-likelihoods of two sets of cells, `ours − theirs`, fold by fold in order. Folds
-/// that only one side has are left out.
-pub fn paired_differences(ours: &[&CellRecord], theirs: &[&CellRecord], pairs: Pairs) -> Vec<f64> {
+/// that only one side has are left out. Differences of the same row, or of the same fold number, with several seeds are
+/// averaged: the seeds repeat the same rows, so they are no independent pairs.
+pub fn paired_differences(
+    ours: &[&CellRecord],
+    theirs: &[&CellRecord],
+    pairs: Pairs,
+    repeats: &Repeats,
+) -> Vec<f64> {
     let theirs: BTreeMap<usize, &CellRecord> = theirs.iter().map(|cell| (cell.fold, *cell)).collect();
     let ours: BTreeMap<usize, &CellRecord> = ours.iter().map(|cell| (cell.fold, *cell)).collect();
-    let mut differences = Vec::new();
+    let (mut of_rows, mut of_folds) = (Vec::new(), Vec::new());
     for (fold, our) in ours {
         let Some(their) = theirs.get(&fold).filter(|their| their.test.len() == our.test.len()) else {
             continue;
         };
         let rows = our.test.iter().zip(&their.test).map(|(a, b)| f64::from(*a) - f64::from(*b));
         match pairs {
-            Pairs::Rows => differences.extend(rows),
+            Pairs::Rows => of_rows.push((fold, rows.collect())),
             Pairs::Folds if our.test.is_empty() => {}
-            Pairs::Folds => differences.push(rows.sum::<f64>() / our.test.len() as f64),
+            Pairs::Folds => of_folds.push((fold, rows.sum::<f64>() / our.test.len() as f64)),
         }
     }
-    differences
+    match pairs {
+        Pairs::Rows => repeats.average_rows(of_rows),
+        Pairs::Folds => repeats.average_folds(of_folds.into_iter()),
+    }
 }
 
 type ByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
@@ -142,10 +153,10 @@ fn best<'a>(
     scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
-fn first_without_improvement(by_k: &ByK) -> Option<usize> {
+fn first_without_improvement(by_k: &ByK, repeats: &Repeats) -> Option<usize> {
     let ks: Vec<(&usize, &Vec<&CellRecord>)> = by_k.iter().collect();
     let improves = |pair: &[(&usize, &Vec<&CellRecord>)]| {
-        let differences = paired_differences(pair[1].1, pair[0].1, Pairs::Rows);
+        let differences = paired_differences(pair[1].1, pair[0].1, Pairs::Rows, repeats);
         signed_rank(&differences).is_some_and(|test| test.favours_positive(SIGNIFICANCE))
     };
     let stop = ks.windows(2).find(|pair| !improves(pair)).map(|pair| *pair[0].0);
@@ -174,6 +185,8 @@ mod tests {
             learn_seconds: 0.0,
             guarded: 0,
             marginals: None,
+            measured: None,
+            failure: None,
         }
     }
 
@@ -182,7 +195,7 @@ mod tests {
     }
 
     fn chosen(cells: &[CellRecord], rule: SelectRule) -> Vec<(usize, usize)> {
-        choose_ks(&cells.iter().collect::<Vec<_>>(), rule).into_iter().collect()
+        choose_ks(&cells.iter().collect::<Vec<_>>(), rule, &Repeats::default()).into_iter().collect()
     }
 
     #[test]
@@ -241,7 +254,8 @@ mod tests {
             }
         }
         let elbow = |cells: &[CellRecord], rule| {
-            elbow_over_k(&cells.iter().collect::<Vec<_>>(), rule).map(|elbow| (elbow.k, elbow.beyond))
+            elbow_over_k(&cells.iter().collect::<Vec<_>>(), rule, &Repeats::default())
+                .map(|elbow| (elbow.k, elbow.beyond))
         };
         assert_eq!(elbow(&cells, SelectRule::Validation), Some((3, Beyond::Little)));
         assert_eq!(elbow(&cells, SelectRule::Evidence), Some((3, Beyond::Rises)));
@@ -263,7 +277,7 @@ mod tests {
         let ours = [cell(1, 2, 0.0, None, vec![1.0, 2.0]), cell(0, 2, 0.0, None, vec![5.0, 6.0])];
         let theirs = [cell(0, 2, 0.0, None, vec![4.0, 7.0]), cell(2, 2, 0.0, None, vec![0.0, 0.0])];
         let (ours, theirs): (Vec<_>, Vec<_>) = (ours.iter().collect(), theirs.iter().collect());
-        assert_eq!(paired_differences(&ours, &theirs, Pairs::Rows), [1.0, -1.0]);
-        assert_eq!(paired_differences(&ours, &theirs, Pairs::Folds), [0.0]);
+        assert_eq!(paired_differences(&ours, &theirs, Pairs::Rows, &Repeats::default()), [1.0, -1.0]);
+        assert_eq!(paired_differences(&ours, &theirs, Pairs::Folds, &Repeats::default()), [0.0]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::error::ExperimentError;
 use super::index::RecordIndex;
 use super::plan::{Cell, Plan};
-use super::record::{CellRecord, Record, RunRecord};
+use super::record::{CellRecord, RECORDS_VERSION, Record, RunRecord};
 use super::run::{Ending, Workers, run};
 use super::store::RecordFile;
 
@@ -62,28 +62,40 @@ impl Session {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&CellRecord),
     ) -> Result<Ending, ExperimentError> {
-        if !self.missing.is_empty() {
+        if !self.missing.is_empty() || self.commands_differ() {
             self.file.append(Record::Run(self.run_record(provenance, workers)))?;
         }
+        // Cells that fail again are not missing.
+        self.plan.retry_failed = false;
         let ending = run(&self.plan, &self.missing, &mut self.file, workers, stop, progress);
         self.missing = self.plan.missing_cells(&RecordIndex::new(self.file.records()));
         self.file.sync()?;
         ending
     }
 
+    /// Whether the last run had other commands, so that the tables would show its learners.
+    fn commands_differ(&self) -> bool {
+        let index = RecordIndex::new(self.file.records());
+        let last = index.runs().last().map(|run| run.learners.as_slice()).unwrap_or_default();
+        self.plan.learners().any(|learner| !last.contains(learner))
+    }
+
     fn run_record(&self, provenance: Provenance, workers: Workers) -> RunRecord {
         let Provenance { tool, command, began, processor } = provenance;
         RunRecord {
+            version: RECORDS_VERSION,
             tool,
             command,
             began,
             processor,
             threads: workers.jobs * workers.threads,
             seed: self.plan.seed,
+            seeds: self.plan.seeds,
             folds: self.plan.folds,
             ks: self.plan.ks.clone(),
             settings: self.plan.settings,
             moves: true,
+            learners: self.plan.learners().cloned().collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::plan::{Plan, PlannedSet};
+use super::plan::{Plan, PlannedSet, seed_for};
 use crate::stats::ColumnSummary;
 
 /// One in this many training rows is a validation row.
@@ -57,18 +57,33 @@ pub(super) fn fitting_rows(train: usize) -> usize {
 
 /// Training rows in the order of learning, and test rows in file order.
 fn indices(plan: &Plan, set: &PlannedSet, fold: usize) -> (Vec<usize>, Vec<usize>) {
-    let n = set.rows.nrows();
-    let mut order: Vec<usize> = (0..n).collect();
-    let shuffle = |order: &mut [usize], what: &str| {
-        order.shuffle(&mut ChaCha8Rng::seed_from_u64(plan.seed_of(set, what)));
-    };
-    shuffle(&mut order, "folds");
+    let (seed, fold) = plan.split_of(fold);
+    let (n, name) = (set.rows.nrows(), set.record.name_without_noise());
+    let mut order = shuffled((0..n).collect(), seed, name, "folds");
     let test: Vec<usize> = match set.test {
         Some(_) => Vec::new(),
-        None => order.drain(fold * n / plan.folds..(fold + 1) * n / plan.folds).collect(),
+        None => order.drain(places(n, plan.folds, fold)).collect(),
     };
-    shuffle(&mut order, &format!("order {fold}"));
+    let order = match plan.settings.file_order {
+        true => sorted(order),
+        false => shuffled(order, seed, name, &format!("order {fold}")),
+    };
     (order, sorted(test))
+}
+
+/// The test rows of one fold of a set with `n` rows, in file order.
+pub(super) fn fold_rows(seed: u64, name: &str, n: usize, folds: usize, fold: usize) -> Vec<usize> {
+    sorted(shuffled((0..n).collect(), seed, name, "folds")[places(n, folds, fold)].to_vec())
+}
+
+/// The places of a fold in the shuffled order.
+fn places(n: usize, folds: usize, fold: usize) -> std::ops::Range<usize> {
+    fold * n / folds..(fold + 1) * n / folds
+}
+
+fn shuffled(mut order: Vec<usize>, seed: u64, name: &str, purpose: &str) -> Vec<usize> {
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed_for(seed, name, purpose)));
+    order
 }
 
 fn sorted(mut indices: Vec<usize>) -> Vec<usize> {
@@ -101,8 +116,23 @@ mod tests {
         let before = indices(&plan, &plan.sets[0], 2);
         plan.sets[0].record.data += super::super::record::DEQUANTIZED;
         assert_eq!(indices(&plan, &plan.sets[0], 2), before);
+        let other = plan.clone();
         plan.seed += 1;
         assert_ne!(indices(&plan, &plan.sets[0], 2), before);
+        // The second seed of one plan is the first of another.
+        let repeated = Plan { seeds: 2, ..other };
+        assert_eq!(indices(&repeated, &repeated.sets[0], 5 + 2), indices(&plan, &plan.sets[0], 2));
+        let rows = fold_rows(plan.seed, plan.sets[0].record.name_without_noise(), 50, 5, 2);
+        assert_eq!(rows, indices(&plan, &plan.sets[0], 2).1);
+    }
+
+    #[test]
+    fn rows_can_stay_in_file_order() {
+        let mut plan = plan_of(50, 5);
+        let (_, test) = indices(&plan, &plan.sets[0], 2);
+        plan.settings.file_order = true;
+        let (train, same_test) = indices(&plan, &plan.sets[0], 2);
+        assert!(train.is_sorted() && same_test == test);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::early;
 use super::error::ExperimentError;
-use super::record::Record;
+use super::record::{RECORDS_VERSION, Record};
 
 /// The name of the record file in its folder.
 pub const RECORDS_FILE: &str = "records.jsonl";
@@ -102,11 +102,16 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
     let mut records = lines
         .filter(|(_, line)| !line.is_empty())
         .map(|(index, line)| {
-            serde_json::from_slice(line).map_err(|error| ExperimentError::BadRecord {
-                path: path.to_path_buf(),
-                line: index + 1,
-                why: error.to_string(),
-            })
+            let refuse =
+                |why: String| ExperimentError::BadRecord { path: path.to_path_buf(), line: index + 1, why };
+            match serde_json::from_slice(line) {
+                Ok(Record::Run(run)) if run.version > RECORDS_VERSION => Err(refuse(format!(
+                    "it has version {}, and this program reads up to {RECORDS_VERSION}",
+                    run.version
+                ))),
+                Ok(record) => Ok(record),
+                Err(error) => Err(refuse(error.to_string())),
+            }
         })
         .collect::<Result<Vec<Record>, ExperimentError>>()?;
     early::complete(&mut records);
@@ -179,5 +184,9 @@ mod tests {
         let error = RecordFile::open(folder.path()).unwrap_err().to_string();
         assert!(error.contains("line 2 is not a record"), "{error}");
         assert!(read_records(&folder.path().join("nowhere")).is_err());
+        let later = r#"{"kind":"run","version":99,"tool":"","command":"","began":"","processor":"","threads":1,"seed":1,"folds":3,"ks":[2]}"#;
+        fs::write(folder.path().join(RECORDS_FILE), format!("{later}\n")).unwrap();
+        let error = read_records(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("it has version 99"), "{error}");
     }
 }

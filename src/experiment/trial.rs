@@ -1,23 +1,28 @@
 //! All learners with one K on one fold of one data set.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
 use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
+use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet};
 use super::record::{CellRecord, CellSettings};
 use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, default_start_rows, fit_em,
-    fit_em_from_kmeans, fit_em_learning_k, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, blind_start, blind_start_rows,
+    default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
 use crate::stats::median;
 
 /// The most starts of the batch EM that is scored on the validation rows. It only serves to choose K.
 pub const VALIDATION_RESTARTS: usize = 3;
+
+/// Commands get smaller seeds than this, because many take 32 bits with a sign.
+const SEEDS_OF_COMMANDS: u64 = 1 << 31;
 
 /// One K on one fold of one data set, with the parts that its learners have in common.
 pub(super) struct Trial<'a> {
@@ -29,9 +34,11 @@ pub(super) struct Trial<'a> {
     split: Split,
     log_jacobian: f64,
     starts: Option<Starts>,
+    blind_starts: Option<Starts>,
 }
 
 /// The starts of all online learners without revisions.
+#[derive(Clone)]
 struct Starts {
     /// From the training rows without the validation rows.
     fitting: Start,
@@ -69,37 +76,105 @@ pub(super) struct Curve {
 impl<'a> Trial<'a> {
     pub fn new(plan: &'a Plan, set: &'a PlannedSet, fold: usize, k: usize) -> Self {
         let split = Split::new(plan, set, fold);
-        let seed = plan.seed_of(set, &format!("start {fold} {k}"));
+        let seed = plan.start_seed(set, fold, k);
         let log_jacobian = split.log_jacobian();
-        Trial { plan, set, fold, k, seed, split, log_jacobian, starts: None }
+        Trial { plan, set, fold, k, seed, split, log_jacobian, starts: None, blind_starts: None }
     }
 
-    /// Runs a learner and returns the record of its cell.
-    pub fn run(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
+    /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
+    pub fn run(&mut self, contender: Contender, stop: &AtomicBool) -> Result<Option<CellRecord>, LearnError> {
+        if let Some(learner) = contender.commands() {
+            return Ok(self.run_external(contender, learner, stop));
+        }
+        self.run_own(contender).map(Some)
+    }
+
+    /// Runs a learner of this program.
+    fn run_own(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
         let learned = match contender.profile().way {
             Way::Batch { structure } => self.learn_em(structure)?,
-            Way::Start => self.learn_start()?,
-            Way::Online { tuned, algorithm, structure: Structure::Fixed } => {
-                self.learn_online(tuned, algorithm)?
-            }
+            // A command is not run here.
+            Way::Start | Way::External => self.learn_start()?,
+            Way::Online {
+                tuned,
+                algorithm,
+                structure: structure @ (Structure::Fixed | Structure::Blind),
+            } => self.learn_online(tuned, algorithm, structure)?,
             Way::Online { tuned, algorithm, structure } => self.learn_revised(tuned, algorithm, structure)?,
         };
         Ok(CellRecord {
-            data: self.set.record.data.clone(),
-            fold: self.fold,
-            contender,
             k: learned.mixture.k(),
             tuned: learned.tuned,
-            train_rows: self.split.train.nrows(),
             validation: Some(learned.validation),
             prequential: learned.prequential,
             test: scores(&learned.mixture, self.split.test.view()).map(|score| score as f32).collect(),
-            log_jacobian: self.log_jacobian,
             start_seconds: learned.start_seconds,
             learn_seconds: learned.learn_seconds,
             guarded: learned.health.total(),
             marginals: self.marginals(&learned.mixture),
+            ..self.empty_cell(contender)
         })
+    }
+
+    /// The record of a cell without results.
+    fn empty_cell(&self, contender: Contender) -> CellRecord {
+        CellRecord {
+            data: self.set.record.data.clone(),
+            fold: self.fold,
+            contender,
+            k: if contender.learns_k() { 0 } else { self.k },
+            tuned: None,
+            train_rows: self.split.train.nrows(),
+            validation: None,
+            prequential: None,
+            test: Vec::new(),
+            log_jacobian: self.log_jacobian,
+            start_seconds: 0.0,
+            learn_seconds: 0.0,
+            guarded: 0,
+            marginals: None,
+            measured: None,
+            failure: None,
+        }
+    }
+
+    /// Runs a command: on the training rows without the validation rows, to score these, and then on all of them.
+    fn run_external(
+        &self,
+        contender: Contender,
+        learner: &ExternalLearner,
+        stop: &AtomicBool,
+    ) -> Option<CellRecord> {
+        let empty = self.empty_cell(contender);
+        let structure = if learner.learns_k() { Structure::LearnedK } else { Structure::Fixed };
+        let job = Job {
+            learner,
+            launcher: &self.plan.launcher,
+            names: &self.set.record.columns,
+            k: self.k,
+            seed: self.seed_of(structure) % SEEDS_OF_COMMANDS,
+            stop,
+        };
+        let run = || -> Result<CellRecord, Missing> {
+            let first = job.run(self.split.fitting(), self.split.validation(), false)?;
+            let learned = job.run(self.split.train.view(), self.split.test.view(), true)?;
+            Ok(CellRecord {
+                k: learned.k.filter(|_| learner.learns_k()).unwrap_or(empty.k),
+                validation: crate::stats::mean(&first.scores).map(bounded),
+                test: learned.scores.iter().map(|&score| bounded(score) as f32).collect(),
+                learn_seconds: learned.seconds,
+                measured: Some(learned.measured),
+                ..empty.clone()
+            })
+        };
+        match run() {
+            Ok(cell) => Some(cell),
+            Err(Missing::Failed(failure)) => {
+                let measured = Some(Measured::default());
+                Some(CellRecord { failure: Some(failure), measured, ..empty.clone() })
+            }
+            Err(Missing::Stopped) => None,
+        }
     }
 
     /// The marginals for a picture of the mixture, in the first fold only.
@@ -125,11 +200,14 @@ impl<'a> Trial<'a> {
             return Ok(Curve::default());
         };
         let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
-        let Course { estimates, revisions } = if structure == Structure::Fixed {
-            self.make_starts()?;
-            Course { estimates: self.estimates(&algorithm, row_counts)?, revisions: Vec::new() }
-        } else {
-            self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
+        let Course { estimates, revisions } = match structure {
+            Structure::Fixed | Structure::Blind => {
+                let start = self.starts(structure)?.all.clone();
+                Course { estimates: self.estimates(&algorithm, &start, row_counts)?, revisions: Vec::new() }
+            }
+            Structure::Revised | Structure::Forgetting | Structure::LearnedK => {
+                self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
+            }
         };
         let score = |(rows, mixture): &(usize, GaussianMixture)| {
             (*rows as u64, mean_score(mixture, self.split.test.view()))
@@ -141,9 +219,10 @@ impl<'a> Trial<'a> {
     fn estimates(
         &self,
         algorithm: &Algorithm,
+        start: &Start,
         row_counts: &[usize],
     ) -> Result<Vec<(usize, GaussianMixture)>, LearnError> {
-        let mut pass = OnlineFit::from_start(*algorithm, &self.starts().all)?;
+        let mut pass = OnlineFit::from_start(*algorithm, start)?;
         let mut before = 0;
         let mut estimate = |&rows: &usize| {
             pass.observe(self.split.train.slice(s![before..rows, ..]))?;
@@ -158,21 +237,25 @@ impl<'a> Trial<'a> {
         self.split.train.nrows()
     }
 
-    /// Rows that the start is fitted to.
-    pub fn start_rows(&self) -> usize {
+    /// Rows after which the curve of a learner can begin: those that its start is fitted to. The few rows of a blind start
+    /// are learned like all others, so its curve begins with the first row.
+    pub fn start_rows(&self, contender: Contender) -> usize {
+        if contender.is_blind() {
+            return 1;
+        }
         default_start_rows(self.k, self.split.train.ncols()).min(self.train_rows())
     }
 
     fn learn_em(&self, structure: Structure) -> Result<Learned, LearnError> {
         let starts = match structure {
-            Structure::Fixed => PLAIN_STARTS,
+            Structure::Fixed | Structure::Blind => PLAIN_STARTS,
             _ => self.plan.settings.em_restarts,
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
             let settings = EmSettings { restarts, ..EmSettings::default() };
             let seed = self.seed_of(structure);
             match structure {
-                Structure::Fixed => fit_em_from_kmeans(rows, self.k, seed, &settings),
+                Structure::Fixed | Structure::Blind => fit_em_from_kmeans(rows, self.k, seed, &settings),
                 Structure::Revised | Structure::Forgetting => fit_em(rows, self.k, seed, &settings),
                 Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
@@ -191,8 +274,7 @@ impl<'a> Trial<'a> {
     }
 
     fn learn_start(&mut self) -> Result<Learned, LearnError> {
-        self.make_starts()?;
-        let starts = self.starts();
+        let starts = self.starts(Structure::Fixed)?.clone();
         Ok(Learned {
             mixture: starts.all.mixture.clone(),
             tuned: None,
@@ -205,9 +287,13 @@ impl<'a> Trial<'a> {
     }
 
     /// A learner without revisions. Its parameter, if it has one, is chosen from `values`.
-    fn learn_online(&mut self, values: &[f64], algorithm: Tunable) -> Result<Learned, LearnError> {
-        self.make_starts()?;
-        let starts = self.starts();
+    fn learn_online(
+        &mut self,
+        values: &[f64],
+        algorithm: Tunable,
+        structure: Structure,
+    ) -> Result<Learned, LearnError> {
+        let starts = self.starts(structure)?.clone();
         let candidates = self.candidates(values, algorithm);
         let mut mixtures = Vec::with_capacity(candidates.len());
         for (_, algorithm) in &candidates {
@@ -226,7 +312,7 @@ impl<'a> Trial<'a> {
             mixture,
             tuned,
             validation,
-            prequential: self.prequential(&algorithm)?,
+            prequential: self.prequential(&algorithm, &starts.half)?,
             start_seconds: starts.seconds,
             learn_seconds: starts.seconds + seconds,
             health,
@@ -305,37 +391,44 @@ impl<'a> Trial<'a> {
     /// The seed of a learned K does not depend on the K of the other learners.
     fn seed_of(&self, structure: Structure) -> u64 {
         match structure {
-            Structure::LearnedK => self.plan.seed_of(self.set, &format!("start {} auto", self.fold)),
+            Structure::LearnedK => self.plan.start_seed(self.set, self.fold, "auto"),
             _ => self.seed,
         }
     }
 
     /// The prequential score of the second half. These rows are the same for all K and learners, whatever the start takes.
-    fn prequential(&self, algorithm: &Algorithm) -> Result<Option<f64>, LearnError> {
-        let mut pass = OnlineFit::from_start(*algorithm, &self.starts().half)?;
+    fn prequential(&self, algorithm: &Algorithm, start: &Start) -> Result<Option<f64>, LearnError> {
+        let mut pass = OnlineFit::from_start(*algorithm, start)?;
         pass.observe(self.split.train.slice(s![..self.half(), ..]))?;
         pass.restart_scores();
         pass.observe(self.second_half())?;
         Ok(pass.scores()[0].1.mean().map(bounded))
     }
 
-    fn make_starts(&mut self) -> Result<(), LearnError> {
-        if self.starts.is_some() {
-            return Ok(());
+    /// The starts of the learners without revisions, made when they are first needed.
+    fn starts(&mut self, structure: Structure) -> Result<&Starts, LearnError> {
+        let is_blind = structure == Structure::Blind;
+        if (if is_blind { &self.blind_starts } else { &self.starts }).is_none() {
+            let made = Some(self.make_starts(is_blind)?);
+            *(if is_blind { &mut self.blind_starts } else { &mut self.starts }) = made;
         }
+        let made = if is_blind { &self.blind_starts } else { &self.starts };
+        Ok(made.as_ref().expect("made above"))
+    }
+
+    fn make_starts(&self, is_blind: bool) -> Result<Starts, LearnError> {
         let train = self.split.train.view();
-        let wanted = default_start_rows(self.k, train.ncols());
-        let fit = |most: usize| fit_start(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
+        let wanted = match is_blind {
+            true => blind_start_rows(train.ncols()),
+            false => default_start_rows(self.k, train.ncols()),
+        };
+        let make = if is_blind { blind_start } else { fit_start };
+        let fit = |most: usize| make(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
         // If there are enough rows for each start, they are all the same.
         let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
         let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);
-        self.starts = Some(Starts { fitting, all, half, seconds });
-        Ok(())
-    }
-
-    fn starts(&self) -> &Starts {
-        self.starts.as_ref().expect("made before any online learner is run")
+        Ok(Starts { fitting, all, half, seconds })
     }
 
     fn half(&self) -> usize {
@@ -386,7 +479,7 @@ mod tests {
         let plan = plan_of(240, 4);
         let mut trial = Trial::new(&plan, &plan.sets[0], 1, 2);
         for &contender in Contender::ALL {
-            let cell = trial.run(contender).unwrap();
+            let cell = trial.run_own(contender).unwrap();
             assert_eq!((cell.contender, cell.fold, cell.train_rows), (contender, 1, 180));
             assert!(
                 cell.k == 2 || contender.learns_k() && cell.k > 0,
@@ -403,7 +496,7 @@ mod tests {
             assert!(cell.marginals.is_none(), "only fold 0 is drawn");
         }
         let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
-        assert_eq!(trial.run(Contender::Obmm).unwrap().marginals.unwrap().len(), 2);
+        assert_eq!(trial.run_own(Contender::Obmm).unwrap().marginals.unwrap().len(), 2);
     }
 
     #[test]
@@ -411,8 +504,8 @@ mod tests {
         let plan = plan_of(120, 3);
         let cell = |before: &[Contender]| {
             let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
-            before.iter().for_each(|&contender| drop(trial.run(contender).unwrap()));
-            let cell = trial.run(Contender::Oem).unwrap();
+            before.iter().for_each(|&contender| drop(trial.run_own(contender).unwrap()));
+            let cell = trial.run_own(Contender::Oem).unwrap();
             (cell.test, cell.validation, cell.prequential, cell.tuned)
         };
         assert_eq!(cell(&[]), cell(&[Contender::Start, Contender::Odmm, Contender::Em]));
@@ -423,7 +516,7 @@ mod tests {
         let plan = plan_of(120, 3);
         let mut trial = Trial::new(&plan, &plan.sets[0], 0, 2);
         for (contender, counts) in [(Contender::Obmm, vec![10, 80]), (Contender::ObmmRevised, vec![80])] {
-            let cell = trial.run(contender).unwrap();
+            let cell = trial.run_own(contender).unwrap();
             let points = trial.curve(contender, None, &counts).unwrap().points;
             let mean = cell.test.iter().map(|&score| f64::from(score)).sum::<f64>() / 40.0;
             assert_eq!((points.len(), points.last().unwrap().0), (counts.len(), 80));

@@ -1,6 +1,7 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod assignment;
+mod blind;
 mod candidate;
 mod choice;
 mod columns;
@@ -31,6 +32,7 @@ mod start;
 mod state;
 mod structure;
 
+pub use blind::{blind_start, blind_start_rows};
 pub use choice::{Choice, RatedK, TryNext};
 pub use columns::{ColumnFault, find_column_faults};
 pub use drift::{DataChanges, DriftWatch, Surprise};

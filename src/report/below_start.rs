@@ -4,7 +4,7 @@ use super::ReportError;
 use super::format::{fixed, title};
 use super::scores::mean;
 use super::summary::differences;
-use crate::experiment::{Contender, DataRecord, Pairs, SetIndex};
+use crate::experiment::{Contender, DataRecord, Pairs, Repeats, SetIndex};
 use crate::stats::standard_error;
 use crate::text::runs_of_k;
 
@@ -17,10 +17,14 @@ struct Loss {
 }
 
 /// Names the learners of one set that are below the start by more than the standard error.
-pub(super) fn note(data: &DataRecord, records: &SetIndex) -> Result<Option<String>, ReportError> {
+pub(super) fn note(
+    data: &DataRecord,
+    records: &SetIndex,
+    repeats: &Repeats,
+) -> Result<Option<String>, ReportError> {
     let mut named = Vec::new();
     for contender in records.contenders().filter(|contender| contender.is_online()) {
-        let losses = losses(contender, records)?;
+        let losses = losses(contender, records, repeats)?;
         if let Some(worst) = losses.iter().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
             let by = format!("{} ± {}", fixed(worst.mean, 4), fixed(worst.standard_error, 4));
             let by = if losses.len() == 1 {
@@ -45,12 +49,12 @@ pub(super) fn none() -> String {
 }
 
 /// The K at which a learner is below the start by more than the standard error.
-fn losses(contender: Contender, records: &SetIndex) -> Result<Vec<Loss>, ReportError> {
+fn losses(contender: Contender, records: &SetIndex, repeats: &Repeats) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
     // Folds in which a learner found different K cannot be averaged for one K.
     for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
         let Some(start) = records.folds(Contender::Start, k) else { continue };
-        let differences = differences(folds, start, Pairs::Rows, records.name())?;
+        let differences = differences(folds, start, Pairs::Rows, repeats, records.name())?;
         if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))
             && -mean > standard_error
         {

@@ -1,15 +1,41 @@
-//! The results as CSV at full precision: `loglik.csv` and `times.csv`.
+//! The results as CSV at full precision: `loglik.csv`, `table.csv` and `times.csv`.
 
 use serde::Serialize;
 
+use super::format::units;
 use super::scores::{KScore, Score};
 use super::summary::{Entry, Summary};
 use super::tables::ratio;
 
+/// One cell: a line of `loglik.csv`.
+#[derive(Serialize)]
+struct CellRow<'a> {
+    data: &'a str,
+    learner: &'a str,
+    /// Empty if a command chose K and did not say it.
+    k: Option<usize>,
+    seed: u64,
+    fold: usize,
+    units: &'a str,
+    /// Whether the tables use this K in this fold.
+    chosen: bool,
+    rows: usize,
+    mean: Option<f64>,
+    validation: Option<f64>,
+    prequential: Option<f64>,
+    tuned: Option<f64>,
+    start_seconds: Option<f64>,
+    learn_seconds: Option<f64>,
+    cpu_seconds: Option<f64>,
+    peak_memory: Option<u64>,
+    /// Empty if there are scores.
+    failure: String,
+}
+
 #[derive(Serialize)]
 struct ScoreRow<'a> {
     data: &'a str,
-    contender: &'a str,
+    learner: &'a str,
     /// Empty in the line of the chosen K, which can differ between folds.
     k: Option<usize>,
     chosen: bool,
@@ -25,12 +51,15 @@ struct ScoreRow<'a> {
     p_holm: Option<f64>,
     effect_size: Option<f64>,
     tuned: Option<f64>,
+    seeds: usize,
+    /// Standard error of the mean over the seeds.
+    seed_error: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct TimeRow<'a> {
     data: &'a str,
-    contender: &'a str,
+    learner: &'a str,
     k: usize,
     start_seconds_mean: f64,
     start_seconds_median: f64,
@@ -39,7 +68,35 @@ struct TimeRow<'a> {
     ratio_to_reference: Option<f64>,
 }
 
-/// `loglik.csv`: for each data set and learner one line per K, and one with the K chosen in each fold and the tests.
+/// `loglik.csv` in tidy form: one line per cell, one variable per column.
+pub(super) fn cells(summary: &Summary) -> String {
+    let rows = summary.sets.iter().flat_map(|set| {
+        set.entries.iter().flat_map(move |entry| {
+            entry.cells.iter().map(move |cell| CellRow {
+                data: &set.data.data,
+                learner: entry.contender.profile().id,
+                k: Some(cell.k).filter(|k| *k > 0),
+                seed: cell.seed,
+                fold: cell.fold_in_seed,
+                units: units(set.units),
+                chosen: entry.chosen.get(&cell.fold) == Some(&cell.k),
+                rows: cell.rows,
+                mean: cell.mean,
+                validation: cell.validation,
+                prequential: cell.prequential,
+                tuned: cell.tuned,
+                start_seconds: cell.start_seconds,
+                learn_seconds: cell.learn_seconds,
+                cpu_seconds: cell.cpu_seconds,
+                peak_memory: cell.peak_memory,
+                failure: cell.failure.clone().unwrap_or_default(),
+            })
+        })
+    });
+    write(rows)
+}
+
+/// `table.csv`: for each data set and learner one line per K, and one with the K chosen in each fold and the tests.
 pub(super) fn scores(summary: &Summary) -> String {
     let rows = summary.sets.iter().flat_map(|set| {
         set.entries.iter().flat_map(move |entry| {
@@ -67,7 +124,7 @@ impl<'a> ScoreRow<'a> {
     fn new(data: &'a str, entry: &Entry, score: &Score) -> Self {
         ScoreRow {
             data,
-            contender: entry.contender.profile().id,
+            learner: entry.contender.profile().id,
             k: None,
             chosen: false,
             chosen_folds: 0,
@@ -81,6 +138,8 @@ impl<'a> ScoreRow<'a> {
             p_holm: None,
             effect_size: None,
             tuned: score.tuned,
+            seeds: score.seeds.unwrap_or(1),
+            seed_error: score.seed_error,
         }
     }
 }
@@ -91,7 +150,7 @@ pub(super) fn times(summary: &Summary) -> String {
         set.entries.iter().flat_map(move |entry| {
             entry.by_k.iter().map(move |KScore { k, score }| TimeRow {
                 data: &set.data.data,
-                contender: entry.contender.profile().id,
+                learner: entry.contender.profile().id,
                 k: *k,
                 start_seconds_mean: score.start_seconds.mean,
                 start_seconds_median: score.start_seconds.median,

@@ -56,6 +56,7 @@ pub(super) fn list_of_k(chosen: &BTreeMap<usize, usize>) -> String {
     let mut folds_of: BTreeMap<usize, usize> = BTreeMap::new();
     chosen.values().for_each(|k| *folds_of.entry(*k).or_default() += 1);
     match folds_of.len() {
+        1 if folds_of.contains_key(&0) => NONE.to_string(),
         1 => folds_of.keys().map(usize::to_string).collect(),
         _ => folds_of.iter().map(|(k, folds)| format!("{k} ({folds}×)")).collect::<Vec<_>>().join(", "),
     }
@@ -72,7 +73,8 @@ pub(super) fn elbow(elbow: Option<Elbow>) -> String {
 
 /// The test rows of a run.
 pub(super) fn tested_on(run: &RunRecord) -> String {
-    if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) }
+    let rows = if run.folds == 1 { "a test file".to_string() } else { format!("{} folds", run.folds) };
+    if run.seeds > 1 { format!("{rows} with each of {} seeds", run.seeds) } else { rows }
 }
 
 pub(super) fn pairs(pairs: Pairs, has_folds: bool) -> &'static str {

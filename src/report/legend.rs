@@ -26,12 +26,17 @@ pub(super) fn elbows(summary: &Summary) -> Vec<String> {
 /// How to read the table of scores, a sentence each. `best` is the mark of the best online learners.
 pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
     let mut legend = Vec::new();
-    if summary.contenders.iter().any(|contender| contender.is_online()) {
+    if summary.contenders.iter().any(|contender| contender.competes()) {
         let bar = summary.reference.map_or(String::new(), |reference| {
             format!(" among those that are not significantly worse than {}", reference.name())
         });
         legend.push(format!(
-            "{best}: the best mean of the online learners{bar}; several if they are equal to the decimals shown. The start and batch EM do not compete."
+            "{best}: the best mean of the online learners{bar}; several if they are equal to the decimals shown. The start and batch EM do not compete.{}",
+            if summary.contenders.iter().any(|contender| contender.commands().is_some()) {
+                " Commands compete unless they are declared as batch learners; whether they learn in one pass is not checked."
+            } else {
+                ""
+            }
         ));
     }
     if let Some(reference) = summary.reference {
@@ -45,6 +50,11 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
     if summary.sets.iter().any(|set| set.entries.iter().any(|entry| is_against_mean(summary, set, entry))) {
         legend.push(format!(
             "{AGAINST_MEAN} the difference in means has the opposite sign. The test weighs ranks, whereas a few extreme rows can move a mean."
+        ));
+    }
+    if let Some(seeds) = summary.seeds() {
+        legend.push(format!(
+            "±: the standard error of the mean over {seeds} seeds, which repeat splits and starts. The seeds use the same rows: tests average the scores of each row over the seeds first."
         ));
     }
     if has_choice(summary) {

@@ -1,13 +1,14 @@
 //! Records → tables and pictures, computed from the records alone.
 //!
 //! [`read_records`](crate::experiment::read_records) reads `records.jsonl`, [`Summary`] holds the figures, and
-//! [`write_report`] writes them as CSV, Markdown, SVG and PNG pictures, and a self-contained HTML page. Each format has
+//! [`write_report`] writes them as CSV, LaTeX, Markdown, SVG and PNG pictures, and a self-contained HTML page. Each format has
 //! its own file in this module.
 
 mod below_start;
 mod csv;
 mod format;
 mod html;
+mod latex;
 mod legend;
 mod markdown;
 mod paired;
@@ -20,7 +21,7 @@ mod terminal;
 pub use paired::Arrow;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 pub use scores::{KScore, Score, Spread};
-pub use summary::{Entry, SetSummary, Summary};
+pub use summary::{Entry, FailedCell, SetSummary, Summary};
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -94,7 +95,9 @@ type Format = fn(&Summary, &[Vec<Picture>]) -> String;
 
 /// The files of a report except its pictures. To add a format, write its module and add a line here.
 const FORMATS: &[(&str, Format)] = &[
-    ("loglik.csv", |summary, _| csv::scores(summary)),
+    ("loglik.csv", |summary, _| csv::cells(summary)),
+    ("table.csv", |summary, _| csv::scores(summary)),
+    ("table.tex", |summary, _| latex::render(summary)),
     ("times.csv", |summary, _| csv::times(summary)),
     ("summary.md", markdown::render),
     ("report.html", html::render),

@@ -1,9 +1,11 @@
 //! The figures of one learner on one data set, over its folds.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::data::Units;
-use crate::experiment::{CellRecord, Folds};
+use crate::experiment::{CellRecord, Folds, Repeats};
 use crate::stats::{self, median};
 
 /// The figures of one learner with one K on one data set.
@@ -25,10 +27,16 @@ pub struct Score {
     pub rows: usize,
     /// Mean log-likelihood of all test rows.
     pub mean: f64,
-    /// Standard error of `mean` over the rows.
+    /// Standard error of `mean` over the rows; with several seeds, its mean over the seeds.
     pub standard_error: Option<f64>,
-    /// Standard error of the folds' means, if there are several folds.
+    /// Standard error of the folds' means, if there are several folds, after averaging over seeds.
     pub fold_error: Option<f64>,
+    /// Seeds, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<usize>,
+    /// Standard error of the seeds' means, if there are several seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed_error: Option<f64>,
     /// Mean over the folds of the log-likelihood of validation rows.
     pub validation: Option<f64>,
     /// Mean over the folds of the prequential log-likelihood.
@@ -43,6 +51,50 @@ pub struct Score {
     pub guarded: u64,
 }
 
+/// The figures of one cell, in the units that are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CellScore {
+    pub k: usize,
+    /// As in the records.
+    pub fold: usize,
+    pub seed: u64,
+    pub fold_in_seed: usize,
+    pub rows: usize,
+    pub mean: Option<f64>,
+    pub validation: Option<f64>,
+    pub prequential: Option<f64>,
+    pub tuned: Option<f64>,
+    pub start_seconds: Option<f64>,
+    pub learn_seconds: Option<f64>,
+    pub cpu_seconds: Option<f64>,
+    pub peak_memory: Option<u64>,
+    pub failure: Option<String>,
+}
+
+impl CellScore {
+    /// `seed` is that of the first fold.
+    pub fn new(cell: &CellRecord, units: Units, seed: u64, repeats: &Repeats) -> Self {
+        let shift = shift(cell, units);
+        let has_scores = cell.failure.is_none();
+        CellScore {
+            k: cell.k,
+            fold: cell.fold,
+            seed: seed.wrapping_add(repeats.seed_number(cell.fold) as u64),
+            fold_in_seed: repeats.fold_in_seed(cell.fold),
+            rows: cell.test.len(),
+            mean: mean(&shown_rows(cell, units).collect::<Vec<_>>()),
+            validation: cell.validation.map(|score| score + shift),
+            prequential: cell.prequential.map(|score| score + shift),
+            tuned: cell.tuned,
+            start_seconds: Some(cell.start_seconds).filter(|_| has_scores && cell.measured.is_none()),
+            learn_seconds: Some(cell.learn_seconds).filter(|_| has_scores),
+            cpu_seconds: cell.measured.and_then(|measured| measured.cpu_seconds),
+            peak_memory: cell.measured.and_then(|measured| measured.peak_memory),
+            failure: cell.failure.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
 /// Mean and median over the folds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
@@ -53,11 +105,18 @@ pub struct Spread {
 }
 
 impl Score {
-    pub(super) fn new(folds: &Folds, units: Units) -> Option<Self> {
+    pub(super) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
         let shift = |cell: &CellRecord| shift(cell, units);
         let rows: Vec<f64> = folds.values().flat_map(|cell| shown_rows(cell, units)).collect();
-        let fold_means: Vec<f64> =
-            folds.values().filter_map(|cell| mean(&shown_rows(cell, units).collect::<Vec<_>>())).collect();
+        let fold_mean = |cell: &CellRecord| mean(&shown_rows(cell, units).collect::<Vec<_>>());
+        let fold_means =
+            repeats.average_folds(folds.iter().filter_map(|(fold, cell)| Some((*fold, fold_mean(cell)?))));
+        let mut of_seeds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (fold, cell) in folds {
+            of_seeds.entry(repeats.seed_number(*fold)).or_default().extend(shown_rows(cell, units));
+        }
+        let seed_means: Vec<f64> = of_seeds.values().filter_map(|rows| mean(rows)).collect();
+        let row_errors: Vec<f64> = of_seeds.values().filter_map(|rows| standard_error(rows)).collect();
         let each = |part: fn(&CellRecord) -> f64| -> Vec<f64> {
             folds.values().map(|cell| part(cell)).filter(|x| x.is_finite()).collect()
         };
@@ -68,8 +127,10 @@ impl Score {
             folds: folds.len(),
             rows: rows.len(),
             mean: mean(&rows)?,
-            standard_error: standard_error(&rows),
+            standard_error: mean(&row_errors),
             fold_error: standard_error(&fold_means),
+            seeds: repeats.has_several_seeds().then_some(seed_means.len()),
+            seed_error: standard_error(&seed_means),
             validation: shifted(|cell| cell.validation),
             prequential: shifted(|cell| cell.prequential),
             tuned: median(&folds.values().filter_map(|cell| cell.tuned).collect::<Vec<_>>()),

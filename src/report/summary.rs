@@ -1,24 +1,25 @@
 //! The figures of the tables, computed from records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::below_start;
-use super::format::title;
+use super::format::{fixed, title};
 use super::paired::{self, Arrow};
-use super::scores::{KScore, Score};
+use super::scores::{CellScore, KScore, Score};
 use super::{ReportError, ReportOptions};
 use crate::data::Units;
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Folds, Pairs, PaperColumns, Record, RecordIndex, RunRecord, SetIndex,
-    choose_ks, commonest_k, elbow_over_k, paired_differences,
+    CellRecord, Contender, DataRecord, Failure, Folds, Pairs, PaperColumns, Record, RecordIndex, Repeats,
+    RunRecord, SetIndex, choose_ks, commonest_k, elbow_over_k, paired_differences,
 };
 use crate::stats::Elbow;
 use crate::text::count;
 
 /// The learner that others are tested against by default is the first of these in the records.
-const REFERENCES: [Contender; 3] = [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper];
+const REFERENCES: [Contender; 4] =
+    [Contender::Obmm, Contender::ObmmDiscounted, Contender::ObmmPaper, Contender::ObmmBlind];
 
 /// All figures of a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +69,12 @@ pub struct Entry {
     pub score: Option<Score>,
     /// Its figures for every K, ascending.
     pub by_k: Vec<KScore>,
+    /// Its cells, by K and then fold, and then those that failed.
+    #[serde(skip)]
+    pub(super) cells: Vec<CellScore>,
+    /// Cells without scores, by K and then fold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailedCell>,
     /// p-value of the test against the reference.
     pub p_value: Option<f64>,
     /// The p-value with Holm's correction over the data sets.
@@ -78,6 +85,24 @@ pub struct Entry {
     pub arrow: Option<Arrow>,
     /// Whether it has the best mean of the online learners that are not significantly worse than the reference.
     pub best: bool,
+}
+
+/// A cell of a learner that failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FailedCell {
+    /// Components.
+    pub k: usize,
+    /// The test fold, from 0.
+    pub fold: usize,
+    /// Why.
+    pub failure: Failure,
+}
+
+impl FailedCell {
+    fn new(cell: &CellRecord) -> Self {
+        let failure = cell.failure.clone().unwrap_or(Failure::NoScores { message: String::new() });
+        FailedCell { k: cell.k, fold: cell.fold, failure }
+    }
 }
 
 impl Summary {
@@ -91,8 +116,9 @@ impl Summary {
         if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
         }
-        let took_part = |contender: &Contender| index.sets().iter().any(|set| set.by_k(*contender).is_some());
-        let contenders: Vec<_> = Contender::ALL.iter().copied().filter(took_part).collect();
+        let contenders: BTreeSet<_> = index.sets().iter().flat_map(|set| set.contenders()).collect();
+        let contenders: Vec<Contender> = contenders.into_iter().collect();
+        let took_part = |contender: &Contender| contenders.contains(contender);
         let reference = match options.reference {
             Some(wanted) if !took_part(&wanted) => {
                 return Err(ReportError::NoReference(wanted.name()));
@@ -106,8 +132,10 @@ impl Summary {
         for set in index.sets() {
             let data = data_of(set);
             if set.cells().next().is_some() || data.missing.is_some() {
-                below_start.extend(below_start::note(&data, set)?);
-                sets.push(set_summary(data, set, options, reference, &mut notes)?);
+                let repeats = Repeats::new(index, set);
+                below_start.extend(below_start::note(&data, set, &repeats)?);
+                let seed = index.runs().first().map_or(0, |run| run.seed);
+                sets.push(set_summary(data, set, &repeats, seed, options, reference, &mut notes)?);
             }
         }
         let has_online = contenders.iter().any(|contender| contender.is_online());
@@ -118,6 +146,11 @@ impl Summary {
         correct_p_values(&contenders, &mut sets);
         let runs = index.runs().iter().map(|run| (*run).clone()).collect();
         Ok(Summary { options: *options, reference, contenders, sets, runs, notes })
+    }
+
+    /// The seeds that splits and starts were repeated with, if there are several.
+    pub(super) fn seeds(&self) -> Option<usize> {
+        self.runs.iter().map(|run| run.seeds).max().filter(|seeds| *seeds > 1)
     }
 
     /// Whether there are folds, and not a single test file.
@@ -158,9 +191,9 @@ impl Entry {
         commonest_k(&self.chosen)
     }
 
-    /// Whether it competes for the best: it is an online learner that is not significantly worse than the reference.
+    /// Whether it competes for the best: it is an online learner, or a command that is not declared as a batch learner, that is not significantly worse than the reference.
     pub(super) fn can_be_best(&self) -> bool {
-        self.contender.is_online() && self.arrow != Some(Arrow::Down)
+        self.contender.competes() && self.arrow != Some(Arrow::Down)
     }
 
     /// How many folds chose this K.
@@ -192,23 +225,34 @@ fn data_of(set: &SetIndex) -> DataRecord {
 fn set_summary(
     data: DataRecord,
     records: &SetIndex,
+    repeats: &Repeats,
+    seed: u64,
     options: &ReportOptions,
     reference: Option<Contender>,
     notes: &mut Vec<String>,
 ) -> Result<SetSummary, ReportError> {
     let units = options.units.unwrap_or(data.units);
     let mut entries = Vec::new();
-    for &contender in Contender::ALL {
-        let Some(by_k) = records.by_k(contender) else { continue };
+    let none = BTreeMap::new();
+    for contender in records.contenders() {
+        let by_k = records.by_k(contender).unwrap_or(&none);
         let all: Vec<&CellRecord> = records.cells_of(contender).collect();
-        let chosen = choose_ks(&all, options.select);
-        let at_k = |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units)? });
+        let chosen = choose_ks(&all, options.select, repeats);
+        let at_k =
+            |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units, repeats)? });
         entries.push(Entry {
             contender,
-            score: Score::new(&chosen_cells(by_k, &chosen), units),
+            score: Score::new(&chosen_cells(by_k, &chosen), units, repeats),
             chosen,
-            elbow: elbow_over_k(&all, options.select),
+            elbow: elbow_over_k(&all, options.select, repeats),
             by_k: by_k.iter().filter_map(at_k).collect(),
+            cells: all
+                .iter()
+                .copied()
+                .chain(records.failures_of(contender))
+                .map(|cell| CellScore::new(cell, units, seed, repeats))
+                .collect(),
+            failures: records.failures_of(contender).map(FailedCell::new).collect(),
             p_value: None,
             p_holm: None,
             effect_size: None,
@@ -216,10 +260,11 @@ fn set_summary(
             best: false,
         });
     }
-    test_against(reference, &mut entries, records, options.pairs)?;
+    test_against(reference, &mut entries, records, options.pairs, repeats)?;
     mark_best(&mut entries);
     note_gaps(&data, &entries, records, notes);
     let (paper, paper_seconds) = paper_columns(records.data(), units);
+    notes.extend(published_note(records.data()));
     let curve_shift = records.cells().find(|cell| cell.fold == 0);
     Ok(SetSummary {
         data,
@@ -251,6 +296,7 @@ fn test_against(
     entries: &mut [Entry],
     records: &SetIndex,
     pairs: Pairs,
+    repeats: &Repeats,
 ) -> Result<(), ReportError> {
     let folds_of = |entry: &Entry| Some(chosen_cells(records.by_k(entry.contender)?, &entry.chosen));
     let Some(base) = entries.iter().find(|entry| Some(entry.contender) == reference).and_then(folds_of)
@@ -259,7 +305,7 @@ fn test_against(
     };
     for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
         let Some(folds) = folds_of(entry) else { continue };
-        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, records.name())?) else {
+        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, repeats, records.name())?) else {
             continue;
         };
         entry.p_value = Some(outcome.p_value);
@@ -274,6 +320,7 @@ pub(super) fn differences(
     folds: &Folds,
     base: &Folds,
     pairs: Pairs,
+    repeats: &Repeats,
     data: &str,
 ) -> Result<Vec<f64>, ReportError> {
     let mut both = folds.iter().filter_map(|(fold, cell)| Some((fold, *cell, *base.get(fold)?)));
@@ -289,7 +336,7 @@ pub(super) fn differences(
     }
     let cells: Vec<_> = folds.values().copied().collect();
     let others: Vec<_> = base.values().copied().collect();
-    Ok(paired_differences(&cells, &others, pairs))
+    Ok(paired_differences(&cells, &others, pairs, repeats))
 }
 
 fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
@@ -309,13 +356,29 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
     let title = title(data);
     for entry in entries {
         let who = entry.contender.name();
+        if let Some(failed) = entry.failures.first() {
+            let place = |failed: &FailedCell| match (entry.contender.learns_k(), most > 1 || failed.fold > 0)
+            {
+                (true, _) => format!("fold {}", failed.fold),
+                (false, true) => format!("K = {}, fold {}", failed.k, failed.fold),
+                (false, false) => format!("K = {}", failed.k),
+            };
+            notes.push(format!(
+                "{title}: {who} has no scores in {}; the first ({}): {}.",
+                count(entry.failures.len() as u64, "cell"),
+                place(failed),
+                failed.failure
+            ));
+        }
         match &entry.score {
+            None if !entry.failures.is_empty() && entry.by_k.is_empty() => {}
             None => notes.push(format!(
                 "{title}: no K could be chosen for {who}, so its cell is empty; loglik.csv has its scores for each K."
             )),
             Some(score) if score.folds < most => notes.push(format!(
-                "{title}: {who} has {} of {most} folds so far; its mean is over these folds.",
-                score.folds
+                "{title}: {who} has {} of {most} folds so far; its mean is over these folds{}.",
+                score.folds,
+                if entry.failures.is_empty() { "" } else { " and cannot be compared with the others'" }
             )),
             Some(_) => {}
         }
@@ -335,9 +398,18 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
     }
 }
 
+/// What another publication reports for the set.
+fn published_note(data: Option<&DataRecord>) -> Option<String> {
+    let published =
+        data?.paper.as_ref()?.published.as_ref().filter(|_| data.is_some_and(|data| !data.stand_in))?;
+    let scores: Vec<String> =
+        published.scores.iter().map(|(model, score)| format!("{model} {}", fixed(*score, 2))).collect();
+    Some(format!("{}: {}. Source: {}.", title(data?), scores.join(", "), published.source))
+}
+
 /// The paper's figures: scores only where data and units are the paper's, times also for a substitute of its size.
 fn paper_columns(data: Option<&DataRecord>, units: Units) -> (PaperColumns, PaperColumns) {
-    let Some((data, paper)) = data.and_then(|data| Some((data, data.paper?))) else {
+    let Some((data, paper)) = data.and_then(|data| Some((data, data.paper.as_ref()?))) else {
         return Default::default();
     };
     let is_comparable = paper.units == Some(units) && data.dequantized.is_empty() && !data.stand_in;

@@ -85,10 +85,16 @@ pub(super) fn scores(summary: &Summary) -> Table {
             let mut cell =
                 Cell::new(entry.and_then(|entry| shown(entry, decimals)).unwrap_or(NONE.to_string()));
             if let Some(entry) = entry {
+                if let (None, Some(failed)) = (&entry.score, entry.failures.first()) {
+                    cell.text = failed.failure.short().to_string();
+                }
                 cell.best = is_best(set, entry, decimals);
                 let several = entry.by_k.len() > 1 || entry.contender.learns_k();
-                let ks = format::range_of_k(&entry.chosen).filter(|_| several);
-                cell.aside = ks.map(|ks| format!("K={ks}"));
+                let ks = format::range_of_k(&entry.chosen).filter(|ks| several && ks != "0");
+                let ks = ks.map(|ks| format!("K={ks}"));
+                let asides: Vec<String> =
+                    [seed_error(entry, decimals), ks, partly_failed(entry)].into_iter().flatten().collect();
+                cell.aside = (!asides.is_empty()).then(|| asides.join(", "));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
                 cell.against_mean = is_against_mean(summary, set, entry);
             }
@@ -103,6 +109,16 @@ pub(super) fn scores(summary: &Summary) -> Table {
         rows: summary.sets.iter().map(row).collect(),
         text_columns: 2,
     }
+}
+
+/// The standard error over seeds, if there are several.
+fn seed_error(entry: &Entry, decimals: usize) -> Option<String> {
+    Some(format!("±{}", fixed(entry.score.as_ref()?.seed_error?, decimals)))
+}
+
+/// Says that a score is not over all folds, because some of them failed.
+fn partly_failed(entry: &Entry) -> Option<String> {
+    (entry.score.is_some() && !entry.failures.is_empty()).then(|| "some failed".to_string())
 }
 
 /// The score with the chosen K.
@@ -179,6 +195,9 @@ pub(super) fn ratio(set: &SetSummary, summary: &Summary, contender: Contender, k
     ratio.is_finite().then_some(ratio)
 }
 
+/// The column of the details that is left out with one seed.
+const SEED_COLUMN: usize = 6;
+
 /// The main table in detail: a row for each of its cells.
 pub(super) fn details(summary: &Summary) -> Table {
     let head = [
@@ -188,6 +207,7 @@ pub(super) fn details(summary: &Summary) -> Table {
         "elbow",
         "mean",
         "std. error",
+        "over seeds",
         "p",
         "p (Holm)",
         "effect",
@@ -197,7 +217,14 @@ pub(super) fn details(summary: &Summary) -> Table {
     let mut rows = Vec::new();
     for set in &summary.sets {
         for entry in &set.entries {
-            let Some(score) = &entry.score else { continue };
+            let Some(score) = &entry.score else {
+                let failed = entry.failures.first().map_or(NONE, |failed| failed.failure.short());
+                let mut row =
+                    vec![Cell::new(title(&set.data)), Cell::new(entry.contender.name()), Cell::new(failed)];
+                row.resize(head.len(), Cell::new(NONE));
+                rows.push(row);
+                continue;
+            };
             rows.push(vec![
                 Cell::new(title(&set.data)),
                 Cell::new(entry.contender.name()),
@@ -205,6 +232,7 @@ pub(super) fn details(summary: &Summary) -> Table {
                 Cell::new(format::elbow(entry.elbow)),
                 Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
+                Cell::of(score.seed_error, |error| fixed(error, 4)),
                 Cell::of(entry.p_value, p_value),
                 Cell::of(entry.p_holm, p_value),
                 Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
@@ -213,6 +241,15 @@ pub(super) fn details(summary: &Summary) -> Table {
             ]);
         }
     }
+    let mut head = head.map(String::from).to_vec();
+    let over_seeds = match summary.seeds() {
+        Some(seeds) => format!(", and the next column the standard error over the {seeds} seeds"),
+        None => {
+            head.remove(SEED_COLUMN);
+            rows.iter_mut().for_each(|row| drop(row.remove(SEED_COLUMN)));
+            String::new()
+        }
+    };
     let (several, median) = match summary.has_folds() {
         true => {
             (" (if folds chose several, with the number of folds that chose each)", ", median over folds")
@@ -221,12 +258,12 @@ pub(super) fn details(summary: &Summary) -> Table {
     };
     Table {
         caption: format!(
-            "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows; p (Holm) is \
+            "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows{over_seeds}; p (Holm) is \
              corrected for the number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 \
              to 1; tuned is the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{median}; seconds \
              are those of learning with the chosen K, start included{median}"
         ),
-        head: head.map(String::from).to_vec(),
+        head,
         rows,
         text_columns: 2,
     }

@@ -22,7 +22,7 @@ fn the_list_says_what_is_there_and_how_to_get_the_rest() {
     let output = datasets(bundled()).assert().success().get_output().stdout.clone();
     let text = String::from_utf8(output).unwrap();
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
-    assert_eq!(text.lines().count(), 15);
+    assert_eq!(text.lines().count(), 22);
     assert!(line("abalone").contains("4177") && line("abalone").contains("yes"));
     assert!(line("abalone").ends_with("abalone.csv") && line("abalone").contains("CC BY 4.0"));
     assert!(line("northridge").contains("if you have the data"));
@@ -36,7 +36,7 @@ fn an_empty_folder_has_none_of_them() {
     let output = datasets(folder.path()).arg("--json").assert().success().get_output().stdout.clone();
     let sets: Value = serde_json::from_slice(&output).unwrap();
     let sets = sets.as_array().unwrap();
-    assert_eq!(sets.len(), 14);
+    assert_eq!(sets.len(), 21);
     assert!(sets.iter().all(|set| set["present"] == false));
     let plastic = sets.iter().find(|set| set["name"] == "plastic").unwrap();
     assert_eq!(plastic["how_to_get"], "fetch it with: python3 scripts/fetch_datasets.py plastic");

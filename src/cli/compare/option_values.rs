@@ -12,10 +12,10 @@ pub(super) struct Learners(pub Vec<Contender>);
 
 pub(super) fn parse_learners(text: &str) -> Result<Learners, String> {
     let name = text.trim().to_ascii_lowercase().replace('-', "_");
-    let is_selected = |contender: &Contender| {
-        let profile = contender.profile();
-        name == "all" || name == profile.id || name == profile.family
-    };
+    if let Some(one) = Contender::named(&name) {
+        return Ok(Learners(vec![one]));
+    }
+    let is_selected = |contender: &Contender| name == "all" || name == group(contender.profile().family);
     let selected: Vec<_> = Contender::ALL.iter().copied().filter(is_selected).collect();
     if selected.is_empty() {
         return Err(format!("give a list of {}", learner_list()));
@@ -23,17 +23,22 @@ pub(super) fn parse_learners(text: &str) -> Result<Learners, String> {
     Ok(Learners(selected))
 }
 
-/// The names that `--algos` accepts, families before their members.
+/// The name that selects a family.
+fn group(family: &str) -> String {
+    format!("{family}_all")
+}
+
+/// The names that `--algos` accepts: learners, and then families of several.
 pub(super) fn learner_list() -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for profile in Contender::ALL.iter().map(|contender| contender.profile()) {
-        for name in [profile.family, profile.id] {
-            if !names.contains(&name) {
-                names.push(name);
-            }
+    let profiles = || Contender::ALL.iter().map(|contender| contender.profile());
+    let mut names: Vec<String> = profiles().map(|profile| profile.id.to_string()).collect();
+    for family in profiles().map(|profile| profile.family) {
+        let has_several = profiles().filter(|profile| profile.family == family).count() > 1;
+        if has_several && !names.contains(&group(family)) {
+            names.push(group(family));
         }
     }
-    names.push("all");
+    names.push("all".into());
     names.join(", ")
 }
 
@@ -48,6 +53,39 @@ pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
         several => {
             let names: Vec<&str> = several.iter().map(|contender| contender.profile().id).collect();
             Err(format!("'{text}' selects several learners: name one of {}", names.join(", ")))
+        }
+    }
+}
+
+/// The order in which training rows are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum Order {
+    /// Shuffled by the seed
+    #[default]
+    Shuffled,
+    /// As in the file
+    File,
+}
+
+/// The start of oEM and oBMM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum StartChoice {
+    /// A mixture fitted to the first rows
+    #[default]
+    Fitted,
+    /// Components drawn around the first few rows, instead of the online learners of --algos
+    Blind,
+    /// Both
+    Both,
+}
+
+impl StartChoice {
+    pub fn apply(self, contenders: &mut Vec<Contender>) {
+        if self == StartChoice::Blind {
+            contenders.retain(|contender| !contender.is_online());
+        }
+        if self != StartChoice::Fitted {
+            contenders.extend([Contender::OemBlind, Contender::ObmmBlind]);
         }
     }
 }
@@ -145,9 +183,11 @@ mod tests {
                 .copied()
                 .filter(|other| other.profile().family == profile.family)
                 .collect();
-            assert_eq!(parse_learners(profile.family).unwrap().0, family);
+            assert_eq!(parse_learners(&group(profile.family)).unwrap().0, family);
             assert_eq!(parse_contender(profile.id), Ok(contender));
+            assert_eq!(profile.id, profile.name.to_lowercase().replace(' ', "_"), "one name everywhere");
         }
+        assert_eq!(parse_learners("obmm").unwrap().0, [Contender::Obmm]);
         assert_eq!(parse_learners("all").unwrap().0, Contender::ALL);
     }
 
@@ -158,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_list_families_first() {
+    fn an_unknown_name_is_answered_with_the_list_of_learners_and_families() {
         let refusal = parse_learners("kmeans").unwrap_err();
         let listed: Vec<&str> = refusal.strip_prefix("give a list of ").unwrap().split(", ").collect();
         let place = |name: &str| {
@@ -167,8 +207,9 @@ mod tests {
             places[0]
         };
         for profile in Contender::ALL.iter().map(|contender| contender.profile()) {
-            assert!(place(profile.family) <= place(profile.id), "{listed:?}");
+            place(profile.id);
         }
+        assert!(place("oem_all") < place("obmm_all"));
         assert_eq!(listed.last(), Some(&"all"));
     }
 
@@ -177,8 +218,11 @@ mod tests {
         for &contender in Contender::ALL {
             assert_eq!(parse_contender(contender.name()), Ok(contender));
         }
-        assert_eq!(parse_contender("oem"), Ok(Contender::Oem));
+        for earlier in ["oem", "oem_counted", "OEM-counted"] {
+            assert_eq!(parse_contender(earlier), Ok(Contender::Oem));
+        }
+        assert_eq!(parse_contender("obmm_exact"), Ok(Contender::Obmm));
         let refusal = parse_contender("all").unwrap_err();
-        assert!(refusal.contains("name one of start, oem_printed, oem_counted"), "{refusal}");
+        assert!(refusal.contains("name one of start, oem_blind, oem_printed, oem"), "{refusal}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Args;
-use super::option_values::Dequantize;
+use super::option_values::{Dequantize, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -25,8 +25,11 @@ impl Args {
         if self.half_life.is_some() {
             contenders.push(Contender::ObmmForgetting);
         }
+        self.start.apply(&mut contenders);
+        contenders.extend(self.learners.contenders()?);
         contenders.sort();
         contenders.dedup();
+        self.check_reference(&contenders)?;
         let (mut sets, mut missing) = (Vec::new(), Vec::new());
         for path in &self.data {
             if let Some(set) = self.reading.missing_set(path).filter(|_| self.keep_missing) {
@@ -44,14 +47,18 @@ impl Args {
             ks: self.k.0.clone(),
             contenders,
             seed: self.seed,
+            seeds: self.seeds.into(),
             folds: if self.test.is_some() { 1 } else { self.folds.into() },
             settings: CellSettings {
                 em_restarts: self.em_restarts.into(),
                 shards: self.shards.into(),
                 warmup: self.warmup,
                 half_life: self.half_life,
+                file_order: self.order == Order::File,
             },
             repeat: self.repeat.into(),
+            launcher: self.learners.launcher()?,
+            retry_failed: self.learners.retry_failed,
         };
         plan.check().map_err(|error| match error {
             ExperimentError::Plan(text) => usage(text),
@@ -64,6 +71,18 @@ impl Args {
             }
         }
         Ok(plan)
+    }
+
+    /// A learner that is named to test against must be known before the others are run.
+    fn check_reference(&self, contenders: &[Contender]) -> anyhow::Result<()> {
+        match &self.shown.reference {
+            Some(name) if !contenders.iter().any(|contender| contender.name() == name) => {
+                parse_contender(name)
+                    .map(drop)
+                    .map_err(|refusal| usage(format!("--reference '{name}': {refusal}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {

@@ -4,6 +4,7 @@
 use plotters::style::RGBColor;
 
 use crate::experiment::Contender;
+use crate::fnv;
 
 pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 pub(super) const FAINT: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
@@ -38,9 +39,11 @@ const BLACK: RGBColor = RGBColor(0, 0, 0);
 /// In the order of the contenders.
 const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (GREY, Mark::Ring),
+    (YELLOW, Mark::Up),
     (ORANGE, Mark::Down),
     (VERMILION, Mark::Up),
     (DARK_VERMILION, Mark::Diamond),
+    (SKY, Mark::Up),
     (BLUE, Mark::Dot),
     (SKY, Mark::Square),
     (DARK_BLUE, Mark::Square),
@@ -53,10 +56,26 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (BLACK, Mark::Ring),
 ];
 
+/// Colours and marks of learners that are commands. Their numbers have no common divisor, so all pairs occur.
+const COLOURS: [RGBColor; 7] = [GREEN, ORANGE, PURPLE, SKY, VERMILION, BLUE, GREY];
+const MARKS: [Mark; 8] =
+    [Mark::Cross, Mark::Plus, Mark::Diamond, Mark::Square, Mark::Up, Mark::Ring, Mark::Down, Mark::Dot];
+
 pub(super) fn colour(contender: Contender) -> RGBColor {
-    STYLES[contender as usize].0
+    style(contender).0
 }
 
 pub(super) fn mark(contender: Contender) -> Mark {
-    STYLES[contender as usize].1
+    style(contender).1
+}
+
+/// The style of a command depends on its name alone, so that a learner looks the same in all reports.
+fn style(contender: Contender) -> (RGBColor, Mark) {
+    match Contender::ALL.iter().position(|one| *one == contender) {
+        Some(place) => STYLES[place],
+        None => {
+            let hash = contender.name().bytes().fold(fnv::EMPTY, fnv::add);
+            (COLOURS[(hash % 7) as usize], MARKS[(hash % 8) as usize])
+        }
+    }
 }

@@ -24,7 +24,7 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     write_report(&[data, rest].concat(), &OPTIONS, two.path()).unwrap();
     let (one, two) = (files(one), files(two.path()));
     let names: Vec<_> = one.keys().map(|name| name.display().to_string()).collect();
-    for name in ["loglik.csv", "times.csv", "summary.md", "report.html"] {
+    for name in ["loglik.csv", "table.csv", "table.tex", "times.csv", "summary.md", "report.html"] {
         assert!(names.contains(&name.to_string()), "{names:?}");
     }
     assert_eq!(names.iter().filter(|name| name.ends_with(".svg")).count(), 15);
@@ -32,6 +32,9 @@ fn a_report_has_all_its_files_and_running_twice_gives_the_same_bytes() {
     // The curves of these sets are of K = 8 and end at 11,750 rows; with 91 columns and K = 8 the start wants 5000 as well.
     assert!(page.contains("fitted to the first 5,000 of the 11,750 rows"), "{page}");
     assert_eq!(names.iter().filter(|name| name.ends_with(".png")).count(), 15);
+    for (name, bytes) in one.iter().filter(|(name, _)| name.starts_with("plots")) {
+        assert!(bytes.len() < 100_000, "{} has {} bytes", name.display(), bytes.len());
+    }
     assert_eq!(one, two);
 }
 

@@ -36,16 +36,19 @@ pub fn noise(seed: usize) -> f64 {
 
 pub fn run() -> Record {
     Record::Run(RunRecord {
+        version: 0,
         tool: "0.1.0".into(),
         command: "gmm-bmm compare --data <abalone> --k 2..10".into(),
         began: "2026-01-31T12:00:00Z".into(),
         processor: "Example Processor 3000".into(),
         threads: 4,
         seed: 7,
+        seeds: 1,
         folds: 10,
         ks: (2..=10).collect(),
         settings: CellSettings::default(),
         moves: true,
+        learners: Vec::new(),
     })
 }
 
@@ -81,6 +84,8 @@ pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f
         learn_seconds: 0.1,
         guarded: 0,
         marginals: None,
+        measured: None,
+        failure: None,
     }
 }
 

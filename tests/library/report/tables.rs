@@ -58,12 +58,12 @@ fn every_fold_chooses_its_own_k() {
     );
     assert_eq!(summary.terminal(false).matches("K=2–3").count(), 2);
     let line = |start: &str| {
-        let text = read(folder.path(), "loglik.csv");
+        let text = read(folder.path(), "table.csv");
         text.lines().find(|line| line.starts_with(start)).map(String::from).unwrap_or(text)
     };
-    assert!(line("toy,obmm_exact,2,").starts_with("toy,obmm_exact,2,false,1,2,4,-3"));
-    assert!(line("toy,obmm_exact,3,").starts_with("toy,obmm_exact,3,false,1,2,4,-1"));
-    assert!(line("toy,obmm_exact,,").starts_with("toy,obmm_exact,,true,2,2,4,-1.25,"));
+    assert!(line("toy,obmm,2,").starts_with("toy,obmm,2,false,1,2,4,-3"));
+    assert!(line("toy,obmm,3,").starts_with("toy,obmm,3,false,1,2,4,-1"));
+    assert!(line("toy,obmm,,").starts_with("toy,obmm,,true,2,2,4,-1.25,"));
 }
 
 /// Scores of oBMM level off at K = 3 of 2 to 6, those of oEM rise to the end.
@@ -303,19 +303,56 @@ fn the_papers_figures_stand_beside_sets_that_are_the_papers() {
 fn the_tables_for_programs_have_a_line_for_each_k_and_one_for_the_chosen() {
     let folder = tempfile::tempdir().unwrap();
     write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
+    let scores = read(folder.path(), "table.csv");
+    let lines: Vec<_> = scores.lines().collect();
+    assert_eq!(
+        lines[0],
+        "data,learner,k,chosen,chosen_folds,folds,rows,mean,standard_error,validation,prequential,p_value,p_holm,effect_size,tuned,seeds,seed_error"
+    );
+    assert_eq!(lines.len(), 1 + 2 * 3);
+    assert!(lines[1].starts_with("toy,oem,2,false,2,2,4,-4.0,"), "{scores}");
+    assert!(lines[2].starts_with("toy,oem,3,false,0,2,4,-2"), "{scores}");
+    assert!(lines[3].starts_with("toy,oem,,true,2,2,4,-4.0,"), "{scores}");
+    let times = read(folder.path(), "times.csv");
+    assert!(times.lines().nth(1).unwrap().starts_with("toy,oem,2,"), "{times}");
+    assert!(times.lines().nth(1).unwrap().ends_with(",2.0"), "{times}");
+}
+
+#[test]
+fn the_scores_are_tidy_with_a_line_for_each_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&small(-1.0), &OPTIONS, folder.path()).unwrap();
     let scores = read(folder.path(), "loglik.csv");
     let lines: Vec<_> = scores.lines().collect();
     assert_eq!(
         lines[0],
-        "data,contender,k,chosen,chosen_folds,folds,rows,mean,standard_error,validation,prequential,p_value,p_holm,effect_size,tuned"
+        "data,learner,k,seed,fold,units,chosen,rows,mean,validation,prequential,tuned,start_seconds,learn_seconds,cpu_seconds,peak_memory,failure"
     );
-    assert_eq!(lines.len(), 1 + 2 * 3);
-    assert!(lines[1].starts_with("toy,oem_counted,2,false,2,2,4,-4.0,"), "{scores}");
-    assert!(lines[2].starts_with("toy,oem_counted,3,false,0,2,4,-2"), "{scores}");
-    assert!(lines[3].starts_with("toy,oem_counted,,true,2,2,4,-4.0,"), "{scores}");
-    let times = read(folder.path(), "times.csv");
-    assert!(times.lines().nth(1).unwrap().starts_with("toy,oem_counted,2,"), "{times}");
-    assert!(times.lines().nth(1).unwrap().ends_with(",2.0"), "{times}");
+    assert_eq!(lines.len(), 1 + 2 * 2 * 2, "two learners, K and folds");
+    assert!(lines[1].starts_with("toy,oem,2,0,0,raw,true,2,"), "{scores}");
+    assert!(lines[4].starts_with("toy,oem,3,0,1,raw,false,2,"), "{scores}");
+}
+
+#[test]
+fn the_table_for_papers_has_a_row_for_each_set() {
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&full(), &OPTIONS, folder.path()).unwrap();
+    let text = read(folder.path(), "table.tex");
+    for part in [
+        "\\toprule",
+        "\\midrule",
+        "\\bottomrule",
+        "\\textbf{",
+        "$\\uparrow$",
+        "oBMM discounted & oBMM revised",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let columns = |line: &str| line.matches(" & ").count();
+    let rows: Vec<_> = text.lines().filter(|line| line.ends_with(" \\\\")).collect();
+    assert_eq!(rows.len(), 1 + 5, "{text}");
+    assert!(rows.iter().all(|row| columns(row) == columns(rows[0])), "{text}");
+    assert!(!text.contains('−') && !text.contains('↓'), "{text}");
 }
 
 #[test]
@@ -337,7 +374,7 @@ fn the_reference_can_be_chosen_among_those_that_took_part() {
     assert_eq!((arrow(Contender::Obmm), arrow(Contender::Oem)), (Some(Arrow::Up), None));
     assert!(matches!(
         against(&small(0.0), Contender::ObmmPaper),
-        Err(ReportError::NoReference("paper moments"))
+        Err(ReportError::NoReference("oBMM paper"))
     ));
 }
 

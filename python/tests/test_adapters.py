@@ -1,0 +1,66 @@
+"""The adapters of scripts/adapters in a comparison by the command."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy
+import pytest
+
+ADAPTERS = Path(__file__).resolve().parents[2] / "scripts" / "adapters"
+PACKAGES = {
+    "sklearn_gmm": "sklearn",
+    "sklearn_bayesian_gmm": "sklearn",
+    "gmm_mml_auto": "gmm_mml",
+    "river_gaussian": "river",
+    "gmm_bmm_python": "gmm_bmm",
+    "kernel_density": "scipy",
+}
+
+
+def compare(folder, adapter):
+    """Runs a small comparison with one adapter, and returns its cells."""
+    program = os.environ.get("GMM_BMM")
+    if not program:
+        pytest.skip("GMM_BMM does not name the command")
+    python, script = sys.executable, ADAPTERS / f"{adapter}.py"
+    takes_k = adapter not in ("gmm_mml_auto", "river_gaussian", "kernel_density")
+    k = "{k}" if takes_k else "0"
+    chosen = "{chosen_k}" if adapter in ("gmm_mml_auto", "river_gaussian") else ""
+    (folder / "learners.toml").write_text(
+        "protocol = 1\n[[learner]]\n"
+        f"name = '{adapter}'\n"
+        f"command = '{python} {script} learn {{train}} {{model}} {k} {{seed}} {chosen}'\n"
+        f"scorer = '{python} {script} score {{model}} {{test}} {{scores}}'\n"
+    )
+    words = "compare --data rows.csv --k 2 --folds 2 --algos obmm --learners learners.toml --out out --jobs 1".split()
+    subprocess.run([program, *words], cwd=folder, check=True, capture_output=True)
+    records = [json.loads(line) for line in (folder / "out" / "records.jsonl").read_text().splitlines()]
+    cells = [record for record in records if record["kind"] == "cell"]
+    is_own = [isinstance(cell["contender"], dict) for cell in cells]
+    own = [cell for cell, mine in zip(cells, is_own) if mine]
+    return own, [cell for cell, mine in zip(cells, is_own) if not mine]
+
+
+@pytest.mark.parametrize("adapter", PACKAGES)
+def test_an_adapter_takes_part(tmp_path, adapter):
+    if find_spec(PACKAGES[adapter]) is None:
+        pytest.skip(f"{PACKAGES[adapter]} is not installed")
+    random = numpy.random.default_rng(2)
+    centres = numpy.array([[0.0, 0.0], [600.0, 0.02]])[random.integers(0, 2, 240)]
+    rows = centres + random.normal(size=(240, 2)) * [50.0, 0.004]
+    numpy.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="x,y", comments="")
+    own, others = compare(tmp_path, adapter)
+    assert [cell.get("failure") for cell in own] == [None, None]
+    integrals = [cell["measured"]["integral"] for cell in own if cell["fold"] == 0]
+    assert abs(integrals[0][0] - 1) < 0.15
+    mean, reference = (numpy.mean([cell["test"] for cell in cells]) for cells in (own, others))
+    if adapter == "river_gaussian":
+        assert mean < reference - 0.2, "one Gaussian cannot follow two groups"
+        assert own[0]["k"] == 1
+    else:
+        assert abs(mean - reference) < 0.4
+    assert own[0]["measured"]["peak_memory"] > 1e7

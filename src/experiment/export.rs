@@ -1,0 +1,77 @@
+//! The rows of each fold as files, so that others can recompute a cell.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::external::{FoldFiles, PROTOCOL};
+use super::plan::{Plan, PlannedSet};
+use super::split::Split;
+
+/// The name of the file that describes the exported folds.
+pub const FOLDS_FILE: &str = "folds.json";
+
+/// The contents of the file [`FOLDS_FILE`].
+#[derive(Debug, Serialize)]
+struct Exported {
+    format: &'static str,
+    version: u32,
+    /// Of the files' form.
+    protocol: u32,
+    folds: Vec<ExportedFold>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExportedFold {
+    data: String,
+    /// As in the records.
+    fold: usize,
+    /// The seed of the split.
+    seed: u64,
+    /// The folder of `train.csv` and `test.csv`.
+    folder: String,
+    train_rows: usize,
+    /// The first training rows; the rest are validation rows.
+    fitting_rows: usize,
+    test_rows: usize,
+    /// The seed of a learner for each K.
+    learner_seeds: BTreeMap<usize, u64>,
+}
+
+/// Writes the training and test rows of every fold into folders of their own, and a file that describes them. Returns the
+/// number of folds.
+pub fn export_folds(plan: &Plan, folder: &Path) -> io::Result<usize> {
+    let mut folds = Vec::new();
+    for set in &plan.sets {
+        for fold in 0..plan.fold_count() {
+            folds.push(export_fold(plan, set, fold, folder)?);
+        }
+    }
+    let exported = Exported { format: "gmm-bmm folds", version: 1, protocol: PROTOCOL, folds };
+    // Written last: it says that the files are complete.
+    fs::write(folder.join(FOLDS_FILE), serde_json::to_string_pretty(&exported)? + "\n")?;
+    Ok(exported.folds.len())
+}
+
+fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io::Result<ExportedFold> {
+    let split = Split::new(plan, set, fold);
+    let name = format!("{}/fold-{fold}", set.record.data);
+    fs::create_dir_all(folder.join(&name))?;
+    let own = folder.join(&name);
+    let files = FoldFiles::new(&own);
+    files.write_train(&set.record.columns, split.train.view())?;
+    files.write_test(&set.record.columns, split.test.view())?;
+    Ok(ExportedFold {
+        data: set.record.data.clone(),
+        fold,
+        seed: plan.split_of(fold).0,
+        folder: name,
+        train_rows: split.train.nrows(),
+        fitting_rows: split.fitting_rows,
+        test_rows: split.test.nrows(),
+        learner_seeds: plan.ks.iter().map(|&k| (k, plan.start_seed(set, fold, k))).collect(),
+    })
+}

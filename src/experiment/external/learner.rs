@@ -1,0 +1,246 @@
+//! The names and commands of learners.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::FoldFiles;
+use crate::experiment::contender::{Profile, Way};
+
+/// A learner that is a command. Learners with other commands are other learners, even if they have the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalLearner {
+    /// Its name in tables and pictures.
+    pub name: String,
+    /// The words of the command that learns, with placeholders.
+    pub command: Vec<String>,
+    /// The words of the command that scores; without it, the first command learns and scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scorer: Option<Vec<String>>,
+    /// Whether it reads the rows many times. Then it does not compete with online learners.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
+}
+
+/// What a word of a command can contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
+    /// The file of training rows.
+    Train,
+    /// The file of rows to score.
+    Test,
+    /// The file to write scores to.
+    Scores,
+    /// The file or folder to write the model to.
+    Model,
+    /// The number of components.
+    K,
+    /// The file to write the number of components to, for a learner that chooses it.
+    ChosenK,
+    /// The seed.
+    Seed,
+    /// The number of columns.
+    Columns,
+}
+
+impl Placeholder {
+    /// All of them.
+    pub const ALL: [Placeholder; 8] = {
+        use Placeholder::*;
+        [Train, Test, Scores, Model, K, ChosenK, Seed, Columns]
+    };
+
+    /// Its text in a command.
+    pub fn text(self) -> &'static str {
+        match self {
+            Placeholder::Train => "{train}",
+            Placeholder::Test => "{test}",
+            Placeholder::Scores => "{scores}",
+            Placeholder::Model => "{model}",
+            Placeholder::K => "{k}",
+            Placeholder::ChosenK => "{chosen_k}",
+            Placeholder::Seed => "{seed}",
+            Placeholder::Columns => "{columns}",
+        }
+    }
+
+    fn is_in(self, words: &[String]) -> bool {
+        words.iter().any(|word| word.contains(self.text()))
+    }
+}
+
+impl ExternalLearner {
+    /// Whether it chooses K: its command does not ask for one.
+    pub fn learns_k(&self) -> bool {
+        !Placeholder::K.is_in(&self.command)
+    }
+
+    /// What is wrong with it, if anything.
+    pub fn fault(&self) -> Option<String> {
+        let ExternalLearner { name, command, scorer, .. } = self;
+        let needs = |words: &[String], which: &str, needed: &[Placeholder]| {
+            let missing = needed.iter().find(|placeholder| !placeholder.is_in(words))?;
+            Some(format!("the {which} of '{name}' needs the placeholder {}", missing.text()))
+        };
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return Some("a learner needs a name".into());
+        }
+        if command.is_empty() || scorer.as_ref().is_some_and(Vec::is_empty) {
+            return Some(format!("'{name}' needs a command"));
+        }
+        if let Some(word) = command.iter().chain(scorer.iter().flatten()).find(|word| word.contains('\0')) {
+            return Some(format!("a word of '{name}' contains a zero byte: {word:?}"));
+        }
+        use Placeholder::*;
+        match scorer {
+            None => needs(command, "command", &[Train, Test, Scores]),
+            Some(scorer) => needs(command, "command", &[Train, Model])
+                .or_else(|| needs(scorer, "scorer", &[Test, Scores, Model])),
+        }
+    }
+}
+
+/// The values of the placeholders.
+pub(super) struct Values<'a> {
+    pub folder: &'a Path,
+    pub k: usize,
+    pub seed: u64,
+    pub columns: usize,
+}
+
+impl Values<'_> {
+    pub fn fill(&self, word: &str) -> String {
+        let files = FoldFiles::new(self.folder);
+        let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let mut filled = word.to_string();
+        for placeholder in
+            Placeholder::ALL.into_iter().filter(|placeholder| word.contains(placeholder.text()))
+        {
+            let value = match placeholder {
+                Placeholder::Train => path(files.train()),
+                Placeholder::Test => path(files.test()),
+                Placeholder::Scores => path(files.scores()),
+                Placeholder::Model => path(files.model()),
+                Placeholder::ChosenK => path(files.chosen_k_file()),
+                Placeholder::K => self.k.to_string(),
+                Placeholder::Seed => self.seed.to_string(),
+                Placeholder::Columns => self.columns.to_string(),
+            };
+            filled = filled.replace(placeholder.text(), &value);
+        }
+        filled
+    }
+}
+
+/// A learner among the contenders. It is copied as often as a contender is, so it refers to one that lives as long as
+/// the process: a comparison names a handful.
+#[derive(Debug, Clone, Copy)]
+pub struct External(&'static Interned);
+
+#[derive(Debug)]
+struct Interned {
+    learner: ExternalLearner,
+    profile: Profile,
+}
+
+/// The contender of a learner, the same for equal learners.
+pub(in crate::experiment) fn intern(learner: ExternalLearner) -> External {
+    static ALL: Mutex<Vec<&'static Interned>> = Mutex::new(Vec::new());
+    let mut all = ALL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(known) = all.iter().find(|known| known.learner == learner) {
+        return External(known);
+    }
+    let name: &'static str = learner.name.clone().leak();
+    let profile = Profile { name, id: name, family: name, description: "", way: Way::External };
+    let interned: &'static Interned = Box::leak(Box::new(Interned { learner, profile }));
+    all.push(interned);
+    External(interned)
+}
+
+impl External {
+    /// Its commands.
+    pub fn learner(self) -> &'static ExternalLearner {
+        &self.0.learner
+    }
+
+    pub(in crate::experiment) fn profile(self) -> &'static Profile {
+        &self.0.profile
+    }
+}
+
+impl PartialEq for External {
+    fn eq(&self, other: &Self) -> bool {
+        self.learner() == other.learner()
+    }
+}
+
+impl Eq for External {}
+
+impl std::hash::Hash for External {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.learner().hash(state);
+    }
+}
+
+impl PartialOrd for External {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for External {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.learner().cmp(other.learner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learner(command: &str, scorer: Option<&str>) -> ExternalLearner {
+        let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+        ExternalLearner {
+            name: "mine".into(),
+            command: words(command),
+            scorer: scorer.map(words),
+            batch: false,
+        }
+    }
+
+    #[test]
+    fn a_learner_names_the_files_that_it_needs() {
+        let fault = |command, scorer| learner(command, scorer).fault().unwrap_or_default();
+        assert_eq!(fault("a {train} {test} {scores}", None), "");
+        assert_eq!(fault("a {train} {model}", Some("b {model} {test} {scores}")), "");
+        assert!(fault("a {train} {scores}", None).contains("{test}"));
+        assert!(
+            fault("a {train}", Some("b {model} {test} {scores}"))
+                .contains("command of 'mine' needs the placeholder {model}")
+        );
+        assert!(
+            fault("a {train} {model}", Some("b {test} {scores}"))
+                .contains("scorer of 'mine' needs the placeholder {model}")
+        );
+        assert!(learner("a {train} {test} {scores}", None).learns_k());
+        assert!(!learner("a k={k} {train} {test} {scores}", None).learns_k());
+    }
+
+    #[test]
+    fn placeholders_are_replaced_inside_words() {
+        let values = Values { folder: Path::new("f"), k: 3, seed: 7, columns: 2 };
+        assert_eq!(values.fill("k={k},{seed},{columns}"), "k=3,7,2");
+        assert_eq!(values.fill("{train}"), Path::new("f").join("train.csv").to_string_lossy());
+        assert_eq!(values.fill("{other} {"), "{other} {");
+    }
+
+    #[test]
+    fn equal_learners_are_one_contender() {
+        let (one, other) = (learner("a {k}", None), learner("b {k}", None));
+        assert_eq!(intern(one.clone()), intern(one.clone()));
+        assert!(std::ptr::eq(intern(one.clone()).0, intern(one.clone()).0));
+        assert_ne!(intern(one), intern(other));
+    }
+}
