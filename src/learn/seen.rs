@@ -13,7 +13,7 @@ pub(crate) const MOST_KEYS: usize = 4096;
 const RECENT: usize = 64;
 /// Distances between repeated rows that are counted at the same time.
 const MOST_DISTANCES: usize = 16;
-/// Rows are reported as repeated if so many agree by chance less often than once in this many streams.
+/// Rows are reported as repeated if chance explains their number in fewer than this fraction of streams.
 const CHANCE: f64 = 1e-4;
 
 /// Keys of a sample of all distinct rows of a stream, and where each row was first: those with the lowest keys.

@@ -312,7 +312,7 @@ impl KeptRows {
         self.learned
     }
 
-    /// How many learned rows a row of the reservoir stands for.
+    /// How many learned rows a row of the reservoir represents.
     pub(in crate::learn) fn rows_per_kept_row(&self, dim: usize) -> f64 {
         let held = (self.reservoir.len() / dim).max(1) as f64;
         self.learned.saturating_add(self.unknown) as f64 / held
