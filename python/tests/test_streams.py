@@ -36,9 +36,9 @@ def test_batches_of_arrow_pandas_and_polars_give_the_same_bytes(rows):
 def drifting():
     """Two modes whose means move by 8 standard deviations."""
     rng = np.random.default_rng(5)
-    time = np.linspace(0, 1, 40_000)[:, None]
-    mode = rng.integers(2, size=(40_000, 1))
-    return rng.normal(size=(40_000, 3)) + 8 * time + 20 * mode
+    time = np.linspace(0, 1, 60_000)[:, None]
+    mode = rng.integers(2, size=(60_000, 1))
+    return rng.normal(size=(60_000, 3)) + 8 * time + 20 * mode
 
 
 def test_a_half_life_follows_rows_that_drift(drifting):
@@ -48,7 +48,7 @@ def test_a_half_life_follows_rows_that_drift(drifting):
     assert forgetting.score(latest) > constant.score(latest) + 1.0
     assert forgetting.weight_concentration_.sum() < 1_000 / np.log(2) + 10
     changes = [finding["data_change"] for finding in constant.findings_ if "data_change" in finding]
-    assert len(changes) == 1 and 5_000 < changes[0]["row"] < 40_000 and not changes[0]["forgets"]
+    assert len(changes) == 1 and 5_000 < changes[0]["row"] < 60_000 and not changes[0]["forgets"]
 
 
 @pytest.mark.parametrize("algorithm", ["obmm", "oem"])
