@@ -188,8 +188,11 @@ pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
 pub(super) fn compact(svg: &str) -> String {
     let mut text = String::with_capacity(svg.len());
     let lines: Vec<&str> = svg.lines().collect();
-    let style = |line: &str| Dot::parse(line).map(|dot| dot.style);
-    for run in lines.chunk_by(|a, b| style(a).is_some() && style(a) == style(b)) {
+    let alike = |a: &&str, b: &&str| match (Dot::parse(a), Dot::parse(b)) {
+        (Some(a), Some(b)) => a.style == b.style,
+        _ => false,
+    };
+    for run in lines.chunk_by(alike) {
         match Dot::parse(run[0]).filter(|_| run.len() >= FEWEST_DOTS) {
             Some(first) => text.push_str(&first.path(run)),
             None => run.iter().for_each(|line| {
