@@ -11,7 +11,7 @@ run_track() {
     data=''
     for set in $SETS; do data="$data --data $set"; done
     # shellcheck disable=SC2086
-    "$GMM_BMM" compare $data --dequantize --datasets "$DATASETS" --folds "${FOLDS:-5}" --out "$folder" "$@" >"$folder.log"
+    "$GMM_BMM" compare $data --dequantize --datasets "$DATASETS" --folds "${FOLDS:-3}" --out "$folder" "$@" >"$folder.log"
     {
         printf '# Track: %s\n\n%s\n\n' "$track" "$(conclusion "$folder/table.csv")"
         sed -e 1,2d "$folder/summary.md" | sed -e '/^## Pictures/,/^## Provenance/{/^## Provenance/!d;}'
