@@ -47,7 +47,7 @@ pub(super) struct ReadingArgs {
     /// What to do with a row that has a cell that is not a number
     ///
     /// A missing value is no bad cell: --missing is for those.
-    #[arg(long, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
     bad_rows: BadRows,
 
     /// What to do about missing values: empty cells, 'NA', 'NaN'

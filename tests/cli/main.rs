@@ -13,6 +13,7 @@ mod faults;
 mod fit;
 mod manuals;
 mod merge;
+mod missing;
 mod order;
 mod plot;
 mod readme;

@@ -17,7 +17,7 @@ fn completions_know_the_commands() {
 fn every_command_has_a_man_page() {
     let place = Workplace::new();
     place.run("man pages").success();
-    for command in ["fit", "eval", "compare", "merge", "show", "synth", "datasets", "figure1"] {
+    for command in ["fit", "eval", "impute", "compare", "merge", "show", "synth", "datasets", "figure1"] {
         let page = place.read(&format!("pages/gmm-bmm-{command}.1"));
         assert!(page.contains(".TH") && page.contains("OPTIONS"), "{command}");
     }
@@ -33,9 +33,19 @@ fn the_short_help_fits_a_screen_and_the_long_one_has_examples() {
         let output = place.run(arguments).success().get_output().stdout.clone();
         String::from_utf8(output).unwrap().lines().map(String::from).collect::<Vec<_>>()
     };
-    for command in
-        ["fit", "eval", "compare", "merge", "show", "synth", "datasets", "figure1", "completions", "man"]
-    {
+    for command in [
+        "fit",
+        "eval",
+        "impute",
+        "compare",
+        "merge",
+        "show",
+        "synth",
+        "datasets",
+        "figure1",
+        "completions",
+        "man",
+    ] {
         let (short, long) = (lines(&format!("{command} -h")), lines(&format!("{command} --help")));
         assert!(short.len() <= 50, "{command} -h has {} lines", short.len());
         assert!(long.len() > short.len() && long.contains(&"Examples:".into()), "{command} --help");
