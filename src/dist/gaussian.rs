@@ -78,6 +78,10 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
 
+    fn observed_log_density_at(&self, q: f64, observed: usize, missing_log_det: f64) -> f64 {
+        Gaussian::log_density_of(q, self.log_det - missing_log_det, observed)
+    }
+
     fn quadratic_form_at(&self, log_density: f64) -> f64 {
         2.0 * (self.log_density_at(0.0) - log_density)
     }

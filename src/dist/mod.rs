@@ -3,6 +3,7 @@
 mod axes;
 mod clusters;
 mod dirichlet;
+mod gaps;
 mod gaussian;
 mod impute;
 mod mixture;
@@ -25,6 +26,7 @@ pub use student::StudentT;
 
 use rand::Rng;
 
+use crate::linalg::{Conditional, has_gaps};
 pub use crate::linalg::{Factor, FactorError};
 
 /// Why parameters do not define a distribution.
@@ -79,6 +81,10 @@ pub trait Density: Send + Sync {
         f64::INFINITY
     }
 
+    /// The log-density of `observed` columns of a row, from their quadratic form. `missing_log_det` is `ln |S|` of the other
+    /// columns given these.
+    fn observed_log_density_at(&self, q: f64, observed: usize, missing_log_det: f64) -> f64;
+
     /// Draws a row into `out`.
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]);
 
@@ -87,9 +93,16 @@ pub trait Density: Send + Sync {
         self.location().len()
     }
 
-    /// The log-density of a row.
+    /// The log-density of a row. A missing value is NaN; then it is the log-density of the other columns.
     fn log_density(&self, x: &[f64]) -> f64 {
-        let deviation: Vec<f64> = x.iter().zip(self.location()).map(|(x, m)| x - m).collect();
+        let mut deviation: Vec<f64> = x.iter().zip(self.location()).map(|(x, m)| x - m).collect();
+        if has_gaps(x) {
+            let mut conditional = Conditional::default();
+            conditional.set(self.scale_matrix(), (0..x.len()).filter(|&i| x[i].is_nan()));
+            let q = conditional.complete(self.scale_matrix(), &mut deviation);
+            let observed = x.iter().filter(|value| !value.is_nan()).count();
+            return self.observed_log_density_at(q, observed, conditional.log_det);
+        }
         self.log_density_at(self.scale_matrix().quadratic_form(&deviation, &mut vec![0.0; self.dim()]))
     }
 }

@@ -4,13 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use rand::Rng;
 use rayon::prelude::*;
 
+use super::gaps::GappedRows;
 use super::{Density, Mixture};
-use crate::linalg::blocks::{BLOCK, RowBlocks, square_norms, square_norms_up_to, subtract_mean};
-use crate::linalg::lower_inverse;
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_norms, square_norms_up_to, subtract_mean};
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
+use crate::linalg::{has_gaps, lower_inverse};
 use crate::special::{exp, ln};
 
 /// Rows that one thread scores at a time. Only these are copied into blocks, not the whole matrix.
@@ -111,6 +113,7 @@ pub(crate) struct BlockScorer {
     filled: usize,
     /// For rows ordered by component: the most probable component of the last row. `None` for rows in any order.
     leader: Option<usize>,
+    gapped: GappedRows,
 }
 
 impl BlockScorer {
@@ -124,6 +127,7 @@ impl BlockScorer {
             deviations: vec![0.0; mixture.dim() * BLOCK],
             filled: 0,
             leader: None,
+            gapped: GappedRows::default(),
         }
     }
 
@@ -133,12 +137,17 @@ impl BlockScorer {
         BlockScorer { leader: Some(0), ..BlockScorer::new(mixture) }
     }
 
-    /// Scores the first `filled` rows of a block. The responsibilities of the others are zero.
+    /// Scores the first `filled` rows of a block. The responsibilities of the others are zero. A missing value is NaN; such a
+    /// row is scored by its other columns.
     pub fn score_block<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
         self.filled = filled;
         match self.leader {
             None => (0..mixture.k()).for_each(|j| self.compute_terms(mixture, block, j, None)),
             Some(leader) => self.compute_ordered_terms(mixture, block, leader),
+        }
+        self.gapped.clear();
+        if has_gaps(block) {
+            self.compute_gapped_terms(mixture, block);
         }
         normalise(&mut self.responsibilities, &mut self.log_densities);
         for of_component in Quad::flat_mut(&mut self.responsibilities).chunks_exact_mut(BLOCK) {
@@ -168,6 +177,48 @@ impl BlockScorer {
         for term in terms.iter_mut() {
             *term = self.log_weights[j] + component.log_density_at(*term);
         }
+    }
+
+    /// Computes the log-terms of rows with gaps.
+    #[inline(never)]
+    fn compute_gapped_terms<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64]) {
+        self.gapped.find(mixture, block, self.filled);
+        for (j, component) in mixture.components().iter().enumerate() {
+            let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
+            for (place, log_density) in self.gapped.log_densities(component, j, block) {
+                terms[place] = self.log_weights[j] + log_density;
+            }
+        }
+    }
+
+    /// Computes `x − m` of each row of the block that was scored last, for component `j`. Rows with gaps are completed, and the
+    /// conditional covariances of their missing columns are added to `moments`, with the weights of the rows.
+    pub fn deviations<C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        j: usize,
+        block: &[f64],
+        weights: &[f64; BLOCK],
+        moments: &mut Moments,
+    ) -> &[f64] {
+        let component = &mixture.components()[j];
+        subtract_mean(block, component.location(), &mut self.deviations);
+        if !self.gapped.is_empty() {
+            self.gapped.complete(component, j, weights, &mut self.deviations, moments);
+        }
+        &self.deviations
+    }
+
+    /// Fills the gaps of the block that was scored last by draws, from a component that is drawn by its responsibility.
+    pub fn draw_missing<C: Density, R: Rng + ?Sized>(
+        &mut self,
+        mixture: &Mixture<C>,
+        block: &mut [f64],
+        random: &mut R,
+    ) {
+        let responsibilities = Quad::flat(&self.responsibilities);
+        let share = |place: usize, j: usize| responsibilities[j * BLOCK + place];
+        self.gapped.fill(mixture, block, share, random);
     }
 
     /// Computes the log-terms of the last row's component first. They bound the terms that other components need.

@@ -58,6 +58,14 @@ impl Density for StudentT {
         self.log_constant - 0.5 * (f + self.dim() as f64) * (q / f).ln_1p()
     }
 
+    /// A marginal has the same degrees of freedom.
+    fn observed_log_density_at(&self, q: f64, observed: usize, missing_log_det: f64) -> f64 {
+        let (f, o) = (self.degrees_of_freedom, observed as f64);
+        let log_det = self.scale.log_det() - missing_log_det;
+        let ratio = log_gamma_ratio(0.5 * f, observed);
+        ratio - 0.5 * (o * (LN_PI + f.ln()) + log_det) - 0.5 * (f + o) * (q / f).ln_1p()
+    }
+
     fn sample_into<R: Rng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) {
         let mut z = vec![0.0; self.dim()];
         fill_standard_normal(rng, &mut z);

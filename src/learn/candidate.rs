@@ -261,11 +261,19 @@ const LEVEL_SHARE: usize = 1000;
 /// A row counts as unlike the rows before it if its log-density is this far below the usual least one.
 const LEVEL_MARGIN: f64 = 5.0;
 
-/// A log-density that few kept rows are below.
+/// A log-density that few kept rows are below. Rows with gaps do not count, because their log-densities are of fewer columns.
 fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows_of(kept.reservoir(), mixture.dim());
     let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
-    let mut found = mixture.score_samples(rows.slice(ndarray::s![..;step, ..])).to_vec();
+    let rows = rows.slice_move(ndarray::s![..;step, ..]);
+    let log_densities = mixture.score_samples(rows);
+    let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
+    let mut found: Vec<f64> = log_densities
+        .into_iter()
+        .zip(rows.outer_iter())
+        .filter(|(_, row)| complete(*row))
+        .map(|(l, _)| l)
+        .collect();
     let rank = found.len() / LEVEL_SHARE;
     found.sort_by(f64::total_cmp);
     found.get(rank).map(|least| least - LEVEL_MARGIN)

@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use crate::linalg::lower_inverse;
 use crate::stats::ColumnSummary;
 
-/// Summaries of the columns of `rows`. Leaves out values that are more than a thousand interquartile ranges from the median:
+/// Summaries of the columns of `rows`. Leaves out missing values, which are NaN, and values that are more than a thousand interquartile ranges from the median:
 /// they alone would set the unit.
 pub(super) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
     rows.columns().into_iter().map(summary_without_wild_values).collect()
@@ -13,6 +13,10 @@ pub(super) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
 
 fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
     let mut values = column.to_vec();
+    values.retain(|value| !value.is_nan());
+    if values.is_empty() {
+        return ColumnSummary::default();
+    }
     let last = (values.len() - 1) as f64;
     let mut quantile = |share: f64| {
         let place = (last * share).round() as usize;
@@ -20,7 +24,7 @@ fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
     };
     let (low, middle, high) = (quantile(0.25), quantile(0.5), quantile(0.75));
     let reach = 1000.0 * (high - low);
-    let tame = |value: &&f64| !(reach > 0.0) || (**value - middle).abs() <= reach;
+    let tame = |value: &&f64| !value.is_nan() && (!(reach > 0.0) || (**value - middle).abs() <= reach);
     column.iter().filter(tame).copied().collect()
 }
 
@@ -83,7 +87,9 @@ const COLLINEAR: f64 = 1e-9;
 fn correlations(rows: ArrayView2<f64>, columns: &[ColumnSummary]) -> Array2<f64> {
     let mut scaled = rows.to_owned();
     for (mut values, column) in scaled.columns_mut().into_iter().zip(columns) {
-        values.mapv_inplace(|value| ((value - column.mean) / column.unit()).clamp(-1e3, 1e3));
+        // A missing value counts as the mean.
+        let scaled = |value: f64| if value.is_nan() { 0.0 } else { (value - column.mean) / column.unit() };
+        values.mapv_inplace(|value| scaled(value).clamp(-1e3, 1e3));
     }
     scaled.t().dot(&scaled) / rows.nrows() as f64
 }

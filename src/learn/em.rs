@@ -7,7 +7,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::structure::{
-    Effort, Em, Improved, ScaledRows, Shape, Size, find_structure, kmeans_mixture, with_judged_price,
+    Effort, Em, Improved, ScaledRows, Shape, Size, filled, find_structure, kmeans_mixture, with_judged_price,
 };
 use super::{Components, LearnError};
 use crate::dist::GaussianMixture;
@@ -115,7 +115,8 @@ pub fn fit_em_from_kmeans(
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
     best_of_starts(rows, k, seed, settings, |rows, seed| {
-        kmeans_mixture(&rows.blocks, k, seed, settings.ridge)
+        let complete = filled(&rows.blocks, None, seed, &AtomicBool::new(false));
+        kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
     })
 }
 
@@ -140,12 +141,14 @@ fn best_of_starts(
     let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, rows.nrows());
     let best = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
     let best = best.expect("there is at least one start");
-    Ok(EmFit {
-        mixture: scaled.unscale(&best.mixture),
-        mean_log_likelihood: best.mean_log_likelihood - scaled.log_jacobian(),
-        iterations: best.iterations,
-        converged: best.converged,
-    })
+    let mixture = scaled.unscale(&best.mixture);
+    // With gaps, the Jacobian differs from row to row.
+    let mean_log_likelihood = if scaled.blocks.has_gaps() {
+        mixture.score(rows)
+    } else {
+        best.mean_log_likelihood - scaled.log_jacobian()
+    };
+    Ok(EmFit { mixture, mean_log_likelihood, iterations: best.iterations, converged: best.converged })
 }
 
 impl EmSettings {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{ComponentGroups, Online, Rule};
+use super::online::{ComponentGroups, GappedRow, Online, Rule};
 use super::projection::{RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally};
 use super::{
     Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
@@ -206,6 +206,26 @@ impl ObmmRule {
         *nu = new;
     }
 
+    /// Sets `κ` and `ν` after an update, and returns the changes of the means and matrices.
+    #[inline(always)]
+    fn adopt<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        mut learned: Learned<A::Vector>,
+        health: &mut Health,
+    ) -> Changes<A::Vector> {
+        let least = least_nu(self.dim);
+        if !A::Vector::splat(least.next_up()).all_at_most(learned.nu) {
+            let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
+            health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
+        }
+        if self.settings.discount > 0.0 {
+            self.discount(&mut learned);
+        }
+        self.groups[i].set_scalars::<A>(learned.kappa, learned.nu);
+        learned.changes
+    }
+
     /// The least `κ` and `ν` in the range of the series for the evidence.
     #[inline(always)]
     fn series_from(&self) -> (f64, f64) {
@@ -358,23 +378,44 @@ impl Rule for ObmmRule {
         health: &mut Health,
     ) -> Changes<A::Vector> {
         let own = &mut self.groups[i];
-        let mut learned = match self.settings.moments {
+        let learned = match self.settings.moments {
             Moments::Whitened => own.update_whitened::<A>(self.dim, &group.q, r, kept),
             Moments::Paper => {
                 let changes = own.update_literally(self.dim, group, kept.to_quad(), health).load();
                 Learned { changes, kappa: A::Vector::load(&own.kappa), nu: A::Vector::load(&own.nu) }
             }
         };
-        let least = least_nu(self.dim);
-        if !A::Vector::splat(least.next_up()).all_at_most(learned.nu) {
-            let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
-            health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
-        }
-        if self.settings.discount > 0.0 {
-            self.discount(&mut learned);
-        }
-        self.groups[i].set_scalars::<A>(learned.kappa, learned.nu);
-        learned.changes
+        self.adopt::<A>(i, learned, health)
+    }
+
+    /// The marginal Student-t, which has `ν − |M|` degrees of freedom in place of `ν`.
+    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad {
+        self.prepare::<Plain>(i, &[], Vector4::load(q));
+        let GroupScalars { nu, b, log, .. } = &self.groups[i];
+        let (d, observed) = (self.dim as f64, row.observed() as f64);
+        Quad(std::array::from_fn(|n| {
+            let ratio = log_gamma_ratio((nu.0[n] + 1.0 - d) * 0.5, row.observed());
+            let scale = (b.0[n] / (PI * nu.0[n])).ln();
+            let degrees = nu.0[n] - row.missing.len() as f64 + 1.0;
+            ratio + 0.5 * (observed * scale - log_det.0[n] - degrees * log.0[n])
+        }))
+    }
+
+    /// The whitened moments of the completed row. The printed equations have no form for gaps.
+    fn update_completed(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: &Quad,
+        kept: &Quad,
+        health: &mut Health,
+    ) -> (Changes<Quad>, Quad) {
+        let own = &self.groups[i];
+        // E[Σ] = Ψ/(ν − d − 1), and the matrix is Ψ/ν. The limit is for components without rows, which have no E[Σ].
+        let extra = |n: usize| r.0[n] / (own.nu.0[n] - self.dim as f64 - 1.0).max(1.0);
+        let extra = Quad(std::array::from_fn(extra));
+        let learned = own.update_whitened::<Plain>(self.dim, &group.q, Vector4::load(r), Vector4::load(kept));
+        (self.adopt::<Plain>(i, learned, health).store(), extra)
     }
 
     #[inline(always)]

@@ -5,12 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::method::foreign_state;
-use super::online::{ComponentGroups, Online, Rule};
+use super::online::{ComponentGroups, GappedRow, Online, Rule};
 use super::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, MatrixState};
+use crate::linalg::{Changes, Completion, ComponentGroup, MatrixState};
 use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
@@ -235,6 +235,32 @@ impl Rule for OemRule {
             ln(rest)
         };
         Changes { r, step: fraction, tau: fraction, gain, stretch: rest, log_stretch }
+    }
+
+    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad {
+        let (mut q, mut log_det) = (*q, *log_det);
+        if self.gathering() {
+            let frozen = &mut self.frozen.groups[i];
+            // Only the first rows come here, so the allocation does not matter.
+            log_det = frozen.complete(row.values, row.missing, &mut vec![Completion::default(); 4]);
+            q = frozen.q;
+        }
+        let observed = row.observed();
+        Quad(std::array::from_fn(|n| Gaussian::log_density_of(q.0[n], log_det.0[n], observed)))
+    }
+
+    fn update_completed(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: &Quad,
+        kept: &Quad,
+        health: &mut Health,
+    ) -> (Changes<Quad>, Quad) {
+        let changes = self.update::<Plain>(i, group, Vector4::load(r), Vector4::load(kept), health).store();
+        // Σ' = (1−ρ)(Σ + ρvvᵀ) + ρC.
+        let extra = Quad(std::array::from_fn(|n| changes.tau.0[n] / changes.stretch.0[n]));
+        (changes, extra)
     }
 
     #[inline(always)]

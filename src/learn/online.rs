@@ -4,11 +4,16 @@
 //! The scalars of components are stored in groups of four, so that the scalar work of a row is done for four components at
 //! a time. Lanes beyond the last component hold harmless numbers and have no weight.
 
+mod gaps;
+
+pub(in crate::learn) use gaps::GappedRow;
+use gaps::{Run, runs};
+
 use super::{Health, LearnerState, OnlineLearner, Prequential};
 use crate::dist::GaussianMixture;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::linalg::{Changes, ComponentGroup, Factor, MatrixState};
+use crate::linalg::{Changes, Completion, ComponentGroup, Factor, MatrixState};
 use crate::special::{exp, ln};
 
 /// A row at squared distance `q` with responsibility `r` changes the moments of a component by about `r(1 + q)` rows. Below
@@ -85,6 +90,21 @@ pub(super) trait Rule: std::fmt::Debug + Send + Sync {
     /// Refreshes the values that depend on the matrices after they have changed.
     fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup);
 
+    /// `ln density` of the observed columns of a row with gaps, given their quadratic forms and `ln |matrix|`. The row becomes
+    /// current.
+    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad;
+
+    /// [`Rule::update`] for the completed row with gaps. Also returns the factor on the conditional matrix of the missing
+    /// columns.
+    fn update_completed(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: &Quad,
+        kept: &Quad,
+        health: &mut Health,
+    ) -> (Changes<Quad>, Quad);
+
     /// Learns the weights from the responsibilities of all components, and counts the row. The next row becomes current
     /// afterwards.
     fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
@@ -108,6 +128,9 @@ pub(super) struct Online<R> {
     /// Rows with a log-density below `low`.
     low_rows: u64,
     low: f64,
+    /// For rows with gaps: the missing columns, and each component's completion.
+    missing: Vec<usize>,
+    completions: Vec<Completion>,
 }
 
 impl<R: Rule> Online<R> {
@@ -117,6 +140,8 @@ impl<R: Rule> Online<R> {
             responsibilities: vec![Quad::default(); grouped.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
+            missing: Vec::new(),
+            completions: Vec::new(),
             grouped,
             rule,
             floor,
@@ -312,7 +337,12 @@ at_run_time! {
 
 impl<R: Rule> OnlineLearner for Online<R> {
     fn observe_block(&mut self, rows: &[f64], score: &mut Prequential) {
-        learn_rows(self, rows, score);
+        for run in runs(rows, self.floor.len()) {
+            match run {
+                Run::Complete(rows) => learn_rows(self, rows, score),
+                Run::Gapped(row) => score.add(self.learn_gapped(row)),
+            }
+        }
     }
 
     fn count_below(&mut self, log_density: f64) {

@@ -86,6 +86,8 @@ pub struct OnlineFit {
     resumed_from: Vec<ColumnSummary>,
     /// Of the rows that the start was fitted to; empty if that was in an earlier run.
     start_summaries: Vec<ColumnSummary>,
+    /// Rows without any value, which were ignored.
+    empty_rows: u64,
     recognition: Recognition,
     stage: Stage,
     /// What the end of the stream makes of the rows so far. The next row discards it.
@@ -135,6 +137,7 @@ impl OnlineFit {
             first_findings: Vec::new(),
             resumed_from: Vec::new(),
             start_summaries: Vec::new(),
+            empty_rows: 0,
             stage: Stage::Buffering(Vec::new()),
             end: None,
         })
@@ -198,6 +201,7 @@ impl OnlineFit {
             faults: Vec::new(),
             first_findings: Vec::new(),
             start_summaries: Vec::new(),
+            empty_rows: 0,
             stage,
             end: None,
         })
@@ -331,7 +335,7 @@ impl OnlineFit {
     ///
     /// # Errors
     /// If a row does not have [`OnlineFit::dim`] columns or has a number that is not finite. Then no row of the batch is
-    /// learned.
+    /// learned. With [`FitSettings::gaps`], NaN is a missing value; a row without any value is counted and ignored.
     pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
         let never = AtomicBool::new(false);
         let mut from = 0;
@@ -345,7 +349,7 @@ impl OnlineFit {
         }
     }
 
-    /// Learns rows until a revision is due, and returns how many. For programs that show progress or save checkpoints
+    /// Learns rows until a revision is due, or until a row without any value, and returns how many. For programs that show progress or save checkpoints
     /// between revisions; others call [`OnlineFit::observe`], which has the same errors.
     pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<usize, LearnError> {
         if rows.ncols() != self.dim() {
@@ -354,14 +358,26 @@ impl OnlineFit {
         let dim = self.dim();
         let rows = rows.as_standard_layout();
         let values = rows.as_slice().expect("standard layout is contiguous");
+        let mut rows = rows.nrows();
         // Without an early exit the compiler vectorises the loop.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
-            let at = values.iter().position(|value| !value.is_finite()).unwrap_or_default();
-            return Err(LearnError::NotFinite { row: self.rows + (at / dim) as u64 + 1, column: at % dim });
+            let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
+            if let Some(at) = values.iter().position(|value| !is_accepted(value)) {
+                let row = self.rows + (at / dim) as u64 + 1;
+                return Err(LearnError::NotFinite { row, column: at % dim });
+            }
+            let is_empty = |row: &[f64]| row.iter().all(|value| value.is_nan());
+            let empty = values.chunks_exact(dim).take_while(|row| is_empty(row)).count();
+            if empty > 0 {
+                self.empty_rows += empty as u64;
+                return Ok(empty);
+            }
+            // The rest is for the next call.
+            rows = values.chunks_exact(dim).position(is_empty).unwrap_or(rows);
         }
         let mut taken = 0;
-        while taken < rows.nrows() && self.revision_due().is_none() {
-            let most = self.rows_until_due().min((rows.nrows() - taken) as u64) as usize;
+        while taken < rows && self.revision_due().is_none() {
+            let most = self.rows_until_due().min((rows - taken) as u64) as usize;
             let next = &values[taken * dim..(taken + most) * dim];
             self.take(next);
             taken += most;
@@ -386,6 +402,16 @@ impl OnlineFit {
         Ok((taken, score))
     }
 
+    /// Sets whether values may be missing from now on, as [`FitSettings::gaps`] does.
+    pub fn allow_gaps(&mut self, gaps: bool) {
+        self.settings.gaps = gaps;
+    }
+
+    /// Rows without any value, which were ignored.
+    pub fn empty_rows(&self) -> u64 {
+        self.empty_rows
+    }
+
     /// Resets the scores: they count from the next row on.
     pub(crate) fn restart_scores(&mut self) {
         if let Stage::Learning(learning) = &mut self.stage {
@@ -397,9 +423,11 @@ impl OnlineFit {
     fn take(&mut self, values: &[f64]) {
         self.end = None;
         let dim = self.dim();
-        for row in values.chunks_exact(dim) {
-            ColumnSummary::push_row(&mut self.summaries, row);
-        }
+        // Columns with gaps, now or before the pass was resumed, have different counts.
+        let gapped =
+            self.settings.gaps || self.summaries.windows(2).any(|pair| pair[0].count != pair[1].count);
+        let push = if gapped { ColumnSummary::push_gapped_row } else { ColumnSummary::push_row };
+        values.chunks_exact(dim).for_each(|row| push(&mut self.summaries, row));
         let before = self.rows;
         self.recognition.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;

@@ -147,6 +147,10 @@ pub struct FitSettings {
     /// Rows to keep for revisions; by default 80,000, and no more than 16 MB. 0 turns revisions off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
+    /// Whether values may be missing. A missing value is NaN. It is not part of a model file:
+    /// [`OnlineFit::allow_gaps`](super::OnlineFit::allow_gaps) sets it for a resumed pass.
+    #[serde(skip)]
+    pub gaps: bool,
 }
 
 impl FitSettings {
@@ -159,6 +163,7 @@ impl FitSettings {
             start_rows: None,
             effort: Effort::default(),
             keep_rows: None,
+            gaps: false,
         }
     }
 
@@ -201,6 +206,11 @@ impl FitSettings {
     /// Sets how many rows are kept for revisions. 0 turns revisions off.
     pub fn keep_rows(self, rows: usize) -> Self {
         FitSettings { keep_rows: Some(rows), ..self }
+    }
+
+    /// Sets whether values may be missing; a missing value is NaN. A row is then learned from its observed columns.
+    pub fn gaps(self, gaps: bool) -> Self {
+        FitSettings { gaps, ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), LearnError> {

@@ -1,10 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use super::Factor;
 use super::matrix_state::MatrixState;
 use super::precision::Precision;
 use super::simd::Arithmetic;
 use super::vector::{Quad, Vector, Vector4};
+use super::{Conditional, Factor};
 
 /// Mean and matrix of one mixture component while it is being learned, with the scratch space of its updates.
 ///
@@ -149,6 +149,11 @@ impl Component {
             self.quadratic_form_without_precision();
         }
         self.factor.rank_one(tau, &self.whitened, &mut self.work);
+        self.finish_update(stretch, floor)
+    }
+
+    /// `Ψ ← stretch·Ψ` in the Cholesky form, then raises pivots to the floor. Returns how many were raised.
+    fn finish_update(&mut self, stretch: f64, floor: &[f64]) -> usize {
         self.factor.scale_by(stretch);
         let raised = self.factor.raise_pivots(floor);
         match self.schedule.updates_left {
@@ -156,6 +161,33 @@ impl Component {
             left => self.schedule.updates_left = left - 1,
         }
         raised
+    }
+
+    /// The matrix in the Cholesky form, which the component uses from now on.
+    pub fn require_factor(&mut self) {
+        if self.precision.is_some() {
+            self.switch_to_factor();
+        }
+    }
+
+    /// `Ψ ← stretch·(Ψ + τ v vᵀ + extra·C)` in the Cholesky form, with the completed deviation `v` of a row with gaps and the
+    /// conditional matrix `C` of its missing columns. Returns how many pivots were raised.
+    pub fn learn_completed(
+        &mut self,
+        (v, conditional): (&[f64], &Conditional),
+        (tau, extra, stretch): (f64, f64, f64),
+        floor: &[f64],
+    ) -> usize {
+        self.factor.quadratic_form(v, &mut self.whitened);
+        self.factor.rank_one(tau, &self.whitened, &mut self.work);
+        for root in conditional.roots() {
+            let column = &mut Quad::flat_mut(&mut self.deviation)[..v.len()];
+            column.fill(0.0);
+            root.for_each(|(i, value)| column[i] = value);
+            self.factor.quadratic_form(column, &mut self.whitened);
+            self.factor.rank_one(extra, &self.whitened, &mut self.work);
+        }
+        self.finish_update(stretch, floor)
     }
 
     /// Computes `M` from `P` again, or switches to the Cholesky form if the matrix has become unfit. Returns how many pivots

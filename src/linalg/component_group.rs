@@ -67,6 +67,20 @@ impl Changes<Quad> {
     }
 }
 
+impl<V: Vector4> Changes<V> {
+    /// The numbers in memory.
+    pub fn store(&self) -> Changes<Quad> {
+        Changes {
+            r: self.r.to_quad(),
+            step: self.step.to_quad(),
+            tau: self.tau.to_quad(),
+            gain: self.gain.to_quad(),
+            stretch: self.stretch.to_quad(),
+            log_stretch: self.log_stretch.to_quad(),
+        }
+    }
+}
+
 impl MatrixScalars {
     fn new(components: &[Component]) -> Self {
         let all = |value: f64| Quad([value; 4]);
@@ -347,5 +361,8 @@ impl ComponentGroup {
     }
 }
 
+mod gaps;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use gaps::Completion;

@@ -240,6 +240,23 @@ impl Factor {
         sum / self.scale
     }
 
+    /// Column `i` of `L⁻¹`.
+    pub(super) fn inverse_column(&self, i: usize, y: &mut [f64]) {
+        y.fill(0.0);
+        y[i] = 1.0;
+        let mut columns = &self.lower[self.column_start(i)..];
+        for j in i..self.dim {
+            let (column, rest) = columns.split_at(self.dim - j);
+            columns = rest;
+            let (head, below) = y[j..].split_first_mut().expect("j < dim");
+            *head /= column[0];
+            let pivot = *head;
+            for (value, l) in below.iter_mut().zip(&column[1..]) {
+                *value -= pivot * l;
+            }
+        }
+    }
+
     /// `Ψ ← Ψ + τ v vᵀ` for `τ ≥ 0`, given `y = L⁻¹v` from [`Factor::quadratic_form`]; `work` is scratch.
     ///
     /// With `δ_j = 1 + t Σ_{i≤j} y_i²`, `t = τ/c`, column `j` of the new factor is

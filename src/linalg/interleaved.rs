@@ -64,12 +64,21 @@ impl Interleaved {
     }
 
     pub fn mean(&self, lane: usize) -> Vec<f64> {
-        self.mean[..self.dim].iter().map(|quad| quad.0[lane]).collect()
+        self.lane_mean(lane).collect()
+    }
+
+    pub fn lane_mean(&self, lane: usize) -> impl Iterator<Item = f64> {
+        self.mean[..self.dim].iter().map(move |quad| quad.0[lane])
     }
 
     /// `x − m` of the current row.
     pub fn deviation(&self, lane: usize) -> Vec<f64> {
         self.deviations[self.pending_rows][..self.dim].iter().map(|quad| quad.0[lane]).collect()
+    }
+
+    /// `m ← m + step·v` for one component.
+    pub fn move_mean(&mut self, lane: usize, step: f64, v: &[f64]) {
+        self.mean.iter_mut().zip(v).for_each(|(mean, v)| mean.0[lane] += step * v);
     }
 
     /// Copies a component's matrices, to which nothing is pending, into its lane.

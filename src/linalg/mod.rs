@@ -32,6 +32,7 @@ mod benchmark;
 pub(crate) mod blocks;
 mod component;
 mod component_group;
+mod conditional;
 mod factor;
 mod interleaved;
 mod matrix_state;
@@ -45,7 +46,8 @@ pub(crate) mod vector;
 pub use batch::{cholesky, lower_inverse};
 #[doc(hidden)]
 pub use benchmark::fused_kernel;
-pub(crate) use component_group::{Changes, ComponentGroup};
+pub(crate) use component_group::{Changes, Completion, ComponentGroup};
+pub(crate) use conditional::{Conditional, has_gaps};
 pub use factor::{Factor, FactorError};
 pub use matrix_state::{MatrixState, MatrixStateError};
 pub use simd::kernels;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 
 use super::blocks::BLOCK;
+use super::has_gaps;
 
 /// Weighted rows in blocks of [`BLOCK`]; within a block, each column is contiguous. Zeros fill up the last block. Weights are
 /// 1 by default.
@@ -109,6 +110,23 @@ impl RowBlocks {
             block.copy_from_slice(&out);
         }
         all
+    }
+
+    /// Whether a value is missing.
+    pub fn has_gaps(&self) -> bool {
+        self.iter().any(|(block, _)| has_gaps(&block))
+    }
+
+    /// A copy in memory, with each block changed by `change`, which also gets the block's index and the number of rows in it.
+    pub fn map_blocks(&self, mut change: impl FnMut(usize, &mut [f64], usize)) -> Self {
+        let mut values = Vec::with_capacity(self.blocks() * self.dim * BLOCK);
+        for (i, (block, filled)) in self.iter().enumerate() {
+            let from = values.len();
+            values.extend_from_slice(&block);
+            change(i, &mut values[from..], filled);
+        }
+        let weights = self.weights.clone();
+        RowBlocks { dim: self.dim, rows: self.rows, values: Values::LaidOut(values), weights }
     }
 
     /// Appends rows. `values` has them one after the other, `units` has centre and unit of each column.

@@ -243,7 +243,7 @@ impl Model {
             Some(values) if Some(values.len() as u64) != self.rows.checked_mul(dim as u64) => {
                 inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
             }
-            Some(values) if values.iter().any(|value| !value.is_finite()) => {
+            Some(values) if values.iter().any(|value| value.is_infinite()) => {
                 inconsistent("a row that it holds is not of numbers".into())
             }
             _ => Ok(()),

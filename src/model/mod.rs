@@ -160,7 +160,7 @@ pub struct Model {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     curve: Vec<CurvePoint>,
     /// All rows, one after the other, while there are too few for the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_as_nan")]
     pending: Option<Vec<f64>>,
     /// Rows of the data that are kept for revisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -443,4 +443,10 @@ impl Model {
     pub fn zscore_jacobian(&self) -> f64 {
         self.columns.iter().map(|column| column.summary.unit().ln()).sum()
     }
+}
+
+/// Numbers of which some are missing: JSON has `null` for NaN.
+fn null_as_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    let values = Option::<Vec<Option<f64>>>::deserialize(deserializer)?;
+    Ok(values.map(|values| values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()))
 }

@@ -91,6 +91,7 @@ impl Model {
     pub fn begin_shard(&self) -> Result<OnlineFit, MergeError> {
         let (prior, algorithm) = self.common_prior()?;
         let settings = FitSettings {
+            gaps: false,
             algorithm,
             components: Components::Given(vec![prior.k()]),
             seed: self.seed,
@@ -128,6 +129,7 @@ impl Model {
         candidates.push(own);
         candidates.sort_by_key(|candidate| candidate.learned.k());
         let settings = FitSettings {
+            gaps: false,
             algorithm: self.algorithm.online()?,
             components: match self.learns_k {
                 Some([least, most]) => Components::Learned { least, most },

@@ -38,6 +38,13 @@ impl ColumnSummary {
         }
     }
 
+    /// Adds the values of a row with gaps; a missing value is NaN. The columns may have different counts.
+    pub fn push_gapped_row(columns: &mut [ColumnSummary], row: &[f64]) {
+        for (column, value) in columns.iter_mut().zip(row).filter(|(_, value)| !value.is_nan()) {
+            column.push(*value);
+        }
+    }
+
     /// The summary of the values of both.
     pub fn merged(self, other: ColumnSummary) -> ColumnSummary {
         if self.count == 0 || other.count == 0 {

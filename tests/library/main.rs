@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod data;
+mod gaps;
 mod learners;
 mod levels;
 mod reference_values;

@@ -194,10 +194,11 @@ impl KeptRows {
         Some(merged)
     }
 
-    /// Whether this is valid: its counts agree, and it holds whole rows of `dim` finite numbers.
+    /// Whether this is valid: its counts agree, and it holds whole rows of `dim` numbers, none of them infinite.
     pub(crate) fn is_sound(&self, dim: usize) -> bool {
-        let whole =
-            |values: &[f64]| values.len().is_multiple_of(dim) && values.iter().all(|value| value.is_finite());
+        let whole = |values: &[f64]| {
+            values.len().is_multiple_of(dim) && values.iter().all(|value| !value.is_infinite())
+        };
         let held = (self.reservoir.len() / dim) as u64;
         let validation = (self.validation.len() / dim) as u64;
         whole(&self.reservoir)

@@ -5,6 +5,7 @@
 //! components) leave local optima.
 
 mod em;
+mod fill;
 mod history;
 mod kept;
 mod kmeans;
@@ -26,6 +27,7 @@ mod sweep;
 mod tests;
 
 pub(in crate::learn) use em::{Em, Improved};
+pub(in crate::learn) use fill::filled;
 pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
@@ -205,6 +207,40 @@ fn best_seed(
 
 /// Finds a mixture for rows without an earlier mixture, in scaled units.
 pub(in crate::learn) fn find_structure(
+    rows: &RowBlocks,
+    size: Size,
+    seed: u64,
+    limits: Limits,
+    ridge: f64,
+    stop: &AtomicBool,
+) -> Found {
+    let Some(first) = filled(rows, None, seed, stop) else {
+        return find_in_complete_rows(rows, size, seed, limits, ridge, stop);
+    };
+    // One Gaussian blurs the structure of the missing values. The mixture that is found with it fills the gaps better.
+    let found = find_in_complete_rows(&first, size, seed, limits, ridge, stop).mixture;
+    let strength = prior_strength(rows.dim());
+    let again = |mixture: &GaussianMixture| {
+        let em = Em {
+            iterations: limits.first_iterations,
+            tolerance: 1e-4,
+            shape: Shape::OwnVolume(strength),
+            ridge,
+            noise: None,
+        };
+        em.run(rows, mixture, f64::NEG_INFINITY, stop).mixture
+    };
+    let found = again(&found);
+    let second = filled(rows, Some(&found), seed, stop).unwrap_or(first);
+    let search = Search { rows: &second, strength, ridge, limits, size, noise: None, seed, stop };
+    let start = search.em(limits.iterations, 1e-4).run(&second, &found, f64::NEG_INFINITY, stop);
+    let k = start.mixture.k();
+    let found = search.run(start, &mut Identifiers::new(k));
+    Found { mixture: again(&found.mixture), ..found }
+}
+
+/// [`find_structure`] for rows without gaps.
+fn find_in_complete_rows(
     rows: &RowBlocks,
     size: Size,
     seed: u64,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ndarray::ArrayView2;
 
 use super::em::{Em, Improved};
+use super::fill::filled;
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
@@ -200,6 +201,8 @@ impl<'a> Reviser<'a> {
         let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
         let some = self.informative_rows(&current, task.size);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
+        let complete = filled(rows, Some(&current), self.seed, self.stop);
+        let rows = complete.as_ref().unwrap_or(rows);
         let (moves, origins, mixture) = if task.search {
             let strength = prior_strength(rows.dim());
             let Task { size, .. } = task;

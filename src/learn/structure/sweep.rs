@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::dist::{BlockScorer, GaussianMixture, most_probable};
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, subtract_mean};
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 
 /// The number of groups of blocks.
 const GROUPS: usize = 8;
@@ -60,7 +60,6 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
         let mut sums = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
-        let mut deviations = vec![0.0; mixture.dim() * BLOCK];
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for i in group {
             let (block, filled) = rows.block(i);
@@ -72,7 +71,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 others.share(i, log_densities, &mut weights);
             }
             sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
-            for (j, (component, moments)) in mixture.components().iter().zip(&mut sums.moments).enumerate() {
+            for (j, moments) in sums.moments.iter_mut().enumerate() {
                 for ((to, share), weight) in weighted.iter_mut().zip(scorer.responsibilities(j)).zip(&weights)
                 {
                     *to = share * weight;
@@ -81,8 +80,8 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
                     continue;
                 }
-                subtract_mean(&block, component.mean(), &mut deviations);
-                moments.add(&deviations, &weighted);
+                let deviations = scorer.deviations(mixture, j, &block, &weighted, moments);
+                moments.add(deviations, &weighted);
             }
         }
         sums

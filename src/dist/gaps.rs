@@ -1,0 +1,172 @@
+//! Rows with gaps in a block: each component completes them by the distribution of the missing columns given the observed ones.
+
+use std::collections::HashMap;
+
+use rand::{Rng, RngExt};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{Density, Mixture, most_probable};
+use crate::linalg::Conditional;
+use crate::linalg::blocks::{BLOCK, Moments};
+
+/// The rows with gaps of a block, and what components need for them. Rows with the same missing columns share it.
+#[derive(Clone, Default)]
+pub(super) struct GappedRows {
+    /// The place of each row in the block, and its pattern, ordered by pattern.
+    rows: Vec<(usize, usize)>,
+    patterns: Vec<Pattern>,
+    index: HashMap<Vec<usize>, usize>,
+    /// The numbers that all patterns hold.
+    size: usize,
+    row: Vec<f64>,
+}
+
+#[derive(Clone)]
+struct Pattern {
+    missing: Vec<usize>,
+    /// One for each component.
+    conditionals: Vec<Conditional>,
+}
+
+/// Patterns are forgotten when they hold more numbers than this (8 MB).
+const MOST_NUMBERS: usize = 1 << 20;
+
+impl GappedRows {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Finds the rows with gaps among the first `filled` rows of a block.
+    pub fn find<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
+        self.rows.clear();
+        if self.size > MOST_NUMBERS {
+            (self.patterns, self.index, self.size) = (Vec::new(), HashMap::new(), 0);
+        }
+        let mut missing = Vec::new();
+        for place in 0..filled {
+            let columns = block.chunks_exact(BLOCK).enumerate();
+            missing.clear();
+            missing.extend(columns.filter(|(_, column)| column[place].is_nan()).map(|(j, _)| j));
+            if !missing.is_empty() {
+                let pattern = self.pattern(mixture, &missing);
+                self.rows.push((place, pattern));
+            }
+        }
+        self.rows.sort_by_key(|&(place, pattern)| (pattern, place));
+    }
+
+    fn pattern<C: Density>(&mut self, mixture: &Mixture<C>, missing: &[usize]) -> usize {
+        if let Some(&known) = self.index.get(missing) {
+            return known;
+        }
+        let conditional = |component: &C| {
+            let mut conditional = Conditional::default();
+            conditional.set(component.scale_matrix(), missing.iter().copied());
+            conditional
+        };
+        let conditionals: Vec<Conditional> = mixture.components().iter().map(conditional).collect();
+        self.size += conditionals.iter().map(Conditional::size).sum::<usize>();
+        self.patterns.push(Pattern { missing: missing.to_vec(), conditionals });
+        self.index.insert(missing.to_vec(), self.patterns.len() - 1);
+        self.patterns.len() - 1
+    }
+
+    /// The log-density of the observed columns of each row with gaps under component `j`, with the row's place.
+    pub fn log_densities<C: Density>(
+        &mut self,
+        component: &C,
+        j: usize,
+        block: &[f64],
+    ) -> impl Iterator<Item = (usize, f64)> {
+        let GappedRows { rows, patterns, row, .. } = self;
+        rows.iter().map(move |&(place, pattern)| {
+            let Pattern { missing, conditionals } = &mut patterns[pattern];
+            let columns = block.chunks_exact(BLOCK).zip(component.location());
+            row.clear();
+            row.extend(columns.map(|(column, mean)| column[place] - mean));
+            let observed = row.len() - missing.len();
+            let q = conditionals[j].complete(component.scale_matrix(), row);
+            (place, component.observed_log_density_at(q, observed, conditionals[j].log_det))
+        })
+    }
+
+    /// Completes the deviations of the rows of a block from component `j`, and adds the conditional covariances of their missing
+    /// columns to the second moments, with the weights of the rows.
+    pub fn complete<C: Density>(
+        &mut self,
+        component: &C,
+        j: usize,
+        weights: &[f64; BLOCK],
+        deviations: &mut [f64],
+        moments: &mut Moments,
+    ) {
+        let GappedRows { rows, patterns, row, .. } = self;
+        for of_pattern in rows.chunk_by(|a, b| a.1 == b.1) {
+            let Pattern { missing, conditionals } = &mut patterns[of_pattern[0].1];
+            let conditional = &mut conditionals[j];
+            let mut total = 0.0;
+            for &(place, _) in of_pattern {
+                row.clear();
+                row.extend(deviations.chunks_exact(BLOCK).map(|column| column[place]));
+                // A row without weight must not remain NaN.
+                if weights[place] > 0.0 {
+                    conditional.complete(component.scale_matrix(), row);
+                } else {
+                    missing.iter().for_each(|&column| row[column] = 0.0);
+                }
+                missing.iter().for_each(|&column| deviations[column * BLOCK + place] = row[column]);
+                total += weights[place];
+            }
+            if total > 0.0 {
+                add_covariance(&mut moments.second, row.len(), missing, conditional, total);
+            }
+        }
+    }
+
+    /// Fills the gaps of the rows of a block by draws. `share` is the responsibility of a component for the row at a place.
+    pub fn fill<C: Density, R: Rng + ?Sized>(
+        &mut self,
+        mixture: &Mixture<C>,
+        block: &mut [f64],
+        share: impl Fn(usize, usize) -> f64,
+        random: &mut R,
+    ) {
+        let GappedRows { rows, patterns, row, .. } = self;
+        for &(place, pattern) in &*rows {
+            let Pattern { missing, conditionals } = &mut patterns[pattern];
+            let mut left = random.random::<f64>();
+            let is_chosen = |j: &usize| {
+                left -= share(place, *j);
+                left < 0.0
+            };
+            let chosen = (0..mixture.k()).find(is_chosen);
+            // Rounding may leave a little.
+            let j = chosen.unwrap_or_else(|| most_probable((0..mixture.k()).map(|j| share(place, j))).0);
+            let (component, conditional) = (&mixture.components()[j], &mut conditionals[j]);
+            row.clear();
+            let columns = block.chunks_exact(BLOCK).zip(component.location());
+            row.extend(columns.map(|(column, mean)| column[place] - mean));
+            conditional.complete(component.scale_matrix(), row);
+            for root in conditional.roots() {
+                let z: f64 = StandardNormal.sample(random);
+                root.for_each(|(column, value)| row[column] += z * value);
+            }
+            for &column in &*missing {
+                block[column * BLOCK + place] = component.location()[column] + row[column];
+            }
+        }
+    }
+}
+
+/// Adds `weight` times the conditional covariance to the lower triangle of a second moment.
+fn add_covariance(second: &mut [f64], dim: usize, missing: &[usize], conditional: &Conditional, weight: f64) {
+    for (n, &i) in missing.iter().enumerate() {
+        for (l, &j) in missing.iter().enumerate().take(n + 1) {
+            second[i * dim + j] += weight * conditional.covariance(n, l);
+        }
+    }
+}

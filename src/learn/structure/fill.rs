@@ -1,0 +1,50 @@
+//! Complete rows for searches: gaps are filled by draws from a mixture.
+//!
+//! Moves need complete rows. EM, which follows them, and the decision whether they are kept use the observed values only.
+
+use std::sync::atomic::AtomicBool;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::RIDGE;
+use super::em::Em;
+use super::maximise::Shape;
+use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
+use crate::linalg::Factor;
+use crate::linalg::blocks::RowBlocks;
+
+/// The rows with gaps filled by draws; `None` if they have no gaps. Without a mixture, they are drawn from one Gaussian that is
+/// fitted to the rows, which must be in scaled units.
+pub(in crate::learn) fn filled(
+    rows: &RowBlocks,
+    mixture: Option<&GaussianMixture>,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<RowBlocks> {
+    rows.has_gaps().then(|| match mixture {
+        Some(mixture) => drawn(rows, mixture, seed),
+        None => drawn(rows, &one_gaussian(rows, stop), seed),
+    })
+}
+
+fn drawn(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> RowBlocks {
+    let mut scorer = BlockScorer::new(mixture);
+    rows.map_blocks(|i, block, filled| {
+        scorer.score_block(mixture, block, filled);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(i as u64);
+        scorer.draw_missing(mixture, block, &mut random);
+    })
+}
+
+/// The Gaussian of the largest likelihood, nearly.
+fn one_gaussian(rows: &RowBlocks, stop: &AtomicBool) -> GaussianMixture {
+    const ITERATIONS: usize = 30;
+    let dim = rows.dim();
+    let start = Gaussian::new(vec![0.0; dim], Factor::identity(dim)).expect("zeros are finite");
+    let start = Mixture::new(vec![1.0], vec![start]).expect("one weight for one component");
+    let shape = Shape::Free;
+    let em = Em { iterations: ITERATIONS, tolerance: 1e-4, shape, ridge: RIDGE, noise: None };
+    em.run(rows, &start, f64::NEG_INFINITY, stop).mixture
+}
