@@ -166,6 +166,11 @@ impl ReadingArgs {
         self.shuffle_buffer.is_some()
     }
 
+    /// Whether missing values are read as such.
+    pub fn takes_gaps(&self) -> bool {
+        self.missing == Missing::Marginal
+    }
+
     /// Whether rows are skipped or limited.
     pub fn picks_rows(&self) -> bool {
         self.limit.is_some() || self.skip > 0

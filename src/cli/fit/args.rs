@@ -340,6 +340,7 @@ impl Args {
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
+            gaps: self.data.reading.takes_gaps(),
             ..FitSettings::new(algorithm, self.components()).seed(self.seed)
         })
     }
