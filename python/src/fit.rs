@@ -101,7 +101,7 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, gaps=false, seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -113,6 +113,7 @@ impl Fit {
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
         half_life: Option<u64>,
+        gaps: bool,
         seed: u64,
     ) -> PyResult<Self> {
         let components = if learned {
@@ -133,7 +134,7 @@ impl Fit {
         let (_, effort) = known.ok_or_else(|| {
             PyValueError::new_err(format!("effort must be 'fast', 'default' or 'thorough', not '{effort}'"))
         })?;
-        let mut settings = settings.effort(*effort).seed(seed);
+        let mut settings = settings.effort(*effort).gaps(gaps).seed(seed);
         if let Some(rows) = start_rows {
             settings = settings.start_rows(rows);
         }
@@ -193,6 +194,14 @@ impl Fit {
     fn observe(&self, py: Python<'_>, rows: PyReadonlyArray2<f64>) -> PyResult<()> {
         let rows = rows.as_array();
         self.with(py, |pass| pass.observe(rows))
+    }
+
+    /// Sets whether values may be missing from now on; a missing value is NaN.
+    fn allow_gaps(&self, py: Python<'_>, gaps: bool) -> PyResult<()> {
+        self.with(py, |pass| {
+            pass.fit.allow_gaps(gaps);
+            Ok(())
+        })
     }
 
     /// Computes what the end of the stream makes of the rows so far.
@@ -328,6 +337,7 @@ impl Fit {
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
+        arguments.set_item("missing", if settings.gaps { "marginal" } else { "error" })?;
         arguments.set_item("random_state", settings.seed)?;
         Ok(arguments)
     }

@@ -1,9 +1,12 @@
 //! A mixture that scores and assigns rows.
 
 use gmm_bmm::GaussianMixture;
+use gmm_bmm::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 /// A mixture as estimated at some moment of a pass. It does not change.
 #[pyclass(frozen, module = "gmm_bmm._core")]
@@ -23,6 +26,21 @@ impl Mixture {
             return Ok(());
         }
         Err(PyValueError::new_err(format!("the rows have {found} columns, and the mixture has {expected}")))
+    }
+}
+
+impl Mixture {
+    /// A copy of the rows that `complete` has changed.
+    fn completed<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        complete: impl FnOnce(&GaussianMixture, &mut Array2<f64>) + Send,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check(&rows)?;
+        let mut filled = rows.as_array().to_owned();
+        py.detach(|| complete(&self.mixture, &mut filled));
+        Ok(filled.into_pyarray(py))
     }
 }
 
@@ -76,6 +94,27 @@ impl Mixture {
         self.check(&rows)?;
         let rows = rows.as_array();
         Ok(py.detach(|| self.mixture.explain(rows)).into_pyarray(py))
+    }
+
+    /// The rows with each missing value, which is NaN, replaced by its mean given the others.
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.completed(py, rows, |mixture, filled| mixture.impute(filled.view_mut()))
+    }
+
+    /// The rows with their missing values drawn given the others.
+    fn sample_missing<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.completed(py, rows, |mixture, filled| {
+            mixture.draw_missing(filled.view_mut(), &mut ChaCha8Rng::seed_from_u64(seed));
+        })
     }
 
     /// The probability of each component, given the row.

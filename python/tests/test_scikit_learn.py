@@ -18,6 +18,7 @@ from gmm_bmm import OnlineGaussianMixture
 ESTIMATORS = [
     OnlineGaussianMixture(random_state=0),
     OnlineGaussianMixture(2, random_state=0),
+    OnlineGaussianMixture(2, missing="marginal", random_state=0),
     OnlineGaussianMixture((1, 4), algorithm="oem", effort="fast", random_state=0),
 ]
 

@@ -47,7 +47,7 @@ pub(super) struct ReadingArgs {
     /// What to do with a row that has a cell that is not a number
     ///
     /// A missing value is no bad cell: --missing is for those.
-    #[arg(long, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
     bad_rows: BadRows,
 
     /// What to do about missing values: empty cells, 'NA', 'NaN'
@@ -176,6 +176,11 @@ impl ReadingArgs {
         self.bad_rows == BadRows::Skip
     }
 
+    /// Whether missing values are read as such.
+    pub fn takes_gaps(&self) -> bool {
+        self.missing == Missing::Marginal
+    }
+
     /// Whether rows are skipped or limited.
     pub fn picks_rows(&self) -> bool {
         self.limit.is_some() || self.skip > 0
@@ -187,11 +192,6 @@ impl ReadingArgs {
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
-    /// Whether missing values reach the learner.
-    pub fn allows_gaps(&self) -> bool {
-        self.missing == Missing::Marginal
-    }
-
     pub fn missing_set(&self, path: &Path) -> Option<&'static DataSet> {
         Catalogue::set_named_by(path).filter(|set| !set.path_in(&self.datasets).exists())
     }

@@ -140,7 +140,7 @@ impl Args {
         }
         if self.follow {
             // Nothing but the user ends the run.
-            let gaps = if self.data.reading.allows_gaps() { Missing::Marginal } else { Missing::Skip };
+            let gaps = if self.data.reading.takes_gaps() { Missing::Marginal } else { Missing::Skip };
             options.bad_rows(BadRows::Skip).missing(gaps).follow()
         } else if self.prints_scores() {
             options.prompt()

@@ -24,7 +24,7 @@ use super::pass::{Pass, PassEnd};
 use super::plot::PlotOutput;
 use super::structure::StructureResult;
 use super::trace::CurvePoints;
-use super::{usage, usage_error};
+use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::learn::{Choice, DataChanges, Health, OnlineFit};
@@ -208,10 +208,11 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let expected = from.as_ref().map(|begun| begun.columns().clone());
     let seed = from.as_ref().map_or(args.seed, |begun| begun.settings().seed);
     let rows = args.data.open(seed, expected, console)?;
-    let fit = match from {
+    let mut fit = match from {
         Some(begun) => begun,
         None => OnlineFit::new(rows.columns().clone(), args.settings()?)?,
     };
+    fit.allow_gaps(args.data.reading.takes_gaps());
     console.tell(fit.settings().check_size(fit.dim()).map_err(usage_error)?);
     let trace = args.trace.open(&args.data, &fit, curve, console)?;
     let checkpoint = args.checkpoint.checkpoint.clone().map(|path| (path, args.checkpoint.checkpoint_every));
@@ -219,6 +220,9 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let pass = Pass { fit, checkpoint, trace, learned_before, sample, told: Vec::new(), console };
     let PassEnd { fit, curve, sample, told, mut rows, read_seconds, learn_seconds } = pass.run(rows)?;
     tell_end(&mut rows, console);
+    if fit.empty_rows() > 0 {
+        console.note(&wording::empty_rows(fit.empty_rows()));
+    }
     console.tell(fit.findings().into_iter().filter(|finding| !told.contains(finding)));
     let choice = fit.choice();
     let model = fit.to_model()?;

@@ -70,6 +70,12 @@ pub(super) fn missing_values(missing: &MissingCounts, rows_left_out: u64) -> Str
     }
 }
 
+/// Rows that have no value in any column.
+pub(super) fn empty_rows(rows: u64) -> String {
+    let (have, were) = if rows == 1 { ("has", "was") } else { ("have", "were") };
+    format!("{} {have} no value in any column and {were} ignored", count(rows, "row"))
+}
+
 /// What to do to have the file of a data set.
 pub(super) fn how_to_get(set: &DataSet) -> String {
     let DataSet { name, file, .. } = set;

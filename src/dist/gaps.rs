@@ -43,9 +43,7 @@ impl GappedRows {
     /// Finds the rows with gaps among the first `filled` rows of a block.
     pub fn find<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
         self.rows.clear();
-        if self.size > MOST_NUMBERS {
-            (self.patterns, self.index, self.size) = (Vec::new(), HashMap::new(), 0);
-        }
+        self.forget_if_large();
         let mut missing = Vec::new();
         for place in 0..filled {
             let columns = block.chunks_exact(BLOCK).enumerate();
@@ -57,6 +55,23 @@ impl GappedRows {
             }
         }
         self.rows.sort_by_key(|&(place, pattern)| (pattern, place));
+    }
+
+    fn forget_if_large(&mut self) {
+        if self.size > MOST_NUMBERS {
+            (self.patterns, self.index, self.size) = (Vec::new(), HashMap::new(), 0);
+        }
+    }
+
+    /// What each component needs for rows with these missing columns, outside of a block.
+    pub fn conditionals<C: Density>(
+        &mut self,
+        mixture: &Mixture<C>,
+        missing: &[usize],
+    ) -> &mut [Conditional] {
+        self.forget_if_large();
+        let pattern = self.pattern(mixture, missing);
+        &mut self.patterns[pattern].conditionals
     }
 
     fn pattern<C: Density>(&mut self, mixture: &Mixture<C>, missing: &[usize]) -> usize {

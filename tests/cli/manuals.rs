@@ -20,7 +20,9 @@ fn completions_know_the_commands() {
 fn every_command_has_a_man_page() {
     let place = Workplace::new();
     place.run("man pages").success();
-    for command in ["fit", "eval", "compare", "merge", "show", "export", "synth", "datasets", "figure1"] {
+    for command in
+        ["fit", "eval", "impute", "compare", "merge", "show", "export", "synth", "datasets", "figure1"]
+    {
         let page = place.read(&format!("pages/gmm-bmm-{command}.1"));
         assert!(page.contains(".TH") && page.contains("OPTIONS"), "{command}");
     }
@@ -39,6 +41,7 @@ fn the_short_help_fits_a_screen_and_the_long_one_has_examples() {
     for command in [
         "fit",
         "eval",
+        "impute",
         "compare",
         "merge",
         "show",

@@ -61,6 +61,9 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight. It can be changed between calls of ``partial_fit``.
+    missing : {'error', 'marginal'}, default='error'
+        What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
+        values that it has.
     cluster_overlap : float, default=0.03
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
     random_state : int, RandomState instance or None, default=None
@@ -120,6 +123,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
     }
@@ -133,6 +137,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        missing="error",
         cluster_overlap=0.03,
         random_state=None,
     ):
@@ -142,6 +147,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
 
@@ -205,6 +211,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         if self.__sklearn_is_fitted__():
             X = self._rows(X)
             self._fit.set_half_life(self.half_life)
+            self._fit.allow_gaps(self.missing == "marginal")
         else:
             # Threads that begin at the same time share one pass.
             with _BEGINNING:
@@ -232,11 +239,21 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 
-    def _rows(self, X, *, reset=False, **checks) -> np.ndarray:
-        return validate_data(self, X, reset=reset, dtype=np.float64, order="C", **checks)
+    def _rows(self, X, *, reset=False, gaps=None, **checks) -> np.ndarray:
+        gaps = self.missing == "marginal" if gaps is None else gaps
+        finite = "allow-nan" if gaps else True
+        return validate_data(
+            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite, **checks
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "marginal"
+        return tags
 
     # Scoring
 
@@ -297,6 +314,36 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
             for count, mean, factor in zip(counts, mixture.means, np.linalg.cholesky(mixture.covariances))
         ]
         return np.vstack(drawn), np.repeat(np.arange(counts.size), counts)
+
+    def impute(self, X):
+        """X with each missing value, which is NaN, replaced by its mean given the values that the row has.
+
+        A row without any value becomes the mean of the mixture. This works with every value of ``missing``.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        return self._mixture().impute(self._rows(X, gaps=True))
+
+    def sample_missing(self, X, random_state=None):
+        """X with the missing values of each row drawn from their distribution given the values that the row has.
+
+        Imputed means are less spread out than the data. Several draws show what is not known about the missing values.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws. None uses ``random_state`` of the estimator.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        return self._mixture().sample_missing(self._rows(X, gaps=True), seed)
 
     def bic(self, X):
         """The Bayesian information criterion on X. Lower is better."""

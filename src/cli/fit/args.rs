@@ -395,9 +395,8 @@ impl Args {
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
             half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
-            ..FitSettings::new(algorithm, self.components())
-                .seed(self.seed)
-                .gaps(self.data.reading.allows_gaps())
+            gaps: self.data.reading.takes_gaps(),
+            ..FitSettings::new(algorithm, self.components()).seed(self.seed)
         })
     }
 }

@@ -65,14 +65,6 @@ impl EarlierCurve {
 }
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
-    let mut beginning = begin(args, console)?;
-    if let Some(fit) = &mut beginning.from {
-        fit.allow_gaps(args.data.reading.allows_gaps());
-    }
-    Ok(beginning)
-}
-
-fn begin(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     let mut curve = EarlierCurve::None;
     let from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
@@ -90,7 +82,7 @@ fn begin(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, curve }) };
     let (mut saved, Checkpoint { rows: seen, curve: points }) = read_checkpoint(path)?;
     // Not part of a checkpoint.
-    saved.allow_gaps(from.is_none() && args.data.reading.allows_gaps());
+    saved.allow_gaps(from.is_none() && args.data.reading.takes_gaps());
     let name = path.display();
     let other = match &from {
         Some(begun) if !same_shard(saved.lineage(), begun.lineage()) => Some("another shard or prior"),
