@@ -56,8 +56,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "folds", help_heading = "Data")]
     test: Option<PathBuf>,
 
-    /// Add noise of one quantum to discrete columns: 'auto' detects them, a list names them, 'both' runs sets with
-    /// discrete columns with and without noise, 'off' adds none
+    /// Add noise of one quantum to discrete columns
+    ///
+    /// 'auto' detects them, a list names them, 'both' runs sets with discrete columns with and without noise, 'off' adds none.
     #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "off",
           default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
     dequantize: Dequantize,

@@ -155,7 +155,7 @@ fn a_comparison_that_is_killed_goes_on_from_its_records() {
         || true,
     );
     assert_eq!(cells(&place, "killed"), expected);
-    for table in ["loglik.csv", "plots/loglik-rows.svg"] {
+    for table in ["table.csv", "plots/loglik-rows.svg"] {
         let read = |folder: &str| fs::read(place.path(folder).join(table)).unwrap();
         assert_eq!(read("killed"), read("straight"), "{table}");
     }

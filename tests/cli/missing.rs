@@ -126,7 +126,12 @@ fn skipping_learns_from_the_complete_rows() {
         .map(|(i, _)| (i + 1).to_string())
         .collect();
     let scores = place.read("s.csv");
-    assert_eq!(cells(&scores)[1..].iter().map(|row| row[0]).collect::<Vec<_>>(), numbers);
+    let scored =
+        cells(&scores)[1..].iter().filter(|row| !row[1].is_empty()).map(|row| row[0]).collect::<Vec<_>>();
+    assert_eq!(scored, numbers);
+    // The others are listed with the reason.
+    assert_eq!(cells(&scores).len(), rows.len() + 1);
+    assert_eq!(scores.matches("is missing").count(), rows.len() - numbers.len());
     // Shards add up their counts.
     let parts = place
         .json("fit --algo odmm --shards 2 --deal parts --init-rows 300 --data gaps.csv --missing skip --k 2 --out p.json");

@@ -144,11 +144,11 @@ fn every_row_of_the_data_has_a_line() {
         };
     }
     place.write("data.csv", &text);
-    let line = "predict --model model.json --data data.csv --bad-rows skip --scores";
+    let line = "predict --model model.json --data data.csv --bad-rows skip --missing skip --scores";
     for options in ["", "--keep when", "--explain --keep when,y"] {
         let said = place.run(&format!("{line} s.csv {options}")).success();
         let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
-        assert!(said.contains("36 bad rows were skipped"), "{said}");
+        assert!(said.contains("27 bad rows were skipped") && said.contains("9 rows were skipped"), "{said}");
         let scores = place.read("s.csv");
         let lines: Vec<&str> = scores.lines().skip(1).collect();
         assert_eq!(lines.len(), 9000);
@@ -158,7 +158,7 @@ fn every_row_of_the_data_has_a_line() {
                 7 => Some("'word' in column 'x' is not a number"),
                 8 => Some("the row has 2 fields instead of 3"),
                 9 => Some("\"'x\"\"y' in column 'x' is not a number\""),
-                10 => Some("the cell in column 'x' is empty"),
+                10 => Some("the value in column 'x' is missing"),
                 _ => None,
             };
             assert_eq!(line.split(',').nth(7), Some(expected.unwrap_or("")), "{line}");

@@ -43,7 +43,7 @@ fn options_that_a_learner_has_no_use_for_are_refused() {
     ] {
         place.refuses(&format!("fit --data rows.csv --k 2 --out m.json {options}"), 2, &words);
     }
-    place.refuses("fti --data rows.csv", 2, &["the commands are fit, eval, compare"]);
+    place.refuses("fti --data rows.csv", 2, &["the commands are fit, eval, impute, compare"]);
     place.refuses(
         "fit --data rows.csv --k 2 --out m.json --skip 500",
         1,
