@@ -27,7 +27,7 @@ pub enum Figure1Error {
 /// The learners of the figure: oBMM at its best, and oEM and oBMM as the paper may have started them.
 const LEARNERS: [Contender; 3] = [Contender::ObmmRevised, Contender::ObmmBlind, Contender::OemBlind];
 
-/// The step-size exponent of oEM with a blind start: the best in the middle of the range on these sets.
+/// The step-size exponent of oEM with a blind start, in the middle of its range.
 const ALPHA: f64 = 0.8;
 
 /// The learning curves on one of the nine sets, with `rows` training rows. Their level is the true model's score of
