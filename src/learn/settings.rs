@@ -153,8 +153,8 @@ pub struct FitSettings {
     /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<u64>,
-    /// Whether values may be missing. A missing value is NaN. It is not part of a model file:
-    /// [`OnlineFit::allow_gaps`](super::OnlineFit::allow_gaps) sets it for a resumed pass.
+    /// Whether values may be missing. A missing value is NaN. It is not part of a model file: a resumed pass allows gaps if it
+    /// has met some, and [`OnlineFit::allow_gaps`](super::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
     pub gaps: bool,
 }

@@ -132,7 +132,8 @@ impl Model {
         candidates.push(own);
         candidates.sort_by_key(|candidate| candidate.learned.k());
         let settings = FitSettings {
-            gaps: false,
+            // As before: a column with gaps has fewer values than there are rows.
+            gaps: self.columns.iter().any(|column| column.summary.count < self.rows),
             algorithm: self.algorithm.online()?,
             components: match self.learns_k {
                 Some([least, most]) => Components::Learned { least, most },

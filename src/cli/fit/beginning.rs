@@ -66,7 +66,7 @@ impl EarlierCurve {
 
 pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginning> {
     let mut curve = EarlierCurve::None;
-    let from = match (&args.resume, &args.prior) {
+    let mut from = match (&args.resume, &args.prior) {
         (Some(model), _) => {
             let (mut begun, end) = read_resumable(model, args.resumed_k()?)?;
             if let Some(HalfLife(rows)) = args.forgetting.half_life {
@@ -78,11 +78,12 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
         (None, Some(prior)) => Some(read_prior(prior, args.shard)?),
         (None, None) => None,
     };
+    let gaps = args.data.reading.takes_gaps();
+    from.iter_mut().for_each(|begun| begun.allow_gaps(gaps));
     let checkpoint = args.checkpoint.checkpoint.as_ref().filter(|path| path.exists());
     let Some(path) = checkpoint else { return Ok(Beginning { from, learned_before: None, curve }) };
     let (mut saved, Checkpoint { rows: seen, curve: points }) = read_checkpoint(path)?;
-    // Not part of a checkpoint.
-    saved.allow_gaps(from.is_none() && args.data.reading.takes_gaps());
+    saved.allow_gaps(gaps);
     let name = path.display();
     let other = match &from {
         Some(begun) if !same_shard(saved.lineage(), begun.lineage()) => Some("another shard or prior"),
