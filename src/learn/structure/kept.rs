@@ -34,7 +34,7 @@ const AMPLE: f64 = 4.0;
 /// uniform sample of all rows, and they are not learned. A row that another one replaces among them is learned then, so each
 /// row is learned at most once. All random choices depend only on the seed and the number of rows.
 ///
-/// In a pass with a half-life, both samples prefer recent rows and have weights ([`super::fading`]). A row that is replaced
+/// In a pass with a half-life, both samples prefer recent rows and have weights (`fading`). A row that is replaced
 /// among the validation rows is learned with a probability equal to its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
