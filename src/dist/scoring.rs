@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::gaps::GappedRows;
 use super::{Density, Mixture};
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_norms, square_norms_up_to, subtract_mean};
+use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, TILE, square_norms, square_norms_up_to};
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{has_gaps, lower_inverse};
@@ -109,7 +109,10 @@ pub(crate) struct BlockScorer {
     /// One component after the other, [`BLOCK`] numbers each. While a block is scored, the log-terms `ln w_j f_j(x)`.
     responsibilities: Vec<Quad>,
     log_densities: [Quad; QUADS],
-    deviations: Vec<f64>,
+    /// Space for a block of rows.
+    space: Vec<Quad>,
+    /// Space for a tile of rows.
+    tile: Vec<f64>,
     filled: usize,
     /// For rows ordered by component: the most probable component of the last row. `None` for rows in any order.
     leader: Option<usize>,
@@ -124,7 +127,8 @@ impl BlockScorer {
             log_weights: mixture.weights().iter().map(|weight| weight.ln()).collect(),
             responsibilities: vec![Quad::default(); mixture.k() * QUADS],
             log_densities: [Quad::default(); QUADS],
-            deviations: vec![0.0; mixture.dim() * BLOCK],
+            space: vec![Quad::default(); mixture.dim() * QUADS],
+            tile: vec![0.0; mixture.dim() * TILE],
             filled: 0,
             leader: None,
             gapped: GappedRows::default(),
@@ -164,14 +168,16 @@ impl BlockScorer {
         least: Option<&[f64; BLOCK]>,
     ) {
         let component = &mixture.components()[j];
-        subtract_mean(block, component.location(), &mut self.deviations);
         let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
         let inverse = self.inverses[j].as_slice().expect("standard layout");
         match least {
-            None => square_norms(inverse, &self.deviations, terms),
+            None => square_norms(inverse, block, component.location(), &mut self.tile, terms),
             Some(least) => {
-                let most = least.map(|least| component.quadratic_form_at(least - self.log_weights[j]));
-                square_norms_up_to(inverse, &self.deviations, &most, terms);
+                let mut most = [0.0; BLOCK];
+                for (most, least) in most.iter_mut().zip(least) {
+                    *most = component.quadratic_form_at(least - self.log_weights[j]);
+                }
+                square_norms_up_to(inverse, block, component.location(), &most, &mut self.tile, terms);
             }
         }
         for term in terms.iter_mut() {
@@ -191,22 +197,27 @@ impl BlockScorer {
         }
     }
 
-    /// Computes `x − m` of each row of the block that was scored last, for component `j`. Rows with gaps are completed, and the
-    /// conditional covariances of their missing columns are added to `moments`, with the weights of the rows.
-    pub fn deviations<C: Density>(
+    /// Adds the moments of the rows of the block that was scored last, relative to the mean of component `j`, with these weights.
+    /// Rows with gaps are completed, and the conditional covariances of their missing columns are added too.
+    pub fn add_moments<C: Density>(
         &mut self,
         mixture: &Mixture<C>,
         j: usize,
         block: &[f64],
         weights: &[f64; BLOCK],
         moments: &mut Moments,
-    ) -> &[f64] {
+    ) {
         let component = &mixture.components()[j];
-        subtract_mean(block, component.location(), &mut self.deviations);
-        if !self.gapped.is_empty() {
-            self.gapped.complete(component, j, weights, &mut self.deviations, moments);
+        if self.gapped.is_empty() {
+            return moments.add_relative(block, component.location(), weights, &mut self.space);
         }
-        &self.deviations
+        let deviations = Quad::flat_mut(&mut self.space);
+        let columns = deviations.chunks_exact_mut(BLOCK).zip(block.chunks_exact(BLOCK));
+        for ((to, column), mean) in columns.zip(component.location()) {
+            to.iter_mut().zip(column).for_each(|(to, value)| *to = value - mean);
+        }
+        self.gapped.complete(component, j, weights, deviations, moments);
+        moments.add(deviations, weights);
     }
 
     /// Fills the gaps of the block that was scored last by draws, from a component that is drawn by its responsibility.
@@ -230,25 +241,26 @@ impl BlockScorer {
         least.iter_mut().zip(terms).for_each(|(least, term)| *least = term - NEGLIGIBLE);
         // No term is needed after the last row.
         least[self.filled..].fill(f64::INFINITY);
-        let mut best = [leader; BLOCK];
+        // The last row is the most similar one to the next block.
+        let (last, mut best) = (self.filled.saturating_sub(1), leader);
         for j in (0..mixture.k()).filter(|&j| j != leader) {
             self.compute_terms(mixture, block, j, Some(&least));
             let terms = &Quad::flat(&self.responsibilities)[j * BLOCK..][..BLOCK];
-            for ((least, term), best) in least.iter_mut().zip(terms).zip(&mut best) {
-                if term - NEGLIGIBLE > *least {
-                    (*least, *best) = (term - NEGLIGIBLE, j);
-                }
+            if terms[last] - NEGLIGIBLE > least[last] {
+                best = j;
+            }
+            for (least, term) in least.iter_mut().zip(terms) {
+                *least = if term - NEGLIGIBLE > *least { term - NEGLIGIBLE } else { *least };
             }
         }
-        // The last row is the most similar one to the next block.
-        self.leader = Some(best[self.filled.saturating_sub(1)]);
+        self.leader = Some(best);
     }
 
     /// `|L⁻¹(x − m)|²` of each row `x` of a block, for component `j`.
     pub fn square_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) -> &[f64] {
-        subtract_mean(block, mixture.components()[j].location(), &mut self.deviations);
         let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-        square_norms(self.inverses[j].as_slice().expect("standard layout"), &self.deviations, terms);
+        let (inverse, mean) = (&self.inverses[j], mixture.components()[j].location());
+        square_norms(inverse.as_slice().expect("standard layout"), block, mean, &mut self.tile, terms);
         terms
     }
 
@@ -267,21 +279,21 @@ impl BlockScorer {
 const QUADS: usize = BLOCK / 4;
 
 at_run_time! {
-    /// Replaces the log-terms by responsibilities and computes the log-densities (log-sum-exp). A row of density zero has
+    /// `terms` has the log-terms of one component after the other. Replaces them by responsibilities and computes the log-densities (log-sum-exp). A row of density zero has
     /// responsibilities of zero.
-    fn normalise(terms: &mut [Quad], log_densities: &mut [Quad; QUADS]) = normalise_kernel
+    fn normalise(terms: &mut [Quad], log_densities: &mut [Quad]) = normalise_kernel
 }
 
 #[inline(always)]
-fn normalise_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad; QUADS]) {
-    let of = A::Vector::splat;
+fn normalise_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad]) {
+    let (of, quads) = (A::Vector::splat, log_densities.len());
     for (q, log_density) in log_densities.iter_mut().enumerate() {
         let mut top = of(f64::MIN);
-        for term in terms.iter().skip(q).step_by(QUADS) {
+        for term in terms.iter().skip(q).step_by(quads) {
             top = A::Vector::load(term).max(top);
         }
         let mut sum = of(0.0);
-        for term in terms.iter_mut().skip(q).step_by(QUADS) {
+        for term in terms.iter_mut().skip(q).step_by(quads) {
             let relative = exp(A::Vector::load(term) - top);
             sum = sum + relative;
             relative.store(term);
@@ -289,7 +301,7 @@ fn normalise_kernel<A: Arithmetic>(terms: &mut [Quad], log_densities: &mut [Quad
         let least = of(f64::MIN_POSITIVE);
         sum.if_below(least, of(f64::NEG_INFINITY), top + ln(sum.max(least))).store(log_density);
         let inverse = sum.if_below(least, of(0.0), of(1.0) / sum);
-        for term in terms.iter_mut().skip(q).step_by(QUADS) {
+        for term in terms.iter_mut().skip(q).step_by(quads) {
             (A::Vector::load(term) * inverse).store(term);
         }
     }

@@ -34,6 +34,7 @@ mod component;
 mod component_group;
 mod conditional;
 mod factor;
+mod gram;
 mod interleaved;
 mod matrix_state;
 mod precision;

@@ -72,16 +72,16 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
             }
             sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
             for (j, moments) in sums.moments.iter_mut().enumerate() {
+                let mut most = 0.0;
                 for ((to, share), weight) in weighted.iter_mut().zip(scorer.responsibilities(j)).zip(&weights)
                 {
                     *to = share * weight;
+                    most = if *to > most { *to } else { most };
                 }
                 // Blocks far from a component are skipped.
-                if weighted.iter().all(|&weight| weight < NEGLIGIBLE) {
-                    continue;
+                if most >= NEGLIGIBLE {
+                    scorer.add_moments(mixture, j, &block, &weighted, moments);
                 }
-                let deviations = scorer.deviations(mixture, j, &block, &weighted, moments);
-                moments.add(deviations, &weighted);
             }
         }
         sums
