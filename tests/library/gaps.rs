@@ -3,14 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use gmm_bmm::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior, StudentMixture};
-use gmm_bmm::internals::learn::projection::Scalars;
-use gmm_bmm::internals::learn::{
-    Algorithm, EmSettings, FitSettings, Health, LearnerState, Moments, ObmmSettings, OemSettings, OnlineFit,
-    expectation_maximisation, fit_em,
-};
+use gmm_bmm::internals::learn::Scalars;
+use gmm_bmm::internals::learn::{EmSettings, LearnerState, expectation_maximisation, fit_em};
 use gmm_bmm::internals::linalg::Factor;
-use gmm_bmm::internals::model::Model;
 use gmm_bmm::internals::special::log_gamma_ratio;
+use gmm_bmm::{Algorithm, FitSettings, Health, Model, Moments, ObmmSettings, OemSettings, OnlineFit};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
-use gmm_bmm::internals::learn::projection::Scalars;
-use gmm_bmm::internals::learn::{
-    Algorithm, CandidateState, ColumnFault, FitSettings, FitState, Health, LearnError, LearnerState, Moments,
-    ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
-};
+use gmm_bmm::internals::learn::Scalars;
+use gmm_bmm::internals::learn::{CandidateState, FitState, LearnerState};
 use gmm_bmm::internals::linalg::Factor;
-use gmm_bmm::internals::model::Model;
+use gmm_bmm::{
+    Algorithm, ColumnFault, FitSettings, Health, LearnError, Model, Moments, ObmmSettings, OdmmSettings,
+    OemSettings, OnlineFit,
+};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

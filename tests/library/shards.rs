@@ -5,7 +5,8 @@ use std::io::Write;
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::dist::GaussianMixture;
-use gmm_bmm::internals::learn::{Algorithm, FitSettings, FitState, ObmmSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::internals::learn::FitState;
+use gmm_bmm::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OnlineFit};
 use ndarray::{Array2, Axis};
 
 use crate::common::*;

@@ -7,9 +7,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gmm_bmm::internals::learn::{
-    Algorithm, FitSettings, FitState, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
-};
+use gmm_bmm::internals::learn::FitState;
+use gmm_bmm::{Algorithm, FitSettings, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
