@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
-use gmm_bmm::internals::learn::{
-    Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, default_start_rows,
-};
+use gmm_bmm::internals::learn::default_start_rows;
 use gmm_bmm::internals::linalg::fused_kernel;
+use gmm_bmm::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
 use ndarray::Axis;
 
 /// Rows, columns, components.

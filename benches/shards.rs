@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
-use gmm_bmm::internals::learn::{Algorithm, FitSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::{Algorithm, FitSettings, OdmmSettings, OnlineFit};
 use ndarray::Axis;
 
 fn main() {

@@ -5,8 +5,8 @@
 
 use std::io::{self, Read, Write};
 
+use gmm_bmm::Model;
 use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, Missing, ReadOptions};
-use gmm_bmm::internals::model::Model;
 
 /// The name of the text in messages.
 const NAME: &str = "fuzzed.csv";

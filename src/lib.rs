@@ -93,30 +93,37 @@ mod special;
 mod stats;
 mod text;
 
-/// The other modules, for the tests and benchmarks of this package. They are not part of the API.
+/// What the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of the API.
 #[doc(hidden)]
 pub mod internals {
     pub mod experiment {
-        pub use crate::experiment::*;
+        pub use crate::experiment::{
+            CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, Pairs, RECORDS_FILE,
+            Record, RunRecord, SelectRule, read_records,
+        };
     }
     pub mod learn {
-        pub use crate::learn::*;
+        pub use crate::learn::projection::{Scalars, project_dirichlet_literally};
+        pub use crate::learn::{
+            CandidateState, EmSettings, FitState, LearnerState, default_start_rows, expectation_maximisation,
+            fit_em,
+        };
     }
     pub mod linalg {
-        pub use crate::linalg::*;
+        pub use crate::linalg::{Factor, FactorError, MatrixState, cholesky, fused_kernel, kernels};
     }
     pub mod model {
-        pub use crate::model::*;
+        pub use crate::model::{Seal, VERSION};
     }
     #[cfg(feature = "cli")]
     pub mod report {
-        pub use crate::report::*;
+        pub use crate::report::{Arrow, ReportError, ReportOptions, Summary, figure1, write_report};
     }
     pub mod special {
-        pub use crate::special::*;
+        pub use crate::special::{log_gamma_ratio, log_sum_exp};
     }
     pub mod stats {
-        pub use crate::stats::*;
+        pub use crate::stats::{BatchSums, Method, ScoredK, Zeros, holm, signed_rank, signed_rank_with};
     }
 }
 
@@ -129,14 +136,14 @@ pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
-    Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks, SplitMove,
-    fit,
+    Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
+    OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
+    SplitMove, fit,
 };
-pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
+pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
 pub use remedy::Remedy;
-pub use stats::{ColumnSummary, Elbow};
+pub use stats::{Beyond, ColumnSummary, Elbow};
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,8 @@
-//! Formatting that several modules use in messages and reports.
+//! Formatting of counts, lists, names and [numbers](number) in messages and reports.
+
+// Without the command, messages need only counts.
+#[cfg_attr(not(feature = "cli"), allow(dead_code))]
+pub(crate) mod number;
 
 #[cfg(feature = "cli")]
 use std::borrow::Cow;
@@ -6,19 +10,6 @@ use std::borrow::Cow;
 /// A number with its noun: `1 row`, `2 rows`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
-}
-
-/// `12345` as `12,345`.
-pub(crate) fn thousands(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// At most `most` names, and how many more there are: `a, b and 3 more`.

@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
 use gmm_bmm::data::{Input, ReadOptions};
-use gmm_bmm::internals::learn::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
-use gmm_bmm::internals::model::{Model, ModelError, Seal};
+use gmm_bmm::internals::model::Seal;
+use gmm_bmm::{
+    Algorithm, FitSettings, Model, ModelError, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

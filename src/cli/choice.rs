@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::console::decimal;
 use super::files::{is_dash, read_model};
 use super::usage;
 use crate::learn::{Choice, RatedK, TryNext};
 use crate::model::Model;
 use crate::stats::{Beyond, Elbow};
+use crate::text::number::{NONE, decimal};
 use crate::text::runs_of_k;
 
 /// Which K of a model file to use.
@@ -49,14 +49,14 @@ pub(super) fn describe_choice(choice: &Choice, kept: usize, heading: &str) -> St
     let decimals = decimals_of(candidates);
     let mut text = format!("   K   {heading}   difference to the best\n");
     for candidate in candidates {
-        let score = candidate.score.map_or("–".into(), |score| decimal(score, 4));
+        let score = candidate.score.map_or(NONE.into(), |score| decimal(score, 4));
         let error = candidate
             .standard_error
             .map_or(String::new(), |error| format!(" ± {}", decimal(error, decimals)));
         let difference = match candidate.difference {
             _ if candidate.k == kept => "← kept".into(),
             Some(difference) => decimal(difference, decimals) + &error,
-            None => "–".into(),
+            None => NONE.into(),
         };
         text += &format!("{:>4}   {score:<width$}   {difference}\n", candidate.k);
     }

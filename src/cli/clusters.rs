@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::dist::Clusters;
 use crate::model::{Labels, Model};
+use crate::text::number::percent;
 use crate::text::{count, listed};
 
 #[derive(Debug, clap::Args)]
@@ -84,9 +85,7 @@ impl ClustersResult {
 
 fn line(name: &str, weight: f64, components: &[u64]) -> String {
     let what = if components.len() == 1 { "component" } else { "components" };
-    let percent = 100.0 * weight;
-    // A small weight must not look like zero.
-    let percent = if percent < 0.1 { format!("{percent:.3}") } else { format!("{percent:.1}") };
+    let percent = percent(weight);
     let components = listed(components.iter().map(u64::to_string), MOST_NAMED);
     format!("  {name:<16} {percent:>6} %   {what} {components}\n")
 }

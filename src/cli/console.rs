@@ -17,11 +17,6 @@ pub(super) struct Console {
     quiet: bool,
 }
 
-/// A number with this many decimals, or with an exponent where it is very large.
-pub(super) fn decimal(value: f64, decimals: usize) -> String {
-    if value.abs() < 1e9 { format!("{value:.decimals$}") } else { format!("{value:.decimals$e}") }
-}
-
 /// Says of an error that standard output has failed. The kind, by which a closed pipe is recognised, stays.
 pub(super) fn stdout_failed(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))

@@ -9,12 +9,13 @@ use serde::Serialize;
 
 use super::choice::OneK;
 use super::clusters::ClusterArgs;
-use super::console::{Console, decimal};
+use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{BadRows, Block, Missing, ReadOptions, Rows, Units};
 use crate::stats::{BatchSums, ColumnSummary};
+use crate::text::number::decimal;
 use crate::text::{count, csv_cell};
 use scorer::{COLUMNS, Scorer, WatchedModel};
 

@@ -16,7 +16,7 @@ pub(super) use args::{Args, MOST_SHARDS};
 use beginning::{Beginning, beginning};
 
 use super::choice::{describe_choice, describe_ks};
-use super::console::{Console, decimal};
+use super::console::Console;
 use super::data_args::{MissingResult, tell_end};
 use super::files::{Output, is_dash, refuse_overwriting};
 use super::launch::launch;
@@ -30,6 +30,7 @@ use crate::dist::Clusters;
 use crate::learn::{Choice, DataChanges, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
+use crate::text::number::decimal;
 
 /// The result of a fit.
 #[derive(Debug, Serialize)]

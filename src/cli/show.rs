@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
-use super::console::{Console, decimal};
+use super::console::Console;
 use super::data_args::{ReadingArgs, tell_end};
 use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
@@ -15,6 +15,7 @@ use crate::data::{Block, Reservoir};
 use crate::learn::{Choice, DataChanges, Finding, Health, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
+use crate::text::number::{condition, decimal, mean_and_spread};
 
 /// Print a model file: its clusters and components, and how it was learned
 ///
@@ -344,38 +345,5 @@ fn describe_safeguards(health: &Health) -> String {
     match triggered.is_empty() {
         true => "numerical safeguards: none triggered (this says nothing about the fit)\n".into(),
         false => format!("numerical safeguards: {}\n", triggered.join("; ")),
-    }
-}
-
-/// A mean with as many decimals as three digits of its standard deviation have; both with exponents where they are long.
-fn mean_and_spread(mean: f64, deviation: f64) -> String {
-    if mean.abs() >= 1e6 || !(1e-4..1e6).contains(&deviation) {
-        return format!("{mean:.3e} ± {deviation:.2e}");
-    }
-    let decimals = (2 - deviation.log10().floor() as i32).max(0) as usize;
-    format!("{mean:.decimals$} ± {deviation:.decimals$}")
-}
-
-fn condition(value: f64) -> String {
-    if value < 1e5 { format!("{value:.1}") } else { format!("{value:.1e}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mean_has_the_decimals_of_its_spread() {
-        for (mean, deviation, text) in [
-            (1013.259, 4.3803, "1013.26 ± 4.38"),
-            (70.25, 14.79, "70.2 ± 14.8"),
-            (0.5, 250.0, "0 ± 250"),
-            (0.0123456, 0.00123, "0.01235 ± 0.00123"),
-            (2.5e7, 3.0, "2.500e7 ± 3.00e0"),
-            (1.0, 1e-9, "1.000e0 ± 1.00e-9"),
-        ] {
-            assert_eq!(mean_and_spread(mean, deviation), text);
-        }
-        assert_eq!([condition(4.43), condition(2.3e7)], ["4.4", "2.3e7"]);
     }
 }

@@ -3,10 +3,10 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::console::decimal;
 use crate::learn::{Effort, Move, Reason, RevisionRecord};
 use crate::model::{Model, NoRevisions, Recipe};
 use crate::text::count;
+use crate::text::number::{NONE, decimal, signed};
 
 /// The revisions of a model and the rows that its file contains.
 #[derive(Debug, Serialize)]
@@ -97,7 +97,7 @@ impl StructureResult {
         let mut text = format!("{:>12}   {:<17}   {:<4}   {:>9}   moves\n", "rows", "reason", "kept", "gain");
         for revision in revisions {
             let moves = describe_moves(revision);
-            let gain = revision.validation_gain.map_or("–".into(), signed);
+            let gain = revision.validation_gain.map_or(NONE.into(), |gain| signed(gain, 4));
             let kept = if revision.kept { "yes" } else { "no" };
             text += &format!(
                 "{:>12}   {:<17}   {kept:<4}   {gain:>9}   {}\n",
@@ -136,7 +136,7 @@ fn reason(reason: Reason) -> &'static str {
 /// Each move in words, at least one line.
 fn describe_moves(revision: &RevisionRecord) -> Vec<String> {
     if revision.moves.is_empty() && !revision.anew {
-        return vec![if revision.kept { "components adjusted" } else { "–" }.to_string()];
+        return vec![if revision.kept { "components adjusted" } else { NONE }.to_string()];
     }
     let tried = if revision.kept { "" } else { "tried: " };
     let mut lines: Vec<String> =
@@ -160,11 +160,6 @@ fn describe_move(made: &Move) -> String {
     let gain = format!("gain {} per row", decimal(made.gain, 4));
     let parts: Vec<String> = split.into_iter().chain(added).chain(merged).chain([gain]).collect();
     parts.join("; ")
-}
-
-fn signed(value: f64) -> String {
-    let sign = if value < 0.0 { "" } else { "+" };
-    format!("{sign}{}", decimal(value, 4))
 }
 
 #[cfg(test)]

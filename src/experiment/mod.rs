@@ -24,21 +24,18 @@ mod split;
 mod store;
 mod trial;
 
-pub use contender::{ALPHAS, BETAS, Contender, PLAIN_STARTS, Profile, Way};
+pub use contender::Contender;
 pub use error::ExperimentError;
 pub use export::{FOLDS_FILE, export_folds};
-pub use external::{
-    ExternalLearner, Failure, FoldFiles, Launcher, Measured, PROTOCOL, Placeholder, Step, Usage,
-};
-pub use figure1::{Figure1Error, figure1_curves};
+pub use external::{ExternalLearner, Failure, Launcher, PROTOCOL, Usage};
+pub use figure1::figure1_curves;
 pub use index::{Folds, RecordIndex, SetIndex};
-pub use paper::{PaperColumns, PaperRecord};
-pub use plan::{Cell, Plan, PlannedSet};
+pub use paper::PaperColumns;
+pub use plan::{Plan, PlannedSet};
+pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
-pub use record::{RECORDS_VERSION, STAND_IN};
 pub use repeats::Repeats;
 pub use run::{Ending, Workers};
 pub use select::{Pairs, SIGNIFICANCE, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 pub use session::{Provenance, Session};
 pub use store::{RECORDS_FILE, read_records, refuse_file_as_folder};
-pub use trial::VALIDATION_RESTARTS;

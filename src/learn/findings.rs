@@ -12,7 +12,8 @@ pub(super) use detect::{
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
 
 use crate::remedy::Remedy;
-use crate::text::{count, listed, quoted, thousands};
+use crate::text::number::rounded;
+use crate::text::{count, listed, quoted};
 
 /// Something about the data, or about what was learned from them, that a user should know. Its text states the fact;
 /// [`Finding::remedies`] says what can be done.
@@ -309,12 +310,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A row with three digits, because its place is only known roughly.
-fn rounded(row: u64) -> String {
-    let unit = 10_u64.pow(row.max(1).ilog10().saturating_sub(2));
-    thousands((row + unit / 2) / unit * unit)
-}
-
 fn roughly(minutes: f64) -> String {
     match minutes {
         m if m < 90.0 => format!("about {:.0} minutes", m.max(1.0)),
@@ -352,6 +347,5 @@ mod tests {
         );
         assert_eq!(change(1, false).remedies(), [Remedy::SetHalfLife]);
         assert_eq!(change(1, true).remedies(), [Remedy::ShorterHalfLife]);
-        assert_eq!([rounded(0), rounded(7), rounded(999), rounded(1995)], ["0", "7", "999", "2,000"]);
     }
 }

@@ -46,13 +46,13 @@ pub use lineage::{Lineage, Numbered, Shard};
 pub use merge::{MergeReport, align, merge, permute};
 pub use method::{Algorithm, Method};
 pub use obmm::{Moments, ObmmSettings};
-pub use odmm::{OdmmSettings, ShardState, ShardedState};
+pub use odmm::{OdmmSettings, ShardedState};
 pub use oem::OemSettings;
 pub use online_fit::{OnlineFit, check_enough_rows, fit};
 pub use order::ColumnShift;
 pub use prior::{prior_around, prior_strength};
 pub use ranks::{RankTable, ScoreRanks};
-pub use recognise::{RowSample, RowSampler, RowWatch, are_repeated};
+pub use recognise::RowSample;
 pub use seen::SeenRows;
 pub use settings::{Components, FitSettings};
 pub(crate) use shards::close_merged;
@@ -65,7 +65,6 @@ pub(crate) use state::mixture_of;
 pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
 pub use structure::{
     Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
-    default_kept_rows,
 };
 pub(crate) use structure::{PACKED_FIELDS, packed};
 

@@ -50,5 +50,5 @@ pub use benchmark::fused_kernel;
 pub(crate) use component_group::{Changes, Completion, ComponentGroup};
 pub(crate) use conditional::{Conditional, has_gaps};
 pub use factor::{Factor, FactorError};
-pub use matrix_state::{MatrixState, MatrixStateError};
+pub use matrix_state::MatrixState;
 pub use simd::kernels;

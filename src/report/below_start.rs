@@ -1,11 +1,12 @@
 //! The note on online learners that score below the start.
 
 use super::ReportError;
-use super::format::{fixed, title};
+use super::format::title;
 use super::scores::mean;
 use super::summary::differences;
 use crate::experiment::{Contender, DataRecord, Pairs, Repeats, SetIndex};
 use crate::stats::standard_error;
+use crate::text::number::fixed;
 use crate::text::runs_of_k;
 
 /// The loss of a learner against the start with the same K.

@@ -1,11 +1,11 @@
-//! Titles of data sets, names of units and rules, and the format of numbers.
+//! Titles of data sets, and names of units, rules and chosen K.
 
 use std::collections::BTreeMap;
 
 use crate::data::Units;
 use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
 use crate::stats::{Beyond, Elbow};
-pub(super) use crate::text::thousands;
+use crate::text::number::NONE;
 
 /// A data set's name in tables, with remarks.
 pub(super) fn title(data: &DataRecord) -> String {
@@ -85,57 +85,6 @@ pub(super) fn pairs(pairs: Pairs, has_folds: bool) -> &'static str {
     }
 }
 
-/// Shown in place of a missing number.
-pub(super) const NONE: &str = "–";
-
-/// A number with a fixed number of decimals and a true minus sign.
-pub(super) fn fixed(value: f64, decimals: usize) -> String {
-    if !value.is_finite() {
-        return NONE.to_string();
-    }
-    // Beyond this the decimals are noise and the digits would widen the table too much.
-    if value.abs() >= 1e9 {
-        return format!("{value:.2e}").replace('-', "−");
-    }
-    let text = format!("{value:.decimals$}");
-    let text = if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
-        text.trim_start_matches('-').to_string()
-    } else {
-        text
-    };
-    text.replace('-', "−")
-}
-
-/// A positive number to three significant digits.
-pub(super) fn significant(value: f64) -> String {
-    if !value.is_finite() || value < 0.0 {
-        return NONE.to_string();
-    }
-    if value == 0.0 {
-        return "0".to_string();
-    }
-    if value < 1e-4 {
-        return format!("{value:.0e}").replace('-', "−");
-    }
-    let decimals = (2 - value.log10().floor() as i32).max(0);
-    fixed(value, decimals as usize)
-}
-
-/// A ratio of two times.
-pub(super) fn ratio(value: f64) -> String {
-    match value {
-        v if v >= 9.95 => fixed(v, 0),
-        v if v >= 0.995 => fixed(v, 1),
-        v if v >= 0.01 => fixed(v, 2),
-        _ => "< 0.01".to_string(),
-    }
-}
-
-/// A p-value.
-pub(super) fn p_value(value: f64) -> String {
-    if value < 1e-4 { "< 0.0001".to_string() } else { fixed(value, 4) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,21 +98,5 @@ mod tests {
         assert_eq!(of(&[7, 7]), (Some("7".into()), "7".into()));
         assert_eq!(of(&[7, 5, 7]), (Some("5–7".into()), "5 (1×), 7 (2×)".into()));
         assert_eq!(of(&[]).0, None);
-    }
-
-    #[test]
-    fn numbers_are_rounded_for_reading() {
-        assert_eq!(fixed(-9.654, 2), "−9.65");
-        assert_eq!(fixed(-0.001, 2), "0.00");
-        assert_eq!(fixed(f64::NAN, 2), NONE);
-        assert_eq!([fixed(-1.234e300, 2), fixed(-123456789.5, 1)], ["−1.23e300", "−123456789.5"]);
-        assert_eq!(significant(1234.5), "1234");
-        assert_eq!(significant(1.2345), "1.23");
-        assert_eq!(significant(0.012345), "0.0123");
-        assert_eq!(significant(0.000012), "1e−5");
-        assert_eq!([ratio(15.6), ratio(2.11), ratio(0.244), ratio(0.001)], ["16", "2.1", "0.24", "< 0.01"]);
-        assert_eq!(p_value(0.0123), "0.0123");
-        assert_eq!(p_value(1e-9), "< 0.0001");
-        assert_eq!([thousands(7), thousands(170_000)], ["7", "170,000"]);
     }
 }

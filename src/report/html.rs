@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::format::{tested_on, thousands, title};
+use super::format::{tested_on, title};
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::summary::Summary;
 use super::tables::{self, Table};
+use crate::text::number::thousands;
 use crate::text::{count, printable};
 
 const STYLE: &str = include_str!("report.css");

@@ -1,10 +1,11 @@
 //! The texts around the tables: legend, learners, elbows and notes.
 
-use super::format::{self, thousands, title};
+use super::format::{self, title};
 use super::summary::{SetSummary, Summary};
 use super::tables::{AGAINST_MEAN, has_choice, is_against_mean};
 use crate::data::Units;
 use crate::experiment::{PaperColumns, SIGNIFICANCE};
+use crate::text::number::thousands;
 
 /// Defines the elbow.
 pub(super) const ELBOW: &str = "the smallest K beyond which larger K gain little; where the score rises to the end of \

@@ -20,8 +20,7 @@ mod terminal;
 
 pub use paired::Arrow;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
-pub use scores::{KScore, Score, Spread};
-pub use summary::{Entry, FailedCell, SetSummary, Summary};
+pub use summary::{SetSummary, Summary};
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::below_start;
-use super::format::{fixed, title};
+use super::format::title;
 use super::paired::{self, Arrow};
 use super::scores::{CellScore, KScore, Score};
 use super::{ReportError, ReportOptions};
@@ -16,6 +16,7 @@ use crate::experiment::{
 };
 use crate::stats::Elbow;
 use crate::text::count;
+use crate::text::number::fixed;
 
 /// The learner that others are tested against by default is the first of these in the records.
 const REFERENCES: [Contender; 4] =

@@ -1,10 +1,11 @@
 //! The tables, laid out once for all output formats.
 
-use super::format::{self, NONE, fixed, p_value, significant, title};
+use super::format::{self, title};
 use super::legend::ELBOW;
 use super::paired::Arrow;
 use super::summary::{Entry, SetSummary, Summary};
 use crate::experiment::{Contender, PaperColumns};
+use crate::text::number::{self, NONE, fixed, p_value, significant};
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,7 +155,7 @@ pub(super) fn times(summary: &Summary) -> Table {
         for contender in &summary.contenders {
             let seconds = k.and_then(|k| median_seconds(set, *contender, k));
             let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
-            let aside = ratio.map(|ratio| format!("{}×", format::ratio(ratio)));
+            let aside = ratio.map(|ratio| format!("{}×", number::ratio(ratio)));
             row.push(Cell { aside, ..Cell::of(seconds, significant) });
         }
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));

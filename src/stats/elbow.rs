@@ -21,7 +21,8 @@ pub struct ScoredK {
 /// line with the same total gain.
 ///
 /// ```
-/// use gmm_bmm::internals::stats::{Beyond, Elbow, ScoredK};
+/// use gmm_bmm::internals::stats::ScoredK;
+/// use gmm_bmm::{Beyond, Elbow};
 ///
 /// let of = |scores: &[f64]| {
 ///     let scored = |(k, &score)| ScoredK { k, score, standard_error: None };

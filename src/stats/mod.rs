@@ -8,7 +8,7 @@ mod wilcoxon;
 pub use batches::BatchSums;
 pub use column::ColumnSummary;
 pub use elbow::{Beyond, Elbow, ScoredK};
-pub use wilcoxon::{MOST_EXACT, Method, SignedRank, Zeros, signed_rank, signed_rank_with};
+pub use wilcoxon::{Method, Zeros, signed_rank, signed_rank_with};
 
 /// P-values of several tests, adjusted by Holm's method (1979), in the order given. The smallest is multiplied by the number
 /// of tests, the next by one less, and so on. No adjusted value is below that of a smaller p-value.

@@ -1,6 +1,7 @@
 //! The real binary, killed at random moments: no file is ever half there, and the same command called again gives the
 //! bytes of a run that was never disturbed. `GMM_BMM_KILLS` says how often each command is killed (5 unless told).
 
+use gmm_bmm::Model;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gmm_bmm::internals::model::Model;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use flate2::read::MultiGzDecoder;
+use gmm_bmm::Model;
 use gmm_bmm::data::synth::{Synth, SynthSpec, Tails, TrueLevel};
 use gmm_bmm::data::{Block, ReadOptions, RowSource};
-use gmm_bmm::internals::model::Model;
 use ndarray::{Array1, Array2};
 use predicates::prelude::*;
 use serde_json::Value;

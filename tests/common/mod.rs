@@ -12,6 +12,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde_json::Value;
 
+/// Whether the tests run at full size, as `make test-long` runs them. Otherwise the slowest ones use fewer seeds, rows or
+/// sets, which cover the same promises.
+pub fn at_full_size() -> bool {
+    std::env::var_os("GMM_BMM_LONG_TESTS").is_some()
+}
+
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

@@ -3,14 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use gmm_bmm::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior, StudentMixture};
-use gmm_bmm::internals::learn::projection::Scalars;
-use gmm_bmm::internals::learn::{
-    Algorithm, EmSettings, FitSettings, Health, LearnerState, Moments, ObmmSettings, OemSettings, OnlineFit,
-    expectation_maximisation, fit_em,
-};
+use gmm_bmm::internals::learn::Scalars;
+use gmm_bmm::internals::learn::{EmSettings, LearnerState, expectation_maximisation, fit_em};
 use gmm_bmm::internals::linalg::Factor;
-use gmm_bmm::internals::model::Model;
 use gmm_bmm::internals::special::log_gamma_ratio;
+use gmm_bmm::{Algorithm, FitSettings, Health, Model, Moments, ObmmSettings, OemSettings, OnlineFit};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -399,7 +396,7 @@ fn batching_and_resuming_change_no_bit() {
         if !matches!(settings.algorithm, Algorithm::Odmm(_)) {
             assert!(whole == bytes(pass(&rows, &settings, 777)), "batches, {settings:?}");
         }
-        for cut in [300, 2_100, 2_555] {
+        for cut in [300, 2_555] {
             let (first, rest) = rows.view().split_at(Axis(0), cut);
             let mut fit = OnlineFit::new(3, settings.clone()).unwrap();
             fit.observe(first).unwrap();
@@ -416,7 +413,7 @@ fn batching_and_resuming_change_no_bit() {
 
 #[test]
 fn structure_is_found_with_a_third_of_the_values_missing() {
-    for seed in 1..4 {
+    for seed in if at_full_size() { 1..4 } else { 1..2 } {
         let complete = clusters(12_000, 4, seed);
         let test = clusters(4_000, 4, seed + 1000);
         let settings = FitSettings::obmm(3).seed(seed);

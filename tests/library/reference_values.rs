@@ -2,8 +2,8 @@
 //! (`tests/reference/make_reference.py`).
 
 use gmm_bmm::dist::{Density, Dirichlet, Gaussian, GaussianMixture, Mixture, NormalWishart, StudentT};
-use gmm_bmm::internals::learn::projection::{Scalars, project_dirichlet_literally};
 use gmm_bmm::internals::learn::{EmSettings, expectation_maximisation};
+use gmm_bmm::internals::learn::{Scalars, project_dirichlet_literally};
 use gmm_bmm::internals::linalg::Factor;
 use gmm_bmm::internals::special::log_gamma_ratio;
 use ndarray::{Array1, Array2};

@@ -7,9 +7,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use gmm_bmm::internals::learn::{
-    Algorithm, FitSettings, FitState, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit,
-};
+use gmm_bmm::internals::learn::FitState;
+use gmm_bmm::{Algorithm, FitSettings, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -200,10 +199,11 @@ fn whole_numbers() {
 
 #[test]
 fn many_components_and_many_columns() {
-    for (what, health) in guarded(&ALL, 100, &clusters(2000, 2, 6), "K = 100") {
+    let (k, columns) = if at_full_size() { (100, 200) } else { (50, 80) };
+    for (what, health) in guarded(&ALL, k, &clusters(20 * k, 2, 6), &format!("K = {k}")) {
         assert_eq!(health.rows_out_of_range, 0, "{what}");
     }
-    guarded(&[OBMM, OEM, ODMM], 2, &clusters(600, 200, 6), "d = 200");
+    guarded(&[OBMM, OEM, ODMM], 2, &clusters(600, columns, 6), &format!("d = {columns}"));
 }
 
 /// Two clusters far apart; then, for `rows` rows, nothing but the first; then the second again.

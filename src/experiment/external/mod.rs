@@ -7,8 +7,8 @@ mod learner;
 
 pub use files::FoldFiles;
 pub use launch::{Launcher, Usage};
+pub use learner::ExternalLearner;
 pub(super) use learner::{External, intern};
-pub use learner::{ExternalLearner, Placeholder};
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -6,9 +6,10 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
-use crate::report::format::{fixed, title, units};
+use crate::report::format::{title, units};
 use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
+use crate::text::number::fixed;
 
 /// Distance between neighbouring learners, in steps of K, so that error bars do not hide each other.
 const APART: f64 = 0.07;

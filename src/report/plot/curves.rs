@@ -4,13 +4,14 @@ use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 
 use super::canvas::{Canvas, Drawn, Failure, Figure};
-use super::frame::{Axis, Frame, readable, rows};
+use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
 use crate::data::Units;
 use crate::experiment::{Contender, CurveRecord};
-use crate::report::format::{self, fixed, title};
+use crate::report::format::{self, title};
 use crate::report::summary::SetSummary;
+use crate::text::number::{fixed, rows};
 
 /// How far below the median score the picture reaches; see [`readable`]. The beginning of a curve is low.
 pub(super) const REACH: f64 = 12.0;

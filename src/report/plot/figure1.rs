@@ -7,11 +7,12 @@ use plotters::backend::DrawingBackend;
 use super::Picture;
 use super::canvas::{Canvas, Drawn, Figure};
 use super::curves::usable;
-use super::frame::{Axis, Frame, plain, readable, rows};
+use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{GREY, colour};
 use crate::experiment::{Contender, CurveRecord};
 use crate::report::{ReportError, write_picture};
+use crate::text::number::{power, short_rows};
 
 const ACROSS: usize = 3;
 const WIDE: f64 = 312.0;
@@ -59,7 +60,7 @@ impl Panels<'_> {
         let level = curves.iter().find_map(|curve| curve.level.as_ref()).map(|(_, level)| *level);
 
         let bottom_row = index + ACROSS >= self.panels.len();
-        let x = Axis::log(first, last, thousands_of, if bottom_row { "rows seen" } else { "" });
+        let x = Axis::log(first, last, short_rows, if bottom_row { "rows seen" } else { "" });
         let y_title = match (index.is_multiple_of(ACROSS), self.gap) {
             (false, _) => "",
             (true, false) => "test log-likelihood (nats)",
@@ -70,7 +71,7 @@ impl Panels<'_> {
             let (low, high) = gaps().fold((f64::INFINITY, 0.0f64), |(a, b), gap| (a.min(gap), b.max(gap)));
             // Without a gap to show, any axis will do.
             let (low, high) = if low <= high { (low, high) } else { (0.01, 1.0) };
-            Axis::log(low, high, plain, y_title)
+            Axis::log(low, high, power, y_title)
         } else {
             let (low, high) =
                 readable(all().map(|(_, score)| *score).chain(level), REACH).unwrap_or((0.0, 1.0));
@@ -122,11 +123,6 @@ impl Panels<'_> {
         }
         items
     }
-}
-
-/// Rows, as `10k`: a panel has no room for longer labels.
-fn thousands_of(value: f64) -> String {
-    if value >= 1000.0 { format!("{}k", rows(value / 1000.0)) } else { rows(value) }
 }
 
 impl Figure for Panels<'_> {

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{Canvas, Drawn, Point};
 use super::style::{FAINT, GREY, INK};
-use crate::report::format::{fixed, thousands};
+use crate::text::number::fixed;
 
 const LABEL: f64 = 13.0;
 const TITLE: f64 = 14.0;
@@ -70,19 +70,6 @@ impl Axis {
         let ticks = (low..=high).step_by(every).map(|value| (value as f64, value.to_string())).collect();
         Axis { low: low as f64 - 0.5, high: high as f64 + 0.5, ticks, title: title.to_string(), named: false }
     }
-}
-
-/// Rows, as `10,000`.
-pub(super) fn rows(value: f64) -> String {
-    thousands(value.round() as u64)
-}
-
-/// A power of ten or a multiple, as `0.01` or `1000`.
-pub(super) fn plain(value: f64) -> String {
-    if !(1e-4..1e5).contains(&value) {
-        return format!("{value:.0e}").replace('-', "−");
-    }
-    fixed(value, (-value.log10().floor()).max(0.0) as usize)
 }
 
 /// The range to show of some values: all of them, unless the lowest lie far below the median, as those of a learner
@@ -279,6 +266,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::number::rows;
 
     #[test]
     fn ticks_are_round_and_inside() {
@@ -288,7 +276,6 @@ mod tests {
         let axis = Axis::log(100.0, 170_000.0, rows, "");
         let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
         assert_eq!(labels, ["100", "1,000", "10,000", "100,000"]);
-        assert_eq!([plain(0.001), plain(0.5), plain(20.0), plain(1e-6)], ["0.001", "0.5", "20", "1e−6"]);
         assert_eq!(Axis::linear(3.0, 3.0, 5, "").ticks.len(), 5);
     }
 

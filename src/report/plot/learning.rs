@@ -5,7 +5,7 @@ use super::canvas;
 use super::curves::{Curves, Line, Revisions};
 use super::style::{BLUE, Mark, ORANGE, VERMILION};
 use crate::report::ReportError;
-use crate::report::format::thousands;
+use crate::text::number::thousands;
 
 /// The learning curve of one fit: prequential scores and scores of test rows against rows seen, with a vertical line at
 /// each revision of the structure that changed the mixture.

@@ -21,10 +21,11 @@ pub use pairs::{PairPlot, PlotGroup};
 use std::collections::BTreeSet;
 
 use super::ReportError;
-use super::format::{range_of_k, thousands, title};
+use super::format::{range_of_k, title};
 use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
 use crate::experiment::{CurveRecord, RecordIndex};
+use crate::text::number::thousands;
 
 /// A picture in both formats.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,7 @@ use super::pairs::{PairPlot, PlotGroup};
 use super::shapes::{LETTER, curve, density, ellipse, histogram, shortened};
 use super::style::{BLUE, GREEN, GREY, INK, Mark, ORANGE, PURPLE, SKY, VERMILION};
 use crate::dist::Marginal;
-use crate::report::format::{fixed, thousands};
+use crate::text::number::{fixed, thousands};
 
 /// Sides of a panel in SVG pixels, by the number of axes.
 pub(super) const SIDES: [f64; PairPlot::MOST_AXES] = [330.0, 290.0, 220.0, 178.0, 150.0];

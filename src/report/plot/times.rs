@@ -5,12 +5,13 @@ use plotters::style::WHITE;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{Canvas, Drawn, Figure};
-use super::frame::{Axis, Frame, plain};
+use super::frame::{Axis, Frame};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
-use crate::report::format::{self, significant, title};
+use crate::report::format::title;
 use crate::report::summary::{SetSummary, Summary};
 use crate::report::tables::{median_seconds, ratio};
+use crate::text::number::{self, significant};
 
 /// Above this ratio of the longest to the shortest time, the axis is logarithmic.
 const LARGE: f64 = 30.0;
@@ -36,7 +37,7 @@ impl Times {
             let seconds = median_seconds(set, *contender, k).filter(|seconds| *seconds > 0.0)?;
             let ratio = ratio(set, summary, *contender, k);
             let label = match ratio {
-                Some(ratio) => format!("{} s  ({}×)", significant(seconds), format::ratio(ratio)),
+                Some(ratio) => format!("{} s  ({}×)", significant(seconds), number::ratio(ratio)),
                 None => format!("{} s", significant(seconds)),
             };
             Some(Bar { contender: *contender, seconds, label })
@@ -58,7 +59,12 @@ impl Figure for Times {
         let shortest = seconds().fold(f64::INFINITY, f64::min);
         let log = longest > LARGE * shortest;
         let mut x = if log {
-            Axis::log(shortest / 2.0, longest, plain, "learning time in seconds, start included (log axis)")
+            Axis::log(
+                shortest / 2.0,
+                longest,
+                number::power,
+                "learning time in seconds, start included (log axis)",
+            )
         } else {
             Axis::linear(0.0, longest, 6, "learning time in seconds, start included")
         };
