@@ -94,6 +94,8 @@ figure1:
 tracks:
 	scripts/track_shuffled.sh
 	scripts/track_order.sh
+	PYTHON=$(PYTHON) scripts/track_drift.sh
+	PYTHON=$(PYTHON) scripts/track_gaps.sh
 	scripts/track_unknown_k.sh
 	scripts/track_shards.sh
 	$(PYTHON) scripts/make_index.py

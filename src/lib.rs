@@ -131,7 +131,7 @@ pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
     Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, Numbered, ObmmSettings, OdmmSettings,
     OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks, SplitMove,
-    fit,
+    StartKind, fit,
 };
 pub use model::{Column, Labels, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
