@@ -13,8 +13,8 @@ if [ -n "${GMM_BMM_MORE_DATASETS:-}" ]; then
     DATASETS=target/datasets
 fi
 export GMM_BMM_DATASETS="$DATASETS"
-# A table smaller than the paper's does not replace the results in the repository.
-[ -z "${K:-}${FOLDS:-}" ] || RESULTS=${RESULTS:-target/results}
+# A table with other settings does not replace the results in the repository.
+[ -z "${K:-}${FOLDS:-}${ALGOS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release
 

@@ -62,8 +62,9 @@ def unknown_k(folder):
 def shards(folder):
     sets = means(folder)
     number = folder.name.split("-")[1]
-    return (f"With {number} shards oDMM is {above(mean_gain(sets, 'odmm', 'obmm'))} oBMM (mean of {len(sets)} sets; the worst is "
-            f"{above(min(sets[name]['odmm'] - sets[name]['obmm'] for name in sets))}).")
+    gains = [sets[name]["odmm"] - sets[name]["obmm"] for name in sets]
+    return (f"Test scores of oDMM with {number} shards differ from those of oBMM by {min(gains):+.3f} to {max(gains):+.3f} nats "
+            f"({len(sets)} sets).").replace("-", "−")
 
 
 def section(summary, title):

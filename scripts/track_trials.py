@@ -13,12 +13,14 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 
 from datasets_lib.catalogue import load
+from track_page import nats
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMAND = os.environ.get("GMM_BMM", "target/release/gmm-bmm")
@@ -27,7 +29,8 @@ WORK = pathlib.Path("target/tracks")
 
 
 def compare(data, test, out, *options):
-    """Compares on one file, and returns each learner's mean test score, its name in tables, and how the table was made."""
+    """Compares on one file, and returns each learner's mean test score and how the comparison was made."""
+    shutil.rmtree(out, ignore_errors=True)
     words = [COMMAND, "compare", "--data", data, "--test", test, "--out", out, *map(str, options), "--json", "--quiet"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if done.returncode:
@@ -85,7 +88,7 @@ def drift(args):
           ["Mean log-likelihood of test rows from the last tenth of the time, in nats. A stream has four clusters in eight columns, whose means "
            f"move steadily by 4 standard deviations over {args.rows:,} rows, and is learned in its order with K = 4. Parameters are "
            "chosen on the last tenth of the training rows. oEM then chooses a small α, by which it forgets old rows too; oEM revised and oBMM "
-           "revised end with EM on all rows, which they keep here. oBMM forgetting is oBMM revised with a half-life. EM is batch EM on all "
+           "revised end with EM on all rows, which they keep here, so they describe the whole stream and not its end. oBMM forgetting is oBMM revised with a half-life. EM is batch EM on all "
            "rows, and on the last tenth of them."],
           made, time.time() - began)
 
@@ -129,7 +132,7 @@ def gaps(args):
     worst = max(abs(line[6] - line[7]) for line in table)
     sentence = (
         "Without a tenth, three tenths and half of its training values oBMM revised loses "
-        + ", ".join(f"{statistics.fmean(costs[share]):.2f}" for share in (10, 30)) + f" and {statistics.fmean(costs[50]):.2f} nats "
+        + ", ".join(nats(statistics.fmean(costs[share])) for share in (10, 30)) + f" and {nats(statistics.fmean(costs[50]))} nats "
         f"(mean of {len(args.sets)} sets), and stays within {worst:.2f} of batch EM on the same values."
     )
     write(pathlib.Path(args.folder), "What do missing values cost?", sentence, ["data set", "missing", *learners.values()], table,

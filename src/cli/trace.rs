@@ -157,12 +157,7 @@ fn finite(value: Option<f64>) -> Option<f64> {
 
 impl Trace {
     /// With a file, a picture, or both.
-    pub fn new(
-        file: Option<TraceFile>,
-        picture: Option<CurvePoints>,
-        test: Option<Block>,
-        due: Due,
-    ) -> Self {
+    pub fn new(file: Option<TraceFile>, picture: Option<CurvePoints>, test: Option<Block>, due: Due) -> Self {
         let (seconds_before, points) = (0.0, Vec::new());
         Trace { file, test, due, begun: Instant::now(), seconds_before, points, picture }
     }
@@ -409,7 +404,10 @@ mod tests {
     fn points_are_due_at_multiples_and_early_if_the_curve_begins_with_the_first_row() {
         let due_until = |due: Due, last: u64| {
             let stepwise: Vec<u64> =
-                std::iter::successors(Some(0), |rows| Some(rows + due.rows_until(*rows))).skip(1).take_while(|rows| *rows <= last).collect();
+                std::iter::successors(Some(0), |rows| Some(rows + due.rows_until(*rows)))
+                    .skip(1)
+                    .take_while(|rows| *rows <= last)
+                    .collect();
             assert_eq!(stepwise, (1..=last).filter(|rows| due.is_now(*rows)).collect::<Vec<_>>());
             stepwise
         };

@@ -368,7 +368,9 @@ impl Args {
     /// Refuses options that a blind start has no use for.
     fn refuse_with_blind_start(&self) -> anyhow::Result<()> {
         if !matches!(self.k, Some(Components::Given(_))) {
-            return Err(usage("--start blind needs a given number of components: add --k K, or a range or list"));
+            return Err(usage(
+                "--start blind needs a given number of components: add --k K, or a range or list",
+            ));
         }
         let useless = [
             ("--init-rows", self.init_rows.is_some()),

@@ -112,11 +112,15 @@ fn hard_rows_do_not_break_a_blind_start() {
     let constant: String = (0..200).map(|i| format!("1,{}\n", i % 7)).collect();
     place.write("constant.csv", &format!("a,b\n{constant}"));
     place.write("one.csv", "a,b\n1,2\n");
-    let gaps: String = (0..200).map(|i| if i < 15 { format!(",{i}\n") } else { format!("{},{i}\n", i * i % 17) }).collect();
+    let gaps: String =
+        (0..200).map(|i| if i < 15 { format!(",{i}\n") } else { format!("{},{i}\n", i * i % 17) }).collect();
     place.write("gaps.csv", &format!("a,b\n{gaps}"));
-    for line in ["constant.csv --k 3", "one.csv --k 1", "gaps.csv --missing marginal --k 3", "rows.csv --k 40"] {
+    for line in
+        ["constant.csv --k 3", "one.csv --k 1", "gaps.csv --missing marginal --k 3", "rows.csv --k 40"]
+    {
         for algo in ["obmm", "oem"] {
-            let result = place.json(&format!("fit --data {line} --start blind --algo {algo} --out model.json"));
+            let result =
+                place.json(&format!("fit --data {line} --start blind --algo {algo} --out model.json"));
             assert!(result["rows"].as_u64().unwrap() > 0);
             let shown = place.json("show model.json");
             let finite = |component: &Value| vector(&component["mean"]).iter().all(|value| value.is_finite());
