@@ -3,7 +3,7 @@
 # make wheel   the Python package as a wheel, into target/wheels
 # make tables  the paper's Tables 1 to 3, into results/ (an hour)
 # make figure1 the paper's Figure 1, into results/ (seconds)
-# make tracks small tables of one question each, into results/tracks (minutes)
+# make tracks  small tables of one question each, into results/tracks (a quarter of an hour)
 # make soak    an endless stream for ten minutes
 # make crash   240 kills
 # make fuzz    five minutes of each fuzz target
@@ -94,6 +94,8 @@ figure1:
 tracks:
 	scripts/track_shuffled.sh
 	scripts/track_order.sh
+	PYTHON=$(PYTHON) scripts/track_drift.sh
+	PYTHON=$(PYTHON) scripts/track_gaps.sh
 	scripts/track_unknown_k.sh
 	scripts/track_shards.sh
 	$(PYTHON) scripts/make_index.py

@@ -3,13 +3,20 @@ set -eu
 cd "$(dirname "$0")/.."
 GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
-# A table smaller than the paper's does not replace the results in the repository.
-[ -z "${K:-}${FOLDS:-}" ] || RESULTS=${RESULTS:-target/results}
+# Files of another folder can join those of the first one. The commands that tables show name no folder.
+if [ -n "${GMM_BMM_MORE_DATASETS:-}" ]; then
+    rm -rf target/datasets
+    mkdir -p target/datasets
+    for file in "$DATASETS"/*.csv "$GMM_BMM_MORE_DATASETS"/*.csv; do
+        [ ! -f "$file" ] || ln -sf "$(cd "$(dirname "$file")" && pwd)/$(basename "$file")" target/datasets/
+    done
+    DATASETS=target/datasets
+fi
+export GMM_BMM_DATASETS="$DATASETS"
+# A table with other settings does not replace the results in the repository.
+[ -z "${K:-}${FOLDS:-}${ALGOS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
 [ -n "${SKIP_BUILD:-}" ] || cargo build --release
-
-# Folder of sets that are not part of the catalogue's downloads.
-MORE=${GMM_BMM_MORE_DATASETS:-$DATASETS}
 
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 
@@ -22,7 +29,7 @@ run_table() {
     data=''
     for set in $sets; do data="$data --data $set"; done
     # shellcheck disable=SC2086
-    "$GMM_BMM" compare $data --keep-missing --datasets "$DATASETS" --out "$RESULTS/$table" "$@"
+    "$GMM_BMM" compare $data --keep-missing --out "$RESULTS/$table" "$@"
     close_table "$table" "$began"
 }
 
@@ -34,8 +41,8 @@ close_table() {
 }
 
 # run_large_table NAME OPTIONS…: compares on the sets of Tables 2 and 3. Synthetic rows with the same columns (synth
-# --like) replace a missing set, and its row says so. They are as many as the set has, but at most STAND_IN_ROWS. Real sets named in EXTRA_SETS are added if their files are in the folder
-# GMM_BMM_MORE_DATASETS (by default that of the other sets).
+# --like) replace a missing set, and its row says so. They are as many as the set has, but at most STAND_IN_ROWS. The sets of
+# EXTRA_SETS are added if their files are there.
 run_large_table() {
     table=$1
     shift
@@ -55,11 +62,11 @@ run_large_table() {
         fi
     done
     # shellcheck disable=SC2086
-    [ -z "$real" ] || "$GMM_BMM" compare $real --datasets "$DATASETS" --out "$RESULTS/$table" "$@"
+    [ -z "$real" ] || "$GMM_BMM" compare $real --out "$RESULTS/$table" "$@"
     # shellcheck disable=SC2086
     [ -z "$drawn" ] || "$GMM_BMM" compare $drawn --stand-in --out "$RESULTS/$table" "$@"
     for set in ${EXTRA_SETS:-}; do
-        [ ! -f "$MORE/$set.csv" ] || "$GMM_BMM" compare --data "$MORE/$set.csv" --out "$RESULTS/$table" "$@"
+        ! is_present "$set" || "$GMM_BMM" compare --data "$set" --out "$RESULTS/$table" "$@"
     done
     close_table "$table" "$began"
 }

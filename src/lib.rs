@@ -138,7 +138,7 @@ pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
     Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
     OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
-    SplitMove, fit,
+    SplitMove, StartKind, fit,
 };
 pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;

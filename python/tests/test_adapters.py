@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -26,15 +27,16 @@ def compare(folder, adapter):
     program = os.environ.get("GMM_BMM")
     if not program:
         pytest.skip("GMM_BMM does not name the command")
-    python, script = sys.executable, ADAPTERS / f"{adapter}.py"
+    script = ADAPTERS / ("mclust.R" if adapter == "mclust" else f"{adapter}.py")
+    runs = "Rscript" if adapter == "mclust" else sys.executable
     takes_k = adapter not in ("gmm_mml_auto", "river_gaussian", "kernel_density")
     k = "{k}" if takes_k else "0"
     chosen = "{chosen_k}" if adapter in ("gmm_mml_auto", "river_gaussian") else ""
     (folder / "learners.toml").write_text(
         "protocol = 1\n[[learner]]\n"
         f"name = '{adapter}'\n"
-        f"command = '{python} {script} learn {{train}} {{model}} {k} {{seed}} {chosen}'\n"
-        f"scorer = '{python} {script} score {{model}} {{test}} {{scores}}'\n"
+        f"command = '{runs} {script} learn {{train}} {{model}} {k} {{seed}} {chosen}'\n"
+        f"scorer = '{runs} {script} score {{model}} {{test}} {{scores}}'\n"
     )
     words = "compare --data rows.csv --k 2 --folds 2 --algos obmm --learners learners.toml --out out --jobs 1".split()
     subprocess.run([program, *words], cwd=folder, check=True, capture_output=True)
@@ -45,10 +47,21 @@ def compare(folder, adapter):
     return own, [cell for cell, mine in zip(cells, is_own) if not mine]
 
 
-@pytest.mark.parametrize("adapter", PACKAGES)
+def why_absent(adapter):
+    """Why an adapter cannot run here; None where it can."""
+    if adapter != "mclust":
+        package = PACKAGES[adapter]
+        return None if find_spec(package) else f"{package} is not installed"
+    if shutil.which("Rscript") is None:
+        return "R is not installed (Debian: r-cran-mclust)"
+    asked = subprocess.run(["Rscript", "-e", "quit(status = !requireNamespace('mclust', quietly = TRUE))"], capture_output=True)
+    return "the R package mclust is not installed (Debian: r-cran-mclust)" if asked.returncode else None
+
+
+@pytest.mark.parametrize("adapter", [*PACKAGES, "mclust"])
 def test_an_adapter_takes_part(tmp_path, adapter):
-    if find_spec(PACKAGES[adapter]) is None:
-        pytest.skip(f"{PACKAGES[adapter]} is not installed")
+    if absent := why_absent(adapter):
+        pytest.skip(absent)
     random = numpy.random.default_rng(2)
     centres = numpy.array([[0.0, 0.0], [600.0, 0.02]])[random.integers(0, 2, 240)]
     rows = centres + random.normal(size=(240, 2)) * [50.0, 0.004]

@@ -287,6 +287,9 @@ fn describe_structure(shown: &Shown) -> String {
     if let Some(revisions) = shown.structure.describe_revisions() {
         text += &format!("{revisions}\n");
     }
+    if shown.structure.is_blind() {
+        text += "start: blind, with components drawn around the mean and covariance of the first few rows\n";
+    }
     if let Some(effort) = shown.structure.effort() {
         text += &format!("effort: {effort}\n");
     }

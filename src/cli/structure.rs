@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::learn::{Effort, Move, Reason, RevisionRecord};
+use crate::learn::{Effort, Move, Reason, RevisionRecord, StartKind};
 use crate::model::{Model, NoRevisions, Recipe};
 use crate::text::count;
 use crate::text::number::{NONE, decimal, signed};
@@ -11,6 +11,9 @@ use crate::text::number::{NONE, decimal, signed};
 /// The revisions of a model and the rows that its file contains.
 #[derive(Debug, Serialize)]
 pub(super) struct StructureResult {
+    /// What an online learner began from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<StartKind>,
     /// The effort of the start and of revisions, where it is known.
     effort: Option<Effort>,
     /// All revisions, the oldest first; `None` where there is no record of them.
@@ -28,7 +31,9 @@ pub(super) struct StructureResult {
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
         StructureResult {
+            start: model.algorithm().online().map(|_| model.start()),
             effort: match model.algorithm() {
+                Recipe::Online(_) if model.start() == StartKind::Blind => None,
                 Recipe::Online(_) => model.has_history().then(|| model.effort()),
                 Recipe::Em(settings) => Some(settings.effort),
                 Recipe::Truth => None,
@@ -83,6 +88,11 @@ impl StructureResult {
         }
     }
 
+    /// Whether the learner began from a blind start.
+    pub fn is_blind(&self) -> bool {
+        self.start == Some(StartKind::Blind)
+    }
+
     /// The effort as the option spells it, where it is known.
     pub fn effort(&self) -> Option<String> {
         self.effort?.to_possible_value().map(|value| value.get_name().to_string())
@@ -115,6 +125,7 @@ fn describe_why(why: NoRevisions) -> &'static str {
     match why {
         NoRevisions::NotRecorded => "the model was written by a version that did not revise",
         NoRevisions::FastEffort => "--effort fast only fits the start",
+        NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
         NoRevisions::WaitsForRows => "there are fewer rows than the start needs",
         NoRevisions::Shard => "shards are revised when they are merged",
@@ -169,6 +180,7 @@ mod tests {
 
     fn result(revisions: Vec<RevisionRecord>) -> StructureResult {
         StructureResult {
+            start: Some(StartKind::Fitted),
             effort: Some(Effort::Default),
             revisions: Some(revisions),
             kept_rows: 3,

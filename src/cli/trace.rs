@@ -21,14 +21,39 @@ pub(super) struct Trace {
     /// The CSV file, if there is one.
     file: Option<TraceFile>,
     test: Option<Block>,
-    /// Rows between points of the file and scores of the test rows.
-    every: u64,
+    /// When points of the file and scores of the test rows are due.
+    due: Due,
     begun: Instant,
     /// Seconds of the runs before this one.
     seconds_before: f64,
     points: Vec<CurvePoint>,
     /// The points of the picture, if there is one.
     picture: Option<CurvePoints>,
+}
+
+/// When points of a curve are due: every `every` rows. A curve that begins with the first row has more points before that, after
+/// 1, 2, 5, 10, 20, 50 rows and so on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub every: u64,
+    pub from_first_row: bool,
+}
+
+impl Due {
+    fn is_now(self, rows: u64) -> bool {
+        rows > 0 && self.rows_until(rows - 1) == 1
+    }
+
+    /// Rows until a point is due, after `rows` rows.
+    fn rows_until(self, rows: u64) -> u64 {
+        let mut next = self.every - rows % self.every;
+        if self.from_first_row && rows < self.every {
+            let powers = std::iter::successors(Some(1u64), |power| power.checked_mul(10));
+            let early = powers.flat_map(|power| [1, 2, 5].map(|times| power.saturating_mul(times)));
+            next = early.take_while(|at| *at < self.every).find(|at| *at > rows).map_or(next, |at| at - rows);
+        }
+        next
+    }
 }
 
 /// The file of a learning curve. Points are added to it as the pass makes them, so that it survives a kill. The end of the
@@ -132,14 +157,9 @@ fn finite(value: Option<f64>) -> Option<f64> {
 
 impl Trace {
     /// With a file, a picture, or both.
-    pub fn new(
-        file: Option<TraceFile>,
-        picture: Option<CurvePoints>,
-        test: Option<Block>,
-        every: u64,
-    ) -> Self {
+    pub fn new(file: Option<TraceFile>, picture: Option<CurvePoints>, test: Option<Block>, due: Due) -> Self {
         let (seconds_before, points) = (0.0, Vec::new());
-        Trace { file, test, every, begun: Instant::now(), seconds_before, points, picture }
+        Trace { file, test, due, begun: Instant::now(), seconds_before, points, picture }
     }
 
     /// Resumes from the points of earlier runs, of which there may be none, with `fit` as it is now. The last point of a
@@ -148,7 +168,7 @@ impl Trace {
         self.seconds_before = points.last().map_or(0.0, |point| point.seconds);
         self.points = points;
         let rows = fit.rows();
-        if rows.is_multiple_of(self.every) && self.points.last().is_some_and(|last| last.rows == rows) {
+        if self.due.is_now(rows) && self.points.last().is_some_and(|last| last.rows == rows) {
             self.replace(fit)?;
         }
         Ok(self)
@@ -159,22 +179,22 @@ impl Trace {
         &self.points
     }
 
-    /// Rows between points of the file and scores of the test rows; `None` if there are neither.
-    fn every(&self) -> Option<u64> {
-        (self.file.is_some() || self.test.is_some()).then_some(self.every)
+    /// When points of the file and scores of the test rows are due; `None` if there are neither.
+    fn due(&self) -> Option<Due> {
+        (self.file.is_some() || self.test.is_some()).then_some(self.due)
     }
 
     /// The most rows between two points.
     pub fn longest(&self) -> u64 {
         let picture = self.picture.as_ref().map(|picture| picture.every);
-        self.every().into_iter().chain(picture).min().unwrap_or(u64::MAX)
+        self.due().map(|due| due.every).into_iter().chain(picture).min().unwrap_or(u64::MAX)
     }
 
     /// Rows until a point is due, after `rows` rows in all.
     pub fn rows_until_due(&self, rows: u64) -> u64 {
         let picture = self.picture.as_ref().map(|picture| picture.every);
-        let until = |every: u64| every - rows % every;
-        self.every().into_iter().chain(picture).map(until).min().unwrap_or(u64::MAX)
+        let picture = picture.map(|every| every - rows % every);
+        self.due().map(|due| due.rows_until(rows)).into_iter().chain(picture).min().unwrap_or(u64::MAX)
     }
 
     /// Adds the points that are due.
@@ -182,7 +202,7 @@ impl Trace {
         if let Some(picture) = &mut self.picture {
             picture.add_if_due(fit);
         }
-        if self.every().is_some_and(|every| fit.rows().is_multiple_of(every)) {
+        if self.due().is_some_and(|due| due.is_now(fit.rows())) {
             let latest = self.replace(fit)?;
             if let Some(file) = &mut self.file {
                 file.add(&self.points, latest)?;
@@ -206,7 +226,8 @@ impl Trace {
                 let prequential = finite(score.mean());
                 self.points.push(CurvePoint { rows, k, seconds, prequential, test });
             }
-            if let (Some(picture), Some(test), true) = (&mut self.picture, test, fit.has_started()) {
+            let is_drawn = fit.has_started() || self.due.from_first_row;
+            if let (Some(picture), Some(test), true) = (&mut self.picture, test, is_drawn) {
                 picture.test.push((rows, k, test));
             }
         }
@@ -215,7 +236,7 @@ impl Trace {
 
     /// Adds the last point, of the finished pass, and completes the file. Returns the points of the picture.
     pub fn finish(mut self, fit: &OnlineFit) -> anyhow::Result<Option<CurvePoints>> {
-        if self.every().is_some() {
+        if self.due().is_some() {
             self.replace(fit)?;
         }
         if let Some(file) = self.file {
@@ -377,6 +398,23 @@ mod tests {
         let mean = (after.log_likelihood - whole.log_likelihood) / (after.rows - whole.rows) as f64;
         let (one, two) = (curve.prequential[0].1, curve.prequential[1].1);
         assert!(one.min(two) <= mean && mean <= one.max(two), "{mean} {curve:?}");
+    }
+
+    #[test]
+    fn points_are_due_at_multiples_and_early_if_the_curve_begins_with_the_first_row() {
+        let due_until = |due: Due, last: u64| {
+            let stepwise: Vec<u64> =
+                std::iter::successors(Some(0), |rows| Some(rows + due.rows_until(*rows)))
+                    .skip(1)
+                    .take_while(|rows| *rows <= last)
+                    .collect();
+            assert_eq!(stepwise, (1..=last).filter(|rows| due.is_now(*rows)).collect::<Vec<_>>());
+            stepwise
+        };
+        assert_eq!(due_until(Due { every: 30, from_first_row: false }, 90), [30, 60, 90]);
+        assert_eq!(due_until(Due { every: 30, from_first_row: true }, 90), [1, 2, 5, 10, 20, 30, 60, 90]);
+        assert_eq!(due_until(Due { every: 1, from_first_row: true }, 3), [1, 2, 3]);
+        assert_eq!(Due { every: u64::MAX, from_first_row: true }.rows_until(6_000_000), 4_000_000);
     }
 
     #[test]

@@ -8,7 +8,10 @@ use rayon::prelude::*;
 use super::candidate::{Candidate, route};
 use super::forgetting::Forgetting;
 use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows};
-use super::{Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Structure};
+use super::{
+    Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, StartKind, Structure,
+    blind_start,
+};
 use crate::stats::BatchSums;
 
 /// The candidates of a pass after the start.
@@ -22,7 +25,7 @@ pub(super) struct Learning {
     staged: Vec<f64>,
 }
 
-/// Fits the start of each K to the first rows of `buffer` and learns the other rows of it. `closing` says that the stream
+/// Makes the start of each K from the first rows of `buffer` and learns the other rows of it. `closing` says that the stream
 /// ends here. Returns `None` if `stop` is set meanwhile.
 pub(super) fn begin(
     settings: &FitSettings,
@@ -33,6 +36,47 @@ pub(super) fn begin(
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
     let (first, rest) = settings.split(buffer, dim);
+    let begun = match settings.start {
+        StartKind::Fitted => begin_fitted(settings, first, dim, limits, closing, stop)?,
+        StartKind::Blind => Some(begin_blind(settings, first, dim)?),
+    };
+    let Some(mut learning) = begun else { return Ok(None) };
+    learning.take(rest, (first.len() / dim) as u64);
+    Ok(Some(learning))
+}
+
+/// Draws the blind start of each K around the first rows, and learns these.
+fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Learning, LearnError> {
+    let kept = KeptRows::new(settings.seed, 0, false);
+    let mut floor = Vec::new();
+    let begin = |size: Size| {
+        let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
+        let rows = rows_of(first, dim);
+        let start = blind_start(rows, k, settings.seed)?;
+        let state = settings.algorithm.begin(&start);
+        let mut learner =
+            settings.learner(&settings.algorithm, state, start.floor.clone(), Health::default())?;
+        // As with a fitted start, its own rows are not scored.
+        learner.observe_block(first, &mut Prequential::default());
+        let structure = Structure::new(k, Schedule::never());
+        let mut candidate = Candidate::new(learner, size, structure, &kept);
+        candidate.ranks.extend(candidate.learner.estimate().score_samples(rows), 1.0);
+        floor = start.floor;
+        Ok(candidate)
+    };
+    let candidates = settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
+    Ok(Learning::new(floor, candidates, None, kept))
+}
+
+/// Fits the start of each K to the first rows.
+fn begin_fitted(
+    settings: &FitSettings,
+    first: &[f64],
+    dim: usize,
+    limits: Limits,
+    closing: bool,
+    stop: &AtomicBool,
+) -> Result<Option<Learning>, LearnError> {
     let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so they need no validation rows.
@@ -71,11 +115,7 @@ pub(super) fn begin(
     }
     let floor = started[0].0.clone();
     let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
-    let mut learning = Learning::new(floor, candidates, None, kept);
-    // While others hold the reservoir, changing it copies it.
-    drop((reviser, learned));
-    learning.take(rest, (first.len() / dim) as u64);
-    Ok(Some(learning))
+    Ok(Some(Learning::new(floor, candidates, None, kept)))
 }
 
 /// Rows that a revision uses: a few times the rows of a search, and more on novelty, because few of the kept rows are new then.

@@ -54,7 +54,7 @@ pub use prior::{prior_around, prior_strength};
 pub use ranks::{RankTable, ScoreRanks};
 pub use recognise::RowSample;
 pub use seen::SeenRows;
-pub use settings::{Components, FitSettings};
+pub use settings::{Components, FitSettings, StartKind};
 pub(crate) use shards::close_merged;
 pub use shards::{CommonPrior, LearnedShard, WarmUp};
 pub(crate) use size::MOST_MODEL_BYTES;
@@ -169,6 +169,12 @@ pub enum LearnError {
         "shards cannot have a half-life: the rows of different shards have no common order, so none is older"
     )]
     ShardsForget,
+    /// A setting that a blind start has no use for.
+    #[error("a blind start cannot have {what}")]
+    BlindStart {
+        /// What was set.
+        what: &'static str,
+    },
     /// The caller asked to stop.
     #[error("it was stopped before it was finished")]
     Stopped,

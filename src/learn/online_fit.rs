@@ -22,7 +22,7 @@ use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
     Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
     LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, SeenRows, Start,
-    Structure,
+    StartKind, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -53,7 +53,7 @@ pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
 
 /// One pass over a stream of rows, which can be saved and resumed.
 ///
-/// The pass buffers the first rows, fits the start to them, learns every row once, and revises the structure from time to
+/// The pass buffers the first rows, fits the start to them (or [draws it around](FitSettings::blind) a few of them), learns every row once, and revises the structure from time to
 /// time. How rows are divided into batches changes no bit of the result.
 ///
 /// ```
@@ -147,10 +147,10 @@ impl OnlineFit {
         })
     }
 
-    /// Begins a pass over the rows that follow a given start. It keeps no rows and does not revise.
+    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
     pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
         let k = start.mixture.k();
-        let settings = FitSettings::new(algorithm, [k]).keep_rows(0);
+        let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
         let mut pass = OnlineFit::new(start.floor.len(), settings)?;
         let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
         let kept = KeptRows::new(pass.settings.seed, 0, false);
@@ -500,8 +500,11 @@ impl OnlineFit {
         match &mut self.stage {
             Stage::Buffering(buffer) => {
                 let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
-                let faults = find_column_faults(of_start);
-                let start_summaries = tame_summaries(of_start);
+                // The few rows of a blind start say nothing about columns and order.
+                let (faults, start_summaries) = match self.settings.start {
+                    StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
+                    StartKind::Blind => (Vec::new(), Vec::new()),
+                };
                 // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same
                 // rows in a run of its own is then the same.
                 let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));

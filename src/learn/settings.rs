@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::structure::{Limits, Size, default_kept_rows};
 use super::{
     Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
-    OnlineLearner, default_start_rows,
+    OnlineLearner, blind_start_rows, default_start_rows,
 };
 
 /// The numbers of components to learn.
@@ -122,6 +122,26 @@ impl Components {
     }
 }
 
+/// What a pass begins from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StartKind {
+    /// A mixture fitted to the first rows, which are buffered
+    #[default]
+    Fitted,
+    /// Components drawn around the mean and covariance of the first few rows, as the paper may have begun; no revisions
+    Blind,
+}
+
+impl StartKind {
+    /// Whether it is the default.
+    pub(crate) fn is_fitted(&self) -> bool {
+        *self == StartKind::Fitted
+    }
+}
+
 /// Settings of a pass.
 ///
 /// ```
@@ -142,6 +162,9 @@ pub struct FitSettings {
     pub components: Components,
     /// Seed of all random choices.
     pub seed: u64,
+    /// What the pass begins from.
+    #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
+    pub start: StartKind,
     /// Rows to buffer for the start; by default [`default_start_rows`] of the largest K.
     pub start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
@@ -166,6 +189,7 @@ impl FitSettings {
             algorithm,
             components: components.into(),
             seed: 1,
+            start: StartKind::Fitted,
             start_rows: None,
             effort: Effort::default(),
             keep_rows: None,
@@ -198,6 +222,21 @@ impl FitSettings {
     /// Sets the seed of all random choices.
     pub fn seed(self, seed: u64) -> Self {
         FitSettings { seed, ..self }
+    }
+
+    /// Begins from a [blind start](StartKind::Blind), to compare with learners that have neither a buffer nor revisions. For
+    /// oBMM and online EM with a given K.
+    ///
+    /// ```
+    /// use gmm_bmm::{FitSettings, OnlineFit};
+    /// let rows = ndarray::Array2::from_shape_fn((300, 1), |(i, _)| ((i * 7) % 11) as f64);
+    /// let mut pass = OnlineFit::new(1, FitSettings::obmm(2).blind())?;
+    /// pass.observe(rows.slice(ndarray::s![..10, ..]))?;
+    /// assert!(pass.has_started() && !pass.keeps_rows());
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    pub fn blind(self) -> Self {
+        FitSettings { start: StartKind::Blind, ..self }
     }
 
     /// Sets how many rows the start is fitted to.
@@ -259,6 +298,9 @@ impl FitSettings {
         if self.half_life.is_some() && matches!(self.algorithm, Algorithm::Odmm(_)) {
             return Err(LearnError::ShardsForget);
         }
+        if self.start == StartKind::Blind {
+            self.check_blind()?;
+        }
         if self.start_rows == Some(0) {
             return Err(LearnError::Setting {
                 name: "the number of rows of the start",
@@ -269,21 +311,40 @@ impl FitSettings {
         Ok(())
     }
 
+    /// An error if there are settings that a blind start has no use for.
+    fn check_blind(&self) -> Result<(), LearnError> {
+        let refused = [
+            (matches!(self.components, Components::Learned { .. }), "a K that is learned"),
+            (matches!(self.algorithm, Algorithm::Odmm(_)), "shards"),
+            (self.start_rows.is_some(), "a number of rows to fit the start to"),
+            (self.keep_rows.is_some_and(|rows| rows > 0), "rows that are kept for revisions"),
+        ];
+        match refused.into_iter().find(|(given, _)| *given) {
+            Some((_, what)) => Err(LearnError::BlindStart { what }),
+            None => Ok(()),
+        }
+    }
+
     /// Rows that the start is fitted to.
     pub fn rows_of_start(&self, dim: usize) -> usize {
-        self.start_rows.unwrap_or_else(|| default_start_rows(self.components.largest_at_start(), dim))
+        self.start_rows.unwrap_or_else(|| match self.start {
+            StartKind::Fitted => default_start_rows(self.components.largest_at_start(), dim),
+            StartKind::Blind => blind_start_rows(dim),
+        })
     }
 
     /// Rows that are buffered: those of the start, and half as many again where there are several K, so that a stream that
     /// ends soon after the start has rows to compare the K by.
     pub(super) fn buffered_rows(&self, dim: usize) -> usize {
         let start = self.rows_of_start(dim);
-        start.saturating_add(if self.components.sizes().len() > 1 { start / 2 } else { 0 })
+        let more = self.start.is_fitted() && self.components.sizes().len() > 1;
+        start.saturating_add(if more { start / 2 } else { 0 })
     }
 
     /// Rows that are kept for revisions: none where nothing can be revised.
     pub(super) fn kept_rows(&self, dim: usize) -> usize {
-        if self.effort == Effort::Fast || self.components.sizes().into_iter().all(Size::is_one) {
+        let revises = self.effort != Effort::Fast && self.start.is_fitted();
+        if !revises || self.components.sizes().into_iter().all(Size::is_one) {
             return 0;
         }
         self.keep_rows.unwrap_or_else(|| default_kept_rows(dim))

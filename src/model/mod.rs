@@ -34,7 +34,7 @@ use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
     Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
-    SeenRows, Shard, Structure, mixture_of, variance_floor,
+    SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -120,6 +120,9 @@ pub struct Model {
     algorithm: Recipe,
     /// Seed of the start.
     seed: u64,
+    /// What the pass began from.
+    #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
+    start: StartKind,
     /// Rows to buffer for the start, if that was set.
     #[serde(rename = "init_rows", default, skip_serializing_if = "Option::is_none")]
     start_rows: Option<usize>,
@@ -199,6 +202,11 @@ impl Model {
     /// Seed of all random choices.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// What the pass began from.
+    pub fn start(&self) -> StartKind {
+        self.start
     }
 
     /// How much work goes into the start and into revisions.
@@ -337,6 +345,7 @@ impl Model {
             tool: env!("CARGO_PKG_VERSION").into(),
             algorithm: recipe,
             seed,
+            start: StartKind::Fitted,
             start_rows: None,
             effort: Effort::default(),
             learns_k: None,

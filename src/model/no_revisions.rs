@@ -1,5 +1,5 @@
 use super::Model;
-use crate::learn::Effort;
+use crate::learn::{Effort, StartKind};
 
 /// Why a model of several components has no revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub enum NoRevisions {
     NotRecorded,
     /// The effort is [`Effort::Fast`].
     FastEffort,
+    /// The pass began from a blind start.
+    BlindStart,
     /// No rows are kept.
     KeepsNoRows,
     /// There are fewer rows than the start needs.
@@ -30,6 +32,7 @@ impl Model {
             None => Some(NoRevisions::NotRecorded),
             Some(structure) if structure.revisions().next().is_some() => None,
             Some(_) if self.k() == 1 => None,
+            Some(_) if self.start == StartKind::Blind => Some(NoRevisions::BlindStart),
             Some(_) if self.effort == Effort::Fast => Some(NoRevisions::FastEffort),
             Some(_) if self.keep_rows == Some(0) => Some(NoRevisions::KeepsNoRows),
             Some(_) if self.is_provisional() => Some(NoRevisions::WaitsForRows),

@@ -3,7 +3,7 @@
 use super::{CurvePoint, MergeError, Model, ModelError, Recipe};
 use crate::learn::{
     CandidateState, Components, Fingerprint, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard,
-    Structure,
+    StartKind, Structure,
 };
 
 /// What a checkpoint holds in addition to a model.
@@ -32,6 +32,7 @@ impl OnlineFit {
     fn model_of(&self, state: FitState) -> Model {
         let settings = self.settings();
         Model {
+            start: settings.start,
             start_rows: settings.start_rows,
             effort: settings.effort,
             learns_k: match settings.components {
@@ -96,6 +97,7 @@ impl Model {
             algorithm,
             components: Components::Given(vec![prior.k()]),
             seed: self.seed,
+            start: StartKind::Fitted,
             start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,
@@ -140,6 +142,7 @@ impl Model {
                 None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
             },
             seed: self.seed,
+            start: self.start,
             start_rows: self.start_rows,
             effort: self.effort,
             keep_rows: self.keep_rows,

@@ -104,6 +104,11 @@ impl FailedCell {
         let failure = cell.failure.clone().unwrap_or(Failure::NoScores { message: String::new() });
         FailedCell { k: cell.k, fold: cell.fold, failure }
     }
+
+    /// Whether its scores are not those of a density.
+    fn is_no_density(&self) -> bool {
+        matches!(self.failure, Failure::NotADensity { .. })
+    }
 }
 
 impl Summary {
@@ -192,9 +197,10 @@ impl Entry {
         commonest_k(&self.chosen)
     }
 
-    /// Whether it competes for the best: it is an online learner, or a command that is not declared as a batch learner, that is not significantly worse than the reference.
+    /// Whether it competes for the best: it is an online learner, or a command that is not declared as a batch learner, that is
+    /// not significantly worse than the reference and has not failed anywhere.
     pub(super) fn can_be_best(&self) -> bool {
-        self.contender.competes() && self.arrow != Some(Arrow::Down)
+        self.contender.competes() && self.arrow != Some(Arrow::Down) && self.failures.is_empty()
     }
 
     /// How many folds chose this K.
@@ -236,16 +242,21 @@ fn set_summary(
     let mut entries = Vec::new();
     let none = BTreeMap::new();
     for contender in records.contenders() {
-        let by_k = records.by_k(contender).unwrap_or(&none);
+        let mut failures: Vec<FailedCell> = records.failures_of(contender).map(FailedCell::new).collect();
+        failures.sort_by_key(|failed| !failed.is_no_density());
         let all: Vec<&CellRecord> = records.cells_of(contender).collect();
-        let chosen = choose_ks(&all, options.select, repeats);
+        // Scores that are not those of a density say nothing, also where the check did not notice.
+        let is_density = !failures.iter().any(FailedCell::is_no_density);
+        let by_k = records.by_k(contender).filter(|_| is_density).unwrap_or(&none);
+        let compared: &[&CellRecord] = if is_density { &all } else { &[] };
+        let chosen = choose_ks(compared, options.select, repeats);
         let at_k =
             |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units, repeats)? });
         entries.push(Entry {
             contender,
             score: Score::new(&chosen_cells(by_k, &chosen), units, repeats),
             chosen,
-            elbow: elbow_over_k(&all, options.select, repeats),
+            elbow: elbow_over_k(compared, options.select, repeats),
             by_k: by_k.iter().filter_map(at_k).collect(),
             cells: all
                 .iter()
@@ -253,7 +264,7 @@ fn set_summary(
                 .chain(records.failures_of(contender))
                 .map(|cell| CellScore::new(cell, units, seed, repeats))
                 .collect(),
-            failures: records.failures_of(contender).map(FailedCell::new).collect(),
+            failures,
             p_value: None,
             p_holm: None,
             effect_size: None,

@@ -283,3 +283,19 @@ fn impute_refuses_what_it_cannot_complete_and_leaves_nothing() {
     std::fs::write(place.path("cut.csv.gz"), &packed[..packed.len() / 2]).unwrap();
     place.refuses(&format!("{impute} cut.csv.gz"), 1, &["truncated or corrupt"]);
 }
+
+#[test]
+fn every_kind_of_learner_of_compare_takes_gaps() {
+    let place = Workplace::new();
+    place.run("synth --k 3 --d 4 --n 240 --seed 5 --missing 0.2 --out gaps.csv").success();
+    let algos = "start,oem,oem_blind,obmm,obmm_blind,obmm_revised,odmm,em_plain";
+    let line =
+        format!("compare --data gaps.csv --missing marginal --k 2 --folds 2 --algos {algos} --out out");
+    let result = place.json(&line);
+    let entries = result["sets"][0]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 8);
+    for entry in entries {
+        let mean = entry["score"]["mean"].as_f64().unwrap();
+        assert!((-8.0..-4.0).contains(&mean), "{entry}");
+    }
+}

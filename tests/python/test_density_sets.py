@@ -74,14 +74,28 @@ class Preparers(unittest.TestCase):
         header, rows = prepared("gas", "ethylene_CO.txt", "\n".join(lines).encode())
         self.assertEqual((len(header), len(rows)), (8, 50))
         self.scaled(rows)
-        with self.assertRaisesRegex(PrepareError, "19 numbers"):
-            prepared("gas", "ethylene_CO.txt", b"head\n1 2 3\n")
+        for text in (b"head\n1 2 3\n", b"head\n1 2 3\n1 2\n", b"head\na b c\n"):
+            with self.assertRaisesRegex(PrepareError, "19 numbers"):
+                prepared("gas", "ethylene_CO.txt", text)
+
+    def test_gas_draws_a_quarter_of_the_rows_in_random_order(self):
+        lines = ["Time CO Ethylene sensors"]
+        for i in range(402):
+            noise = [self.random.gauss(0, 1) for _ in range(15)]
+            lines.append(" ".join(f"{value:.6f}" for value in [i / 100, 0.0, 0.0, i] + noise))
+        _, rows = prepared("gas", "ethylene_CO.txt", "\n".join(lines).encode())
+        times = [row[0] for row in rows]
+        self.assertEqual((len(times), len(set(times))), (100, 100))
+        self.assertLess(min(times[:50]), max(times[50:]))
+        self.assertNotEqual(times, sorted(times))
 
     def test_hepmass_keeps_signal_rows_and_columns_without_repeats(self):
         def part(rows, wider):
             lines = ["# label," + ",".join(f"f{i}" for i in range(27 + wider))]
             for i in range(rows):
-                features = [i % 2 if j < 6 else self.random.gauss(j, 2) for j in range(27)] + [1000] * wider
+                # The columns that go repeat their smallest value. One that repeats its largest value stays.
+                features = [i // 2 % 2 if j < 6 else self.random.gauss(j, 2) for j in range(27)] + [1000] * wider
+                features[8] = min(features[8], 8.0)
                 lines.append(",".join(map(str, [i % 2] + features)))
             return gzip.compress("\n".join(lines).encode())
 
@@ -100,6 +114,8 @@ class Preparers(unittest.TestCase):
         header, rows = prepared("miniboone43", "MiniBooNE_PID.txt", text.encode())
         self.assertEqual((len(header), len(rows)), (43, 39))
         self.scaled(rows)
+        last = [event[7] for event in events[:40] if event[0] > -100]
+        self.assertEqual(sorted(range(39), key=last.__getitem__), sorted(range(39), key=lambda i: rows[i][0]), "file order")
         with self.assertRaisesRegex(PrepareError, "two counts"):
             prepared("miniboone43", "MiniBooNE_PID.txt", b"1 2 3\n")
 

@@ -14,11 +14,11 @@ use crate::cli::data_args::DataArgs;
 use crate::cli::files::create_output;
 use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
-use crate::cli::trace::{CurvePoints, Trace, TraceFile};
+use crate::cli::trace::{CurvePoints, Due, Trace, TraceFile};
 use crate::cli::usage;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit,
+    OemSettings, OnlineFit, StartKind,
 };
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -43,6 +43,7 @@ use crate::learn::{
   mpirun -n 8 gmm-bmm fit --data 'part-*.csv' --k 8 --out model.json --algo odmm   (with MPI)
   gmm-bmm fit --data part1.csv --prior prior.json --shard 1/2 --out p1.json
   gmm-bmm fit --data train.csv --k 4 --out model.json --trace curve.csv --test test.csv
+  gmm-bmm fit --data train.csv --k 4 --start blind --out model.json --trace curve.csv --test test.csv
   gmm-bmm fit --data big.csv --k 8 --out model.json --plot-curve curve.svg
   gmm-bmm fit --data magic04 --k 5 --out model.json --plot model.svg --plot-axes principal")]
 pub(in crate::cli) struct Args {
@@ -63,6 +64,12 @@ pub(in crate::cli) struct Args {
     /// Seed of all random choices; results repeat bit for bit
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(super) seed: u64,
+
+    /// What the online learner begins from: a mixture fitted to the first rows, or 'blind', as the paper may have begun
+    ///
+    /// A blind start is for comparisons: K components of equal weight, with the covariance of the first few rows (2·columns + 2, at least 10), and with means drawn from the Gaussian with the mean and covariance of these rows. There is no buffer, no EM and no revision, and learning curves begin with the first row. It needs --k and --algo obmm or oem, and the step of oEM then does not count the rows of the start unless --count-start says so. 'compare --start blind' compares it with the other learners.
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = StartKind::Fitted, hide_possible_values = true, value_name = "fitted|blind")]
+    pub(super) start: StartKind,
 
     /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -158,7 +165,8 @@ fn parse_half_life(text: &str) -> Result<HalfLife, String> {
 }
 
 /// Options whose values a run that begins from a model takes from the model.
-const FIXED_BY_A_MODEL: [&str; 12] = [
+const FIXED_BY_A_MODEL: [&str; 13] = [
+    "start",
     "effort",
     "keep_rows",
     "algo",
@@ -252,9 +260,9 @@ pub(super) struct OemArgs {
     #[arg(long, hide_short_help = true, default_value_t = OemSettings::default().alpha)]
     pub(super) alpha: f64,
 
-    /// Whether the step counts the rows of the start ('false' is the printed form, which soon forgets the start)
-    #[arg(long, hide_short_help = true, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
-    pub(super) count_start: bool,
+    /// Whether the step counts the rows of the start ('false' is the printed form, which soon forgets the start) [default: true, with --start blind false]
+    #[arg(long, hide_short_help = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub(super) count_start: Option<bool>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -302,6 +310,8 @@ pub(super) struct TraceArgs {
     pub(super) plot_curve: Option<PathBuf>,
 
     /// Rows between points of the curve [default: 10000; in a picture 500, or more if there would be too many points]
+    ///
+    /// With --start blind, the file and the scores of test rows also have points after 1, 2, 5, 10, 20, 50 rows and so on. Until the few rows of the start are complete, the mixture is drawn around the rows so far.
     #[arg(long, hide_short_help = true, value_name = "N", requires = "curve",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) trace_every: Option<u64>,
@@ -336,12 +346,14 @@ impl Args {
             ("--deal", self.odmm.deal.is_some(), &["odmm"]),
             ("--warmup", self.odmm.warmup.is_some(), &["odmm"]),
             ("--alpha", self.oem.alpha != oem.alpha, &["oem"]),
-            ("--count-start", self.oem.count_start != oem.count_start, &["oem"]),
+            ("--count-start", self.oem.count_start.is_some_and(|given| given != oem.count_start), &["oem"]),
+            ("--start blind", self.start == StartKind::Blind, &["obmm", "oem"]),
             ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
             ("--keep-rows", self.revisions.keep_rows.is_some() && name == "em", &["obmm"]),
             ("--half-life", self.forgetting.half_life.is_some(), &["obmm", "oem"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
+            None if self.start == StartKind::Blind => self.refuse_with_blind_start(),
             None if self.forgetting.half_life.is_some_and(|half_life| half_life.0.is_some()) => {
                 self.refuse_other_forgetting()
             }
@@ -350,6 +362,30 @@ impl Args {
                 "{option} has no effect with --algo {name}: leave it out, or choose --algo {}",
                 learners.join(" or ")
             ))),
+        }
+    }
+
+    /// Refuses options that a blind start has no use for.
+    fn refuse_with_blind_start(&self) -> anyhow::Result<()> {
+        if !matches!(self.k, Some(Components::Given(_))) {
+            return Err(usage(
+                "--start blind needs a given number of components: add --k K, or a range or list",
+            ));
+        }
+        let useless = [
+            ("--init-rows", self.init_rows.is_some()),
+            ("--effort", self.revisions.effort.is_some()),
+            ("--keep-rows", self.revisions.keep_rows.is_some()),
+            ("--no-rows", self.revisions.no_rows),
+        ];
+        match useless.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(usage(format!(
+                "{option} has no effect with --start blind, which fits nothing to first rows and keeps none: leave it out"
+            ))),
+            None if self.forgetting.half_life.is_some_and(|half_life| half_life.0.is_some()) => {
+                self.refuse_other_forgetting()
+            }
+            None => Ok(()),
         }
     }
 
@@ -384,13 +420,15 @@ impl Args {
         if let Algorithm::Obmm(settings) = &mut algorithm {
             *settings = obmm;
         } else if let Algorithm::Oem(settings) = &mut algorithm {
-            *settings = OemSettings { alpha: self.oem.alpha, count_start: self.oem.count_start };
+            let count_start = self.oem.count_start.unwrap_or(self.start == StartKind::Fitted);
+            *settings = OemSettings { alpha: self.oem.alpha, count_start };
         } else if let Algorithm::Odmm(settings) = &mut algorithm {
             let shards = self.odmm.shards.map_or(settings.shards, usize::from);
             *settings = OdmmSettings { obmm, shards, warmup: self.odmm.warmup };
         }
         algorithm.check().map_err(|error| usage(error.to_string()))?;
         Ok(FitSettings {
+            start: self.start,
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
@@ -428,7 +466,9 @@ impl TraceArgs {
             console,
         )?;
         let picture = self.plot_curve.as_ref().map(|_| CurvePoints::new(fit, self.trace_every));
-        let trace = Trace::new(file, picture, test, self.trace_every.unwrap_or(EVERY));
+        let from_first_row = fit.settings().start == StartKind::Blind;
+        let due = Due { every: self.trace_every.unwrap_or(EVERY), from_first_row };
+        let trace = Trace::new(file, picture, test, due);
         trace.resume(earlier, fit).map(Some)
     }
 }

@@ -115,6 +115,7 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.components != asked.components, "another --k"),
         (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
         (saved.seed != asked.seed, "another --seed"),
+        (saved.start != asked.start, "another --start"),
         (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),

@@ -20,6 +20,9 @@ const POINTS: usize = REPEATS * CENTRES * WIDTHS.len();
 const TOLERANCE: f64 = 0.1;
 /// Standard errors that an estimate may be off.
 const ERRORS: f64 = 5.0;
+/// Ratios of densities are also averaged up to this limit. That mean is never above the integral, and few points with huge
+/// ratios do not widen its standard error.
+const LIMIT: f64 = 20.0;
 
 /// Points drawn from a known density `q`: Gaussians of several widths around training rows. The integral of `p` is the
 /// mean of `p/q` over the points.
@@ -75,11 +78,19 @@ impl Integral {
         let ratios: Vec<f64> = scores.iter().zip(&self.log_q).map(|(p, q)| (p - q).exp().min(most)).collect();
         let integral = mean(&ratios).unwrap_or_default();
         let standard_error = standard_error(&ratios).unwrap_or_default();
-        match (integral - 1.0).abs() <= TOLERANCE + ERRORS * standard_error {
+        let is_one = (integral - 1.0).abs() <= TOLERANCE + ERRORS * standard_error;
+        match is_one && !is_surely_more_than_one(&ratios) {
             true => Ok((integral, standard_error)),
             false => Err(Failure::NotADensity { integral, standard_error }),
         }
     }
+}
+
+/// Whether even the mean of the limited ratios is more than 1.
+fn is_surely_more_than_one(ratios: &[f64]) -> bool {
+    let limited: Vec<f64> = ratios.iter().map(|ratio| ratio.min(LIMIT)).collect();
+    let (least, error) = (mean(&limited).unwrap_or_default(), standard_error(&limited).unwrap_or_default());
+    least > 1.0 + TOLERANCE + ERRORS * error
 }
 
 /// The log-density of the mixture of all centres and widths, where the unit of each column is 1.
@@ -129,6 +140,11 @@ mod tests {
                 let scaled: Vec<f64> = scores.iter().map(|score| score + factor.ln()).collect();
                 let failure = integral.check(&scaled).unwrap_err();
                 assert_eq!(failure.short(), "not a density");
+            }
+            // A constant has an integral so large that its standard error is, too.
+            for constant in [5.0, 300.0] {
+                let failure = integral.check(&vec![constant; scores.len()]).unwrap_err();
+                assert_eq!(failure.short(), "not a density", "{constant} in {dim} columns");
             }
         }
     }

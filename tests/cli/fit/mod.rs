@@ -1,5 +1,6 @@
 //! `gmm-bmm fit` as a user meets it.
 
+mod blind;
 mod choice;
 mod drift;
 mod input;
