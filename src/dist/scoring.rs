@@ -204,7 +204,7 @@ impl BlockScorer {
         let component = &mixture.components()[j];
         subtract_mean(block, component.location(), &mut self.deviations);
         if !self.gapped.is_empty() {
-            self.gapped.complete(component, j, weights, &mut self.deviations, moments);
+            self.gapped.complete(j, mixture.k(), weights, &mut self.deviations, moments);
         }
         &self.deviations
     }

@@ -7,25 +7,34 @@ use std::sync::atomic::AtomicBool;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::RIDGE;
+use super::{RIDGE, Size};
 use super::em::Em;
 use super::maximise::Shape;
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::RowBlocks;
 
-/// The rows with gaps filled by draws; `None` if they have no gaps. Without a mixture, they are drawn from one Gaussian that is
-/// fitted to the rows, which must be in scaled units.
+/// The rows without gaps, if there are enough of them for a search.
+pub(super) fn complete_rows(rows: &RowBlocks, size: Size) -> Option<RowBlocks> {
+    let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
+    let is_complete = |&i: &usize| (0..rows.dim()).all(|j| !rows.value(i, j).is_nan());
+    let complete: Vec<usize> = (0..rows.rows()).filter(is_complete).collect();
+    let enough = complete.len() >= (20 * k * rows.dim()).max(rows.rows() / 4);
+    enough.then(|| rows.reordered(&complete))
+}
+
+/// The rows with gaps filled by draws. Without a mixture, they are drawn from one Gaussian that is fitted to the rows, which
+/// must be in scaled units.
 pub(in crate::learn) fn filled(
     rows: &RowBlocks,
     mixture: Option<&GaussianMixture>,
     seed: u64,
     stop: &AtomicBool,
-) -> Option<RowBlocks> {
-    rows.has_gaps().then(|| match mixture {
+) -> RowBlocks {
+    match mixture {
         Some(mixture) => drawn(rows, mixture, seed),
         None => drawn(rows, &one_gaussian(rows, stop), seed),
-    })
+    }
 }
 
 fn drawn(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> RowBlocks {
