@@ -223,7 +223,8 @@ impl<'a> Evaluation<'a> {
             console.warn(&format!("{} {are} {NO_DENSITY}", count(self.without_density, "row")));
         }
         if self.without_values > 0 {
-            console.warn(&format!("{} without any value cannot be scored", count(self.without_values, "row")));
+            console
+                .warn(&format!("{} without any value cannot be scored", count(self.without_values, "row")));
         }
         anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
         if let Some(file) = self.scores {

@@ -160,7 +160,8 @@ fn a_row_without_values_is_listed_and_counts_for_nothing() {
     let scores = place.read("s.csv");
     assert_eq!(scores.lines().nth(2), Some("2,,,,,,,the row has no value"));
     assert_eq!(cells(&scores, "not_scored"), ["", "the row has no value", ""]);
-    let result = |data: &str| place.json(&format!("eval --model model.json --data {data} --missing marginal"));
+    let result =
+        |data: &str| place.json(&format!("eval --model model.json --data {data} --missing marginal"));
     let (with, without) = (result("gaps.csv"), result("values.csv"));
     assert_eq!(with["mean_log_likelihood"], without["mean_log_likelihood"]);
     assert_eq!((&with["rows"], &with["rows_skipped"]), (&2.into(), &1.into()));

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{RIDGE, Size};
 use super::em::Em;
 use super::maximise::Shape;
+use super::{RIDGE, Size};
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::RowBlocks;
@@ -56,4 +56,21 @@ fn one_gaussian(rows: &RowBlocks, stop: &AtomicBool) -> GaussianMixture {
     let shape = Shape::Free;
     let em = Em { iterations: ITERATIONS, tolerance: 1e-4, shape, ridge: RIDGE, noise: None };
     em.run(rows, &start, f64::NEG_INFINITY, stop).mixture
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_gaps_are_used_if_there_are_enough() {
+        let complete = |gap_every: usize, k: usize| {
+            let value = |i: usize, j: usize| if j == 0 && i % gap_every == 0 { f64::NAN } else { i as f64 };
+            let found = complete_rows(&RowBlocks::from_fn(1000, 2, value), Size::Given(k));
+            found.map(|rows| (rows.rows(), rows.has_gaps(), rows.value(0, 0)))
+        };
+        assert_eq!(complete(4, 3), Some((750, false, 1.0)));
+        assert_eq!(complete(4, 30), None, "fewer than 20 for each component and column");
+        assert_eq!(complete(1, 3), None);
+    }
 }

@@ -41,7 +41,6 @@ pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_pe
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-use search::LEAST_RISE;
 pub(in crate::learn) use search::Search;
 pub(in crate::learn) use seed::kmeans_mixture;
 use seed::seed_mixtures;
@@ -230,34 +229,26 @@ pub(in crate::learn) fn find_structure(
         let price = bic_price(&found.mixture, rows.effective_rows() as usize);
         found.mean_log_likelihood - size.price() * price
     };
+    // The first one of equals is kept.
+    let better = |a: Improved, b: Improved| if level(&b) > level(&a) { b } else { a };
     let found_from = |complete: &RowBlocks| {
-        let mut best = on_all(&find_in_complete_rows(complete, size, seed, limits, ridge, stop));
-        // A better mixture fills the gaps better.
-        for round in 0..MOST_REFILLS {
-            let complete = filled(rows, Some(&best.mixture), seed.wrapping_add(round), stop);
-            let search = Search { rows: &complete, strength, ridge, limits, size, noise: None, seed, stop };
-            let em = search.em(limits.iterations, 1e-4);
-            let start = em.run(&complete, &best.mixture, f64::NEG_INFINITY, stop);
-            let k = start.mixture.k();
-            let next = on_all(&search.run(start, &mut Identifiers::new(k)).mixture);
-            if level(&next) <= level(&best) + LEAST_RISE {
-                break;
-            }
-            best = next;
-        }
-        best
+        let first = on_all(&find_in_complete_rows(complete, size, seed, limits, ridge, stop));
+        // The mixture that is found fills the gaps better.
+        let complete = filled(rows, Some(&first.mixture), seed, stop);
+        let search = Search { rows: &complete, strength, ridge, limits, size, noise: None, seed, stop };
+        let start = search.em(limits.iterations, 1e-4);
+        let start = start.run(&complete, &first.mixture, f64::NEG_INFINITY, stop);
+        let k = start.mixture.k();
+        let second = on_all(&search.run(start, &mut Identifiers::new(k)).mixture);
+        better(first, second)
     };
     // One Gaussian blurs the structure of the missing values. Rows without gaps do not, but they are fewer.
     let found = found_from(&filled(rows, None, seed, stop));
-    let other = complete_rows(rows, size).map(|complete| found_from(&complete));
-    match other {
-        Some(other) if level(&other) > level(&found) => other.mixture,
-        _ => found.mixture,
+    match complete_rows(rows, size) {
+        Some(complete) => better(found, found_from(&complete)).mixture,
+        None => found.mixture,
     }
 }
-
-/// The largest number of searches on rows that are filled by the best mixture so far.
-const MOST_REFILLS: u64 = 4;
 
 /// [`find_structure`] for rows without gaps.
 fn find_in_complete_rows(
