@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures learning from rows with missing values. Prints Markdown tables; METHODOLOGY.md shows them.
 
-    scripts/gap_trials.py magic04             Magic04 with 10, 30 and 50 % of its values removed at random, three seeds
+    scripts/gap_trials.py magic04             Magic04 with 10, 30 and 50 % of its values removed at random
     scripts/gap_trials.py file FILE [COLUMN…] a file with gaps of its own; COLUMN… are left out
     scripts/gap_trials.py bias                covariances learned in one pass, against the truth
 
@@ -102,8 +102,8 @@ def magic04(args):
     data = ROOT / "datasets/magic04.csv"
     rows = numpy.genfromtxt(data, delimiter=",", skip_header=1, usecols=range(10))
     lines = []
-    for share in (0.1, 0.3, 0.5):
-        for seed in (1, 2, 3):
+    for share in args.shares:
+        for seed in range(1, args.seeds + 1):
             random = numpy.random.default_rng(seed)
             shuffled = random.permutation(rows)
             cut = len(rows) // 5
@@ -121,7 +121,7 @@ def file(args):
         steps = numpy.diff(numpy.unique(column[~numpy.isnan(column)]))
         column += random.random(len(column)) * numpy.median(steps)
     lines = []
-    for seed in (1, 2, 3):
+    for seed in range(1, args.seeds + 1):
         random = numpy.random.default_rng(seed)
         shuffled = random.permutation(rows)
         cut = len(rows) // 5
@@ -159,6 +159,8 @@ def main():
     parser.add_argument("file", nargs="?")
     parser.add_argument("columns", nargs="*")
     parser.add_argument("--k", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.1, 0.3, 0.5], help="shares of values that magic04 removes")
     args = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     {"magic04": magic04, "file": file, "bias": bias}[args.trial](args)

@@ -72,6 +72,24 @@ impl Mixture {
         Ok(py.detach(|| self.mixture.score_samples(rows)).into_pyarray(py))
     }
 
+    /// The log-density of each row, where missing values are as probable as usual.
+    fn score_whole<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let score = || {
+            let scores = self.mixture.score_samples(rows);
+            match self.mixture.log_density_of_missing(rows) {
+                Some(missing) => scores + missing,
+                None => scores,
+            }
+        };
+        Ok(py.detach(score).into_pyarray(py))
+    }
+
     /// The most probable component of each row.
     fn predict<'py>(
         &self,

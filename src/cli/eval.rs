@@ -43,7 +43,7 @@ pub(super) struct Args {
 
     /// Write the score and the labels of each row to this CSV file ('-' is standard output, where nothing else is printed then)
     ///
-    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0; 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
+    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0 (missing values count as if they were as probable as usual); 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
     ///
     /// With --bad-rows skip, a row that cannot be scored is listed with empty fields and the reason, so that the scores have a line for every row of the data.
     #[arg(long, value_name = "FILE")]
@@ -168,6 +168,8 @@ struct Evaluation<'a> {
     total: f64,
     /// Rows of density zero.
     without_density: u64,
+    /// Rows of which all values are missing.
+    without_values: u64,
 }
 
 impl<'a> Evaluation<'a> {
@@ -184,7 +186,17 @@ impl<'a> Evaluation<'a> {
             file.flush()?;
         }
         let (summary, batches) = (ColumnSummary::default(), BatchSums::new(vec![0.0]));
-        Ok(Evaluation { args, scorer, watched, scores, summary, batches, total: 0.0, without_density: 0 })
+        Ok(Evaluation {
+            args,
+            scorer,
+            watched,
+            scores,
+            summary,
+            batches,
+            total: 0.0,
+            without_density: 0,
+            without_values: 0,
+        })
     }
 
     fn run(mut self, mut rows: Rows, console: &Console) -> anyhow::Result<EvalResult> {
@@ -211,13 +223,17 @@ impl<'a> Evaluation<'a> {
             let are = if self.without_density == 1 { "is" } else { "are" };
             console.warn(&format!("{} {are} {NO_DENSITY}", count(self.without_density, "row")));
         }
+        if self.without_values > 0 {
+            console
+                .warn(&format!("{} without any value cannot be scored", count(self.without_values, "row")));
+        }
         anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
         if let Some(file) = self.scores {
             file.commit()?;
         }
         Ok(EvalResult {
             rows: self.summary.count,
-            rows_skipped: rows.rows_skipped() + self.without_density,
+            rows_skipped: rows.rows_skipped() + self.without_density + self.without_values,
             missing: MissingResult::of(&rows),
             k: self.scorer.k(),
             columns: self.scorer.columns.names,
@@ -231,6 +247,7 @@ impl<'a> Evaluation<'a> {
     /// Scores a block of rows that follow `before` others.
     fn score(&mut self, block: &Block, rows: &Rows, before: u64) -> anyhow::Result<()> {
         let (log_densities, responsibilities) = self.scorer.score(block.view());
+        let of_missing = self.scores.as_ref().and_then(|_| self.scorer.log_density_of_missing(block.view()));
         let mut bad = rows.listed_rows().iter().peekable();
         for i in 0..block.rows() {
             let place = block.place(i);
@@ -250,13 +267,19 @@ impl<'a> Evaluation<'a> {
                 self.write(before, place, &fields, rows)?;
                 continue;
             }
-            let score = log_density + self.scorer.shift;
+            if block.row(i).iter().all(|value| value.is_nan()) {
+                self.without_values += 1;
+                self.write(before, place, &self.scorer.empty_fields("the row has no value"), rows)?;
+                continue;
+            }
+            let score = log_density + self.scorer.shift(block.row(i));
             self.summary.push(score);
             self.total += score;
             self.batches.record(1, &[self.total]);
             if self.scores.is_some() {
                 let own = responsibilities.row(i).to_vec();
-                let fields = self.scorer.fields(block.row(i), log_density, &own);
+                let of_missing = of_missing.as_ref().map_or(0.0, |all| all[i]);
+                let fields = self.scorer.fields(block.row(i), log_density, of_missing, &own);
                 self.write(before, place, &fields, rows)?;
             }
         }

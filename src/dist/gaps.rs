@@ -19,6 +19,8 @@ pub(super) struct GappedRows {
     /// The numbers that all patterns hold.
     size: usize,
     row: Vec<f64>,
+    /// The completed deviations of the missing values: by component, and then by row.
+    completed: Vec<f64>,
 }
 
 #[derive(Clone)]
@@ -38,11 +40,12 @@ impl GappedRows {
 
     pub fn clear(&mut self) {
         self.rows.clear();
+        self.completed.clear();
     }
 
     /// Finds the rows with gaps among the first `filled` rows of a block.
     pub fn find<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
-        self.rows.clear();
+        self.clear();
         self.forget_if_large();
         let mut missing = Vec::new();
         for place in 0..filled {
@@ -90,14 +93,15 @@ impl GappedRows {
         self.patterns.len() - 1
     }
 
-    /// The log-density of the observed columns of each row with gaps under component `j`, with the row's place.
+    /// The log-density of the observed columns of each row with gaps under component `j`, with the row's place. The components
+    /// must come in their order.
     pub fn log_densities<C: Density>(
         &mut self,
         component: &C,
         j: usize,
         block: &[f64],
     ) -> impl Iterator<Item = (usize, f64)> {
-        let GappedRows { rows, patterns, row, .. } = self;
+        let GappedRows { rows, patterns, row, completed, .. } = self;
         rows.iter().map(move |&(place, pattern)| {
             let Pattern { missing, conditionals } = &mut patterns[pattern];
             let columns = block.chunks_exact(BLOCK).zip(component.location());
@@ -105,39 +109,36 @@ impl GappedRows {
             row.extend(columns.map(|(column, mean)| column[place] - mean));
             let observed = row.len() - missing.len();
             let q = conditionals[j].complete(component.scale_matrix(), row);
+            completed.extend(missing.iter().map(|&column| row[column]));
             (place, component.observed_log_density_at(q, observed, conditionals[j].log_det))
         })
     }
 
-    /// Completes the deviations of the rows of a block from component `j`, and adds the conditional covariances of their missing
-    /// columns to the second moments, with the weights of the rows.
-    pub fn complete<C: Density>(
-        &mut self,
-        component: &C,
+    /// Completes the deviations of the rows of a block from component `j`, after their log-densities were computed, and adds
+    /// the conditional covariances of their missing columns to the second moments, with the weights of the rows.
+    pub fn complete(
+        &self,
         j: usize,
+        k: usize,
         weights: &[f64; BLOCK],
         deviations: &mut [f64],
         moments: &mut Moments,
     ) {
-        let GappedRows { rows, patterns, row, .. } = self;
-        for of_pattern in rows.chunk_by(|a, b| a.1 == b.1) {
-            let Pattern { missing, conditionals } = &mut patterns[of_pattern[0].1];
-            let conditional = &mut conditionals[j];
+        let dim = deviations.len() / BLOCK;
+        let of_component = self.completed.len() / k;
+        let mut completed = self.completed[j * of_component..][..of_component].iter();
+        for of_pattern in self.rows.chunk_by(|a, b| a.1 == b.1) {
+            let Pattern { missing, conditionals } = &self.patterns[of_pattern[0].1];
             let mut total = 0.0;
             for &(place, _) in of_pattern {
-                row.clear();
-                row.extend(deviations.chunks_exact(BLOCK).map(|column| column[place]));
-                // A row without weight must not remain NaN.
-                if weights[place] > 0.0 {
-                    conditional.complete(component.scale_matrix(), row);
-                } else {
-                    missing.iter().for_each(|&column| row[column] = 0.0);
+                for (&column, value) in missing.iter().zip(completed.by_ref()) {
+                    // A row without weight must not remain NaN.
+                    deviations[column * BLOCK + place] = if weights[place] > 0.0 { *value } else { 0.0 };
                 }
-                missing.iter().for_each(|&column| deviations[column * BLOCK + place] = row[column]);
                 total += weights[place];
             }
             if total > 0.0 {
-                add_covariance(&mut moments.second, row.len(), missing, conditional, total);
+                add_covariance(&mut moments.second, dim, missing, &conditionals[j], total);
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Missing values of rows, given the values that the rows have, under a Gaussian mixture.
 
-use ndarray::{ArrayViewMut2, Axis};
+use ndarray::{Array1, ArrayView2, ArrayViewMut2, Axis};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::gaps::GappedRows;
 use super::{Density, GaussianMixture};
+use crate::linalg::has_gaps;
 use crate::special::log_sum_exp;
 
 /// Rows that one thread completes at a time.
@@ -15,7 +16,7 @@ const CHUNK: usize = 1024;
 /// Missing values, which are NaN in the rows.
 ///
 /// # Panics
-/// Both methods panic if the rows do not have [`Mixture::dim`](super::Mixture::dim) columns.
+/// All methods panic if the rows do not have [`Mixture::dim`](super::Mixture::dim) columns.
 impl GaussianMixture {
     /// Replaces each missing value by its mean given the observed values: `Σ_j r_j E_j[x_M | x_O]`, where `r_j` is the
     /// probability of component `j` given the observed values. A row without any value becomes the mixture's mean.
@@ -46,6 +47,29 @@ impl GaussianMixture {
                 }
             }
         });
+    }
+
+    /// The mean log-density of the missing values of each row given its observed values: `Σ_j r_j E_j[ln f_j(x_M | x_O)]`, and 0
+    /// for a row without gaps. With it, the log-density of a row with gaps is comparable with that of a whole row. `None` if
+    /// no row has gaps.
+    pub fn log_density_of_missing(&self, rows: ArrayView2<f64>) -> Option<Array1<f64>> {
+        assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
+        let any = || rows.iter().any(|value| value.is_nan());
+        if !rows.as_slice().map_or_else(any, has_gaps) {
+            return None;
+        }
+        let mut gains = Array1::zeros(rows.nrows());
+        let chunks: Vec<_> =
+            rows.axis_chunks_iter(Axis(0), CHUNK).zip(gains.axis_chunks_iter_mut(Axis(0), CHUNK)).collect();
+        chunks.into_par_iter().for_each(|(rows, gains)| {
+            let mut given = Given::new(self);
+            for (row, gain) in rows.outer_iter().zip(gains) {
+                if given.set(row.iter().copied()) {
+                    *gain = given.log_density();
+                }
+            }
+        });
+        Some(gains)
     }
 
     /// Replaces the missing values of each row by a draw of their distribution given the observed values: a component is drawn
@@ -105,6 +129,14 @@ impl<'a> Given<'a> {
         true
     }
 
+    /// The mean log-density of the missing values given the observed ones and the component.
+    fn log_density(&mut self) -> f64 {
+        let constant = self.missing.len() as f64 * (1.0 + (2.0 * std::f64::consts::PI).ln());
+        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
+        let parts = conditionals.iter().zip(&self.responsibilities);
+        parts.map(|(conditional, r)| -0.5 * r * (constant + conditional.log_det)).sum()
+    }
+
     /// Draws a component, and adds a draw of its conditional distribution to its means. Returns the component.
     fn draw<R: Rng + ?Sized>(&mut self, rng: &mut R) -> usize {
         let mut left = rng.random::<f64>();
@@ -125,7 +157,7 @@ impl<'a> Given<'a> {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{Array1, Array2, array};
+    use ndarray::{Array2, array};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -160,6 +192,19 @@ mod tests {
             }
         }
         (right, determinant)
+    }
+
+    #[test]
+    fn the_log_density_of_missing_values_is_a_mean_over_draws() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mixture = mixture(3, 1, &mut rng);
+        let rows = array![[0.4, f64::NAN, f64::NAN], [0.4, 1.0, 2.0]];
+        let mut drawn = Array2::from_shape_fn((40_000, 3), |(_, j)| rows[(0, j)]);
+        mixture.draw_missing(drawn.view_mut(), &mut rng);
+        let gains = mixture.log_density_of_missing(rows.view()).unwrap();
+        let whole = mixture.score_samples(rows.view())[0] + gains[0];
+        assert!((whole - mixture.score(drawn.view())).abs() < 0.03 && gains[0].abs() > 1.0, "{gains}");
+        assert_eq!((gains[1], mixture.log_density_of_missing(drawn.view())), (0.0, None));
     }
 
     fn mixture(dim: usize, k: usize, rng: &mut ChaCha8Rng) -> GaussianMixture {

@@ -216,7 +216,7 @@ impl BlockScorer {
         for ((to, column), mean) in columns.zip(component.location()) {
             to.iter_mut().zip(column).for_each(|(to, value)| *to = value - mean);
         }
-        self.gapped.complete(component, j, weights, deviations, moments);
+        self.gapped.complete(j, mixture.k(), weights, deviations, moments);
         moments.add(deviations, weights);
     }
 

@@ -272,7 +272,7 @@ impl Candidate {
             return ranks_of_kept(mixture, kept);
         }
         let mut ranks = self.ranks.clone();
-        ranks.extend(mixture.score_samples(rows_of(kept.validation(), mixture.dim())), 1.0);
+        ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
         ranks
     }
 }
@@ -280,13 +280,22 @@ impl Candidate {
 /// The distribution of the log-densities of all rows, as far as the kept rows represent them.
 fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
     let mut ranks = ScoreRanks::default();
-    let scores = |values| mixture.score_samples(rows_of(values, mixture.dim()));
-    ranks.extend(scores(kept.reservoir()), kept.rows_per_kept_row(mixture.dim()));
-    ranks.extend(scores(kept.validation()), 1.0);
+    ranks.extend(whole_scores(mixture, kept.reservoir()), kept.rows_per_kept_row(mixture.dim()));
+    ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
     ranks
 }
 
-/// Adds log-densities to the score and to the distribution.
+/// The log-density of each row, where missing values are as probable as usual.
+pub(super) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
+    let rows = rows_of(values, mixture.dim());
+    let scores = mixture.score_samples(rows);
+    match mixture.log_density_of_missing(rows) {
+        Some(missing) => scores + missing,
+        None => scores,
+    }
+}
+
+/// Adds log-densities to the score and to the distribution, which has those of whole rows.
 struct RankedScore<'a> {
     total: &'a mut Prequential,
     ranks: &'a mut ScoreRanks,
@@ -296,6 +305,10 @@ impl ScoreSink for RankedScore<'_> {
     fn add(&mut self, log_densities: &[f64]) {
         self.total.add(log_densities);
         log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+    }
+
+    fn add_gapped(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
     }
 
     fn log_likelihood(&self) -> f64 {

@@ -102,7 +102,7 @@ fn fit_em_of_size(
     };
     best_of_starts(rows, least, seed, settings, |rows, seed| {
         let size = with_judged_price(&rows.blocks, size, seed, settings.ridge, &never);
-        find_structure(&rows.blocks, size, seed, limits, settings.ridge, &never).mixture
+        find_structure(&rows.blocks, size, seed, limits, settings.ridge, &never)
     })
 }
 
@@ -115,7 +115,8 @@ pub fn fit_em_from_kmeans(
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
     best_of_starts(rows, k, seed, settings, |rows, seed| {
-        let complete = filled(&rows.blocks, None, seed, &AtomicBool::new(false));
+        let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
+        let complete = rows.blocks.has_gaps().then(fill);
         kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
     })
 }

@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::candidate::{Candidate, route};
+use super::candidate::{Candidate, route, whole_scores};
 use super::forgetting::Forgetting;
 use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{
     Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, StartKind, Structure,
     blind_start,
 };
+use crate::linalg::has_gaps;
 use crate::stats::BatchSums;
 
 /// The candidates of a pass after the start.
@@ -103,8 +104,7 @@ fn begin_fitted(
         let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
         let mut candidate = Candidate::new(learner, size, Structure::new(k, schedule), &kept);
         if kept.most() == 0 {
-            let scores = candidate.learner.estimate().score_samples(rows_of(&learned, dim));
-            candidate.ranks.extend(scores, 1.0);
+            candidate.ranks.extend(whole_scores(&candidate.learner.estimate(), &learned), 1.0);
         }
         Ok((start.floor, candidate))
     };
@@ -234,9 +234,10 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<Vec<Option<Finished>>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
+        let gaps = has_gaps(kept.reservoir());
         let finish = |candidate: &Candidate| {
             let limits = if kept.is_complete() {
-                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len())
+                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len(), gaps)
             } else {
                 settings.effort.limits()
             };

@@ -202,6 +202,11 @@ pub trait ScoreSink {
     /// Adds the log-densities of consecutive rows.
     fn add(&mut self, log_densities: &[f64]);
 
+    /// Adds those of rows with gaps, which are on another scale than those of whole rows.
+    fn add_gapped(&mut self, log_densities: &[f64]) {
+        self.add(log_densities);
+    }
+
     /// The sum of the log-densities so far.
     fn log_likelihood(&self) -> f64;
 }

@@ -369,7 +369,7 @@ impl<R: Rule> OnlineLearner for Online<R> {
         for run in runs(rows, self.floor.len()) {
             match run {
                 Run::Complete(rows) => learn_rows(self, rows, score),
-                Run::Gapped(row) => score.add(self.learn_gapped(row).as_slice()),
+                Run::Gapped(row) => score.add_gapped(self.learn_gapped(row).as_slice()),
             }
         }
     }

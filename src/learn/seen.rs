@@ -9,8 +9,8 @@ use super::recognise::RowKeys;
 
 /// Rows of which the keys are kept.
 pub(crate) const MOST_KEYS: usize = 4096;
-/// Entries that are collected before they are added to the others.
-const RECENT: usize = 64;
+/// Entries that are collected before they are added to the others. Adding takes time in proportion to all entries.
+const RECENT: usize = 512;
 /// Distances between repeated rows that are counted at the same time.
 const MOST_DISTANCES: usize = 16;
 /// Rows are reported as repeated if chance explains their number in fewer than this fraction of streams.
@@ -88,7 +88,7 @@ impl TryFrom<String> for SeenRows {
 #[derive(Debug, Clone)]
 pub(super) struct SeenWatch {
     seen: SeenRows,
-    /// Entries that are not among the others yet, in the order of the stream. Inserting them one by one would move many others.
+    /// Entries that are not among the others yet, sorted by key. Inserting them there one by one would move many others.
     recent: Vec<(u64, u64)>,
     keys: RowKeys,
     /// Rows of this run that were found.
@@ -136,16 +136,14 @@ impl SeenWatch {
     }
 
     fn record(&mut self, key: u64, place: u64) {
-        let entries = &self.seen.entries;
-        let known = match entries.binary_search_by_key(&key, |entry| entry.0) {
-            Ok(at) => Some(&entries[at]),
-            Err(_) => self.recent.iter().find(|entry| entry.0 == key),
-        };
-        if let Some((_, first)) = known {
-            self.count(place - first, place);
-            return;
+        let find = |entries: &[(u64, u64)]| entries.binary_search_by_key(&key, |entry| entry.0);
+        if let Ok(at) = find(&self.seen.entries) {
+            return self.count(place - self.seen.entries[at].1, place);
         }
-        self.recent.push((key, place));
+        match find(&self.recent) {
+            Ok(at) => return self.count(place - self.recent[at].1, place),
+            Err(at) => self.recent.insert(at, (key, place)),
+        }
         if self.recent.len() == RECENT {
             self.seen.add(&self.recent);
             self.recent.clear();

@@ -352,7 +352,7 @@ impl FitSettings {
 
     /// The limits of a start from all `rows` rows of a stream.
     pub(super) fn closing_limits(&self, rows: usize, dim: usize) -> Limits {
-        self.effort.closing_limits(rows, self.components.expected_largest(), dim)
+        self.effort.closing_limits(rows, self.components.expected_largest(), dim, false)
     }
 
     /// Splits buffered rows into those of the start and those after them.

@@ -41,7 +41,7 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     let rows = ScaledRows::new(rows, 1)?;
     let found = find_structure(&rows.blocks, Size::Given(k), seed, Effort::Default.limits(), RIDGE, &never);
     let floor = rows.columns().iter().map(variance_floor).collect();
-    Ok(Start { mixture: rows.unscale(&found.mixture), floor, rows: rows.rows() as u64 })
+    Ok(Start { mixture: rows.unscale(&found), floor, rows: rows.rows() as u64 })
 }
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches

@@ -201,6 +201,14 @@ fn zscored_units_differ_by_the_columns_spreads() {
     let scaled = place.json("eval --model model.json --data test.csv --units zscore");
     let gain = number(&scaled["mean_log_likelihood"]) - number(&raw["mean_log_likelihood"]);
     assert_close(gain, jacobian, 1e-12, "gain");
+    // The units of a row with gaps are those of its observed columns.
+    place.write("gap.csv", ",,1\n");
+    let score = |units: &str| {
+        let line = "eval --model model.json --data gap.csv --no-header --missing marginal --units";
+        number(&place.json(&format!("{line} {units}"))["mean_log_likelihood"])
+    };
+    let last = (number(&model["columns"][2]["summary"]["squares"]) / 2000.0).sqrt().ln();
+    assert_close(score("zscore") - score("raw"), last, 1e-12, "gain of one column");
 }
 
 #[test]

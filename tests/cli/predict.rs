@@ -130,6 +130,43 @@ fn an_explanation_names_the_column_that_was_changed() {
     );
 }
 
+/// Densities of fewer columns are higher here, so without a correction every row with a gap would have a rank near 1.
+#[test]
+fn rows_with_gaps_have_ranks_like_whole_rows() {
+    let mut rows = normals(6000, 3, 5);
+    rows.column_mut(2).mapv_inplace(|value| 100.0 * value);
+    for i in (0..6000).step_by(3) {
+        rows[(i, 2)] = f64::NAN;
+    }
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&rows, &["x", "y", "z"]).replace("NaN", ""));
+    place.run("fit --data rows.csv --missing marginal --k 1 --out model.json").success();
+    place.write("new.csv", "x,y,z\n0,0,\n7,0,\n0,0,0\n");
+    place.run("predict --model model.json --data new.csv --missing marginal --scores s.csv").success();
+    let ranks = numbers(&place.read("s.csv"), "rank");
+    assert!(ranks[0] > 0.5 && ranks[0] < 0.95 && ranks[1] == 0.0 && ranks[2] > 0.99, "{ranks:?}");
+    place.run("predict --model model.json --data rows.csv --missing marginal --scores s.csv").success();
+    let ranks = numbers(&place.read("s.csv"), "rank");
+    let mean = |from: usize| ranks.iter().skip(from).step_by(3).sum::<f64>() / 2000.0;
+    assert!((mean(0) - 0.5).abs() < 0.06 && (mean(1) - 0.5).abs() < 0.06, "{} {}", mean(0), mean(1));
+}
+
+#[test]
+fn a_row_without_values_is_listed_and_counts_for_nothing() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    place.write("gaps.csv", "x,y\n1,2\n,NA\n3,\n");
+    place.write("values.csv", "x,y\n1,2\n3,\n");
+    place.run("predict --model model.json --data gaps.csv --missing marginal --scores s.csv").success();
+    let scores = place.read("s.csv");
+    assert_eq!(scores.lines().nth(2), Some("2,,,,,,,the row has no value"));
+    assert_eq!(cells(&scores, "not_scored"), ["", "the row has no value", ""]);
+    let result =
+        |data: &str| place.json(&format!("eval --model model.json --data {data} --missing marginal"));
+    let (with, without) = (result("gaps.csv"), result("values.csv"));
+    assert_eq!(with["mean_log_likelihood"], without["mean_log_likelihood"]);
+    assert_eq!((&with["rows"], &with["rows_skipped"]), (&2.into(), &1.into()));
+}
+
 #[test]
 fn every_row_of_the_data_has_a_line() {
     let place = with_model(&clusters(2000, 2, 1), "--k 2");

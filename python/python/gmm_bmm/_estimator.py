@@ -268,13 +268,14 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. NaN if the learned rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual. NaN if the learned
+        rows are not known, as after ``from_sklearn``.
 
         Returns
         -------
         ranks : ndarray of shape (n_samples,)
         """
-        return self._fit.ranks(self.score_samples(X))
+        return self._fit.ranks(self._mixture().score_whole(self._rows(X)))
 
     def explain(self, X):
         """How far each column is from what the other columns let expect, in standard deviations.

@@ -19,9 +19,11 @@ use crate::{ColumnNames, RankTable};
 pub(super) struct Scorer {
     pub columns: ColumnNames,
     pub seed: u64,
-    mixture: Scored,
-    /// Added to every log-density.
-    pub shift: f64,
+    estimate: GaussianMixture,
+    /// Which scores instead of the estimate.
+    predictive: Option<StudentMixture>,
+    /// For each column, what its values add to the log-density.
+    shifts: Vec<f64>,
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
@@ -29,59 +31,65 @@ pub(super) struct Scorer {
     deviations: Option<Deviations>,
 }
 
-enum Scored {
-    Estimate(GaussianMixture),
-    Predictive(StudentMixture),
-}
-
 /// The columns of the scores that every row has.
 pub(super) const COLUMNS: &str = "row,log_likelihood,component,probability,cluster,outlier,rank,not_scored";
 
 impl Scorer {
     pub fn new(args: &Args, model: &Model) -> anyhow::Result<Self> {
-        let mixture = if args.predictive {
-            Scored::Predictive(model.predictive().ok_or_else(|| {
+        let predictive = || {
+            model.predictive().ok_or_else(|| {
                 let algorithm = model.algorithm().name();
                 usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
-            })?)
-        } else {
-            Scored::Estimate(model.estimate())
+            })
         };
+        let predictive = args.predictive.then(predictive).transpose()?;
+        let estimate = model.estimate();
         let labels =
             args.scores.as_ref().map_or(Vec::new(), |_| fields(&model.labels(args.clusters.overlap)));
         Ok(Scorer {
             columns: model.column_names(),
             seed: model.seed(),
-            mixture,
-            shift: if args.units == Units::Zscore { model.zscore_jacobian() } else { 0.0 },
+            predictive,
+            shifts: match args.units {
+                Units::Raw => vec![0.0; model.columns().len()],
+                Units::Zscore => model.columns().iter().map(|column| column.summary.unit().ln()).collect(),
+            },
             ranks: model.ranks().map(crate::ScoreRanks::table),
             labels,
-            deviations: args.explain.then(|| Deviations::new(&model.estimate())),
+            deviations: args.explain.then(|| Deviations::new(&estimate)),
+            estimate,
         })
     }
 
     pub fn k(&self) -> usize {
-        match &self.mixture {
-            Scored::Estimate(mixture) => mixture.k(),
-            Scored::Predictive(mixture) => mixture.k(),
-        }
+        self.estimate.k()
     }
 
     /// The log-density of each row, and the responsibilities of the components.
     pub fn score(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
-        match &self.mixture {
-            Scored::Estimate(mixture) => mixture.responsibilities(rows),
-            Scored::Predictive(mixture) => mixture.responsibilities(rows),
+        match &self.predictive {
+            None => self.estimate.responsibilities(rows),
+            Some(mixture) => mixture.responsibilities(rows),
         }
     }
 
-    /// The fields of a row after its number.
-    pub fn fields(&self, row: &[f64], log_density: f64, responsibilities: &[f64]) -> String {
+    /// What the units add to the log-density of a row, of which only the columns with a value count.
+    pub fn shift(&self, row: &[f64]) -> f64 {
+        row.iter().zip(&self.shifts).filter(|(value, _)| !value.is_nan()).map(|(_, shift)| shift).sum()
+    }
+
+    /// What missing values would add to the log-density of each row on average, if any are missing.
+    pub fn log_density_of_missing(&self, rows: ArrayView2<f64>) -> Option<Array1<f64>> {
+        self.estimate.log_density_of_missing(rows)
+    }
+
+    /// The fields of a row after its number. `of_missing` makes its log-density comparable with that of whole rows.
+    pub fn fields(&self, row: &[f64], log_density: f64, of_missing: f64, responsibilities: &[f64]) -> String {
         let (best, probability) = most_probable(responsibilities.iter().copied());
         let (component, cluster) = &self.labels[best];
-        let rank = self.ranks.as_ref().and_then(|ranks| ranks.rank(log_density));
+        let rank = self.ranks.as_ref().and_then(|ranks| ranks.rank(log_density + of_missing));
         let rank = rank.map_or(String::new(), |rank| rank.to_string());
-        let score = log_density + self.shift;
+        let score = log_density + self.shift(row);
         let mut fields = format!("{score},{component},{probability},{cluster},{rank},");
         if let Some(deviations) = &self.deviations {
             fields.push(',');

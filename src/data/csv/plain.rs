@@ -74,15 +74,14 @@ impl PlainLines {
             let length = match field.place {
                 None => self.cell(rest)?.len(),
                 Some(place) => {
-                    let (number, length) = match leading_number(rest) {
-                        Some((number, length)) if rest.get(length) == Some(&field.end) => (number, length),
-                        // Blanks around it, an unusual form, a missing value, or not a number.
-                        _ => {
-                            let cell = self.cell(rest)?;
-                            let number = parse_number(cell).or_else(|| self.gap(cell, met_gap))?;
-                            (number, cell.len())
-                        }
-                    };
+                    if let Some((number, length)) = leading_number(rest)
+                        && rest.get(length) == Some(&field.end)
+                    {
+                        row[place] = number;
+                        at += length + 1;
+                        continue;
+                    }
+                    let (number, length) = self.unusual(rest, met_gap)?;
                     row[place] = number;
                     length
                 }
@@ -95,12 +94,18 @@ impl PlainLines {
         Some(at)
     }
 
-    /// NaN, if the cell is a missing value that is accepted.
+    /// The value of the cell that `text` begins with, and its length in bytes. The number has blanks around it or an unusual
+    /// form, or it is NaN for a missing value that is accepted.
     #[cold]
-    fn gap(&self, cell: &[u8], met_gap: &mut bool) -> Option<f64> {
-        let is_gap = self.takes_gaps && is_missing(cell);
-        *met_gap |= is_gap;
-        is_gap.then_some(f64::NAN)
+    #[inline(never)]
+    fn unusual(&self, text: &[u8], met_gap: &mut bool) -> Option<(f64, usize)> {
+        let cell = self.cell(text)?;
+        let number = parse_number(cell).or_else(|| {
+            let is_gap = self.takes_gaps && is_missing(cell);
+            *met_gap |= is_gap;
+            is_gap.then_some(f64::NAN)
+        });
+        Some((number?, cell.len()))
     }
 
     /// The cell that `text` begins with; `None` if there is a quote in it.

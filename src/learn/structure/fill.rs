@@ -7,25 +7,34 @@ use std::sync::atomic::AtomicBool;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::RIDGE;
 use super::em::Em;
 use super::maximise::Shape;
+use super::{RIDGE, Size};
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::RowBlocks;
 
-/// The rows with gaps filled by draws; `None` if they have no gaps. Without a mixture, they are drawn from one Gaussian that is
-/// fitted to the rows, which must be in scaled units.
+/// The rows without gaps, if there are enough of them for a search.
+pub(super) fn complete_rows(rows: &RowBlocks, size: Size) -> Option<RowBlocks> {
+    let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
+    let is_complete = |&i: &usize| (0..rows.dim()).all(|j| !rows.value(i, j).is_nan());
+    let complete: Vec<usize> = (0..rows.rows()).filter(is_complete).collect();
+    let enough = complete.len() >= (20 * k * rows.dim()).max(rows.rows() / 4);
+    enough.then(|| rows.reordered(&complete))
+}
+
+/// The rows with gaps filled by draws. Without a mixture, they are drawn from one Gaussian that is fitted to the rows, which
+/// must be in scaled units.
 pub(in crate::learn) fn filled(
     rows: &RowBlocks,
     mixture: Option<&GaussianMixture>,
     seed: u64,
     stop: &AtomicBool,
-) -> Option<RowBlocks> {
-    rows.has_gaps().then(|| match mixture {
+) -> RowBlocks {
+    match mixture {
         Some(mixture) => drawn(rows, mixture, seed),
         None => drawn(rows, &one_gaussian(rows, stop), seed),
-    })
+    }
 }
 
 fn drawn(rows: &RowBlocks, mixture: &GaussianMixture, seed: u64) -> RowBlocks {
@@ -47,4 +56,21 @@ fn one_gaussian(rows: &RowBlocks, stop: &AtomicBool) -> GaussianMixture {
     let shape = Shape::Free;
     let em = Em { iterations: ITERATIONS, tolerance: 1e-4, shape, ridge: RIDGE, noise: None };
     em.run(rows, &start, f64::NEG_INFINITY, stop).mixture
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_without_gaps_are_used_if_there_are_enough() {
+        let complete = |gap_every: usize, k: usize| {
+            let value = |i: usize, j: usize| if j == 0 && i % gap_every == 0 { f64::NAN } else { i as f64 };
+            let found = complete_rows(&RowBlocks::from_fn(1000, 2, value), Size::Given(k));
+            found.map(|rows| (rows.rows(), rows.has_gaps(), rows.value(0, 0)))
+        };
+        assert_eq!(complete(4, 3), Some((750, false, 1.0)));
+        assert_eq!(complete(4, 30), None, "fewer than 20 for each component and column");
+        assert_eq!(complete(1, 3), None);
+    }
 }

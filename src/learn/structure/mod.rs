@@ -28,6 +28,7 @@ mod sweep;
 mod tests;
 
 pub(in crate::learn) use em::{Em, Improved};
+use fill::complete_rows;
 pub(in crate::learn) use fill::filled;
 pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 pub(in crate::learn) use kept::Arrival;
@@ -40,13 +41,14 @@ pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_pe
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-pub(in crate::learn) use search::{Found, Search};
+pub(in crate::learn) use search::Search;
 pub(in crate::learn) use seed::kmeans_mixture;
 use seed::seed_mixtures;
 
 use std::sync::atomic::AtomicBool;
 
 use crate::dist::GaussianMixture;
+use crate::learn::em::bic_price;
 use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;
 use serde::{Deserialize, Serialize};
@@ -104,11 +106,12 @@ impl Effort {
 }
 
 impl Effort {
-    /// The limits of the last search of a stream, all of whose rows are in memory. It is thorough if that is cheap.
-    pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize) -> Limits {
-        const ROWS: usize = 20_000;
+    /// The limits of the last search of a stream, all of whose rows are in memory. It is thorough if that is cheap. With gaps
+    /// it may take longer, because searches on filled rows are less reliable.
+    pub(in crate::learn) fn closing_limits(self, rows: usize, k: usize, dim: usize, gaps: bool) -> Limits {
         const WORK: f64 = 4e7;
-        let cheap = rows <= ROWS && rows as f64 * work_per_row(k, dim) <= WORK;
+        let most = if gaps { 50_000 } else { 20_000 };
+        let cheap = rows <= most && rows as f64 * work_per_row(k, dim) <= WORK;
         if self == Effort::Default && cheap { Effort::Thorough.limits() } else { self.limits() }
     }
 }
@@ -214,30 +217,37 @@ pub(in crate::learn) fn find_structure(
     limits: Limits,
     ridge: f64,
     stop: &AtomicBool,
-) -> Found {
-    let Some(first) = filled(rows, None, seed, stop) else {
+) -> GaussianMixture {
+    if !rows.has_gaps() {
         return find_in_complete_rows(rows, size, seed, limits, ridge, stop);
-    };
-    // One Gaussian blurs the structure of the missing values. The mixture that is found with it fills the gaps better.
-    let found = find_in_complete_rows(&first, size, seed, limits, ridge, stop).mixture;
+    }
     let strength = prior_strength(rows.dim());
-    let again = |mixture: &GaussianMixture| {
-        let em = Em {
-            iterations: limits.first_iterations,
-            tolerance: 1e-4,
-            shape: Shape::OwnVolume(strength),
-            ridge,
-            noise: None,
-        };
-        em.run(rows, mixture, f64::NEG_INFINITY, stop).mixture
+    let shape = Shape::OwnVolume(strength);
+    let em = Em { iterations: limits.first_iterations, tolerance: 1e-4, shape, ridge, noise: None };
+    let on_all = |mixture: &GaussianMixture| em.run(rows, mixture, f64::NEG_INFINITY, stop);
+    let level = |found: &Improved| {
+        let price = bic_price(&found.mixture, rows.effective_rows() as usize);
+        found.mean_log_likelihood - size.price() * price
     };
-    let found = again(&found);
-    let second = filled(rows, Some(&found), seed, stop).unwrap_or(first);
-    let search = Search { rows: &second, strength, ridge, limits, size, noise: None, seed, stop };
-    let start = search.em(limits.iterations, 1e-4).run(&second, &found, f64::NEG_INFINITY, stop);
-    let k = start.mixture.k();
-    let found = search.run(start, &mut Identifiers::new(k));
-    Found { mixture: again(&found.mixture), ..found }
+    // The first one of equals is kept.
+    let better = |a: Improved, b: Improved| if level(&b) > level(&a) { b } else { a };
+    let found_from = |complete: &RowBlocks| {
+        let first = on_all(&find_in_complete_rows(complete, size, seed, limits, ridge, stop));
+        // The mixture that is found fills the gaps better.
+        let complete = filled(rows, Some(&first.mixture), seed, stop);
+        let search = Search { rows: &complete, strength, ridge, limits, size, noise: None, seed, stop };
+        let start = search.em(limits.iterations, 1e-4);
+        let start = start.run(&complete, &first.mixture, f64::NEG_INFINITY, stop);
+        let k = start.mixture.k();
+        let second = on_all(&search.run(start, &mut Identifiers::new(k)).mixture);
+        better(first, second)
+    };
+    // One Gaussian blurs the structure of the missing values. Rows without gaps do not, but they are fewer.
+    let found = found_from(&filled(rows, None, seed, stop));
+    match complete_rows(rows, size) {
+        Some(complete) => better(found, found_from(&complete)).mixture,
+        None => found.mixture,
+    }
 }
 
 /// [`find_structure`] for rows without gaps.
@@ -248,7 +258,7 @@ fn find_in_complete_rows(
     limits: Limits,
     ridge: f64,
     stop: &AtomicBool,
-) -> Found {
+) -> GaussianMixture {
     let dim = rows.dim();
     let strength = prior_strength(dim);
     let seeds = |k: usize, count: usize| seed_mixtures(rows, k, seed, count, strength + dim as f64, ridge);
@@ -267,7 +277,7 @@ fn find_in_complete_rows(
     let search = Search { rows: &rows, strength, ridge, limits, size, noise: None, seed, stop };
     let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
     let k = start.mixture.k();
-    search.run(start, &mut Identifiers::new(k))
+    search.run(start, &mut Identifiers::new(k)).mixture
 }
 
 /// The number of clusters that order the rows while K is unknown.

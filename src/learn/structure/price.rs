@@ -41,7 +41,7 @@ pub(in crate::learn) fn with_judged_price(
     let (held_out, learned) = (rows.reordered(&held_out), rows.reordered(&learned));
     let at = |share: f64| Size::Learned { least, most, price: share * price };
     let scores = |share: f64| {
-        let found = find_structure(&learned, at(share), seed, Effort::Default.limits(), ridge, stop).mixture;
+        let found = find_structure(&learned, at(share), seed, Effort::Default.limits(), ridge, stop);
         let shape = polishing_shape(learned.rows(), &found, true);
         let em = Em { iterations: ITERATIONS, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise: None };
         label(&held_out, &em.run(&learned, &found, f64::NEG_INFINITY, stop).mixture).1

@@ -205,7 +205,7 @@ impl<'a> Reviser<'a> {
             let seed = self.seed.wrapping_add(restart);
             let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
             let found = find_structure(&self.rows.blocks, size, seed, self.limits, ridge, self.stop);
-            self.polish(&found.mixture, self.polish_iterations(found.mixture.k()), None)
+            self.polish(&found, self.polish_iterations(found.k()), None)
         };
         // The first one of equals is kept.
         let better = |a, b| if self.level(&b, size) > self.level(&a, size) { b } else { a };
@@ -233,7 +233,7 @@ impl<'a> Reviser<'a> {
         let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
         let some = self.informative_rows(&current, task.size);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
-        let complete = filled(rows, Some(&current), self.seed, self.stop);
+        let complete = rows.has_gaps().then(|| filled(rows, Some(&current), self.seed, self.stop));
         let rows = complete.as_ref().unwrap_or(rows);
         let (moves, origins, mixture) = if task.search {
             let strength = prior_strength(rows.dim());
