@@ -1,6 +1,7 @@
-//! Arrow IPC, as a file (also called Feather) or as a stream. A file is a stream with a table of contents, which is not
-//! needed to read it in order.
+//! Arrow IPC, as a file (also called Feather) or as a stream. A file is a stream with a table of contents at its end, which is
+//! used unless the file comes from a pipe.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use crate::data::input::{Counted, OpenInput};
 
 /// The first bytes of a file, with padding.
 const FILE_START: u64 = 8;
-/// Before the length of each message.
+/// What ends a file: the length of its table of contents, and this.
+const FILE_END: &[u8] = b"ARROW1";
+/// Before the length of each message, since version 0.15 of Arrow.
 const MARK: [u8; 4] = [0xff; 4];
 
 /// The kinds of messages, as the format numbers them.
@@ -44,13 +47,8 @@ impl ArrowSource {
         let (from, to) = input.rows.unwrap_or((0, u64::MAX));
         let name = input.name.clone();
         let error = |what: String| DataError::Format { file: name.clone(), format: format.name(), what };
-        let mut messages = Messages::open(format, input).map_err(|problem| error(problem.to_string()))?;
-        let first = messages.next().map_err(|problem| error(problem.to_string()))?;
-        let message = first.as_ref().and_then(|message| Message::read(message));
-        let schema = message.filter(|message| message.kind == SCHEMA);
-        let schema = schema.ok_or_else(|| error("its columns are not described at its beginning".into()))?;
-        let (columns, fields) = columns_of(schema.header).map_err(error)?;
-        messages.skip(schema.body).map_err(|problem| error(problem.to_string()))?;
+        let mut messages = Messages::open(input).map_err(|problem| error(problem.to_string()))?;
+        let (columns, fields) = messages.columns(format).map_err(|problem| error(problem.to_string()))?;
         Ok(ArrowSource {
             messages,
             columns,
@@ -159,26 +157,46 @@ impl<'a> Message<'a> {
 
 /// The messages of a file or a stream, one after the other.
 enum Messages {
-    /// Parts that are not needed are not read.
-    File { file: BufReader<Counted<File>>, size: u64, at: u64 },
+    /// Parts that are not needed are not read. `batches` are the places of the batches, if they are known.
+    File { file: BufReader<Counted<File>>, size: u64, at: u64, batches: Option<VecDeque<u64>> },
     Stream(Box<dyn Read + Send>),
 }
 
 impl Messages {
-    fn open(format: Format, input: OpenInput) -> io::Result<Messages> {
-        let mut messages = match &input.path {
+    fn open(input: OpenInput) -> io::Result<Messages> {
+        Ok(match &input.path {
             Some(path) => {
                 let file = File::open(path)?;
                 let size = file.metadata()?.len();
                 let bytes: Arc<AtomicU64> = input.bytes;
-                Messages::File { file: BufReader::new(Counted { inner: file, bytes }), size, at: 0 }
+                let file = BufReader::new(Counted { inner: file, bytes });
+                Messages::File { file, size, at: 0, batches: None }
             }
             None => Messages::Stream(input.reader),
-        };
-        if format == Format::ArrowFile {
-            messages.skip(FILE_START)?;
+        })
+    }
+
+    /// The columns, from the table of contents or the first message.
+    fn columns(&mut self, format: Format) -> io::Result<(Vec<Column>, Vec<Field>)> {
+        if let (Format::ArrowFile, Messages::File { file, size, batches, .. }) = (format, &mut *self) {
+            let contents = read_contents(&mut file.get_mut().inner, *size)?;
+            let parts = Flat::root(&contents).and_then(parts_of);
+            let (schema, places) = parts.ok_or_else(|| damaged("its table of contents is damaged"))?;
+            *batches = Some(places);
+            return columns_of(schema).map_err(damaged);
         }
-        Ok(messages)
+        if format == Format::ArrowFile {
+            self.skip(FILE_START)?;
+        }
+        let first = self.next()?;
+        let message = first.as_ref().and_then(|message| Message::read(message));
+        let schema = message.filter(|message| message.kind == SCHEMA);
+        let schema = schema.ok_or_else(|| {
+            damaged("its columns are not described at its beginning (a file that comes from a pipe may need to be saved)")
+        })?;
+        let columns = columns_of(schema.header).map_err(damaged)?;
+        self.skip(schema.body)?;
+        Ok(columns)
     }
 
     fn is_file(&self) -> bool {
@@ -187,14 +205,21 @@ impl Messages {
 
     /// The next message, without its body. `None` at the end.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mark = self.some_bytes(4)?;
-        if mark.is_empty() {
+        if let Messages::File { file, size, at, batches: Some(batches) } = self {
+            let Some(place) = batches.pop_front() else { return Ok(None) };
+            if place > *size {
+                return Err(ends_early());
+            }
+            file.seek_relative(place as i64 - *at as i64)?;
+            *at = place;
+        }
+        let mut length = self.some_bytes(4)?;
+        if length.is_empty() {
             return Ok(None);
         }
-        if mark != MARK {
-            return Err(damaged("a message does not begin where one should (files of Arrow before 0.15 have none)"));
+        if length == MARK {
+            length = self.bytes(4)?;
         }
-        let length = self.bytes(4)?;
         let length = length.first_chunk().map_or(0, |length| i32::from_le_bytes(*length));
         match u64::try_from(length) {
             Ok(0) => Ok(None),
@@ -222,7 +247,7 @@ impl Messages {
 impl Skipping for Messages {
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         match self {
-            Messages::File { file, size, at } => {
+            Messages::File { file, size, at, .. } => {
                 *at = at.checked_add(bytes).filter(|at| *at <= *size).ok_or_else(ends_early)?;
                 file.seek_relative(bytes as i64)
             }
@@ -237,6 +262,31 @@ impl Skipping for Messages {
         let bytes = self.some_bytes(length)?;
         if bytes.len() as u64 == length { Ok(bytes) } else { Err(ends_early()) }
     }
+}
+
+/// The table of contents at the end of a file, which is left at its beginning.
+fn read_contents(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
+    let tail = 4 + FILE_END.len() as u64;
+    let cut = || damaged("it has no table of contents at its end: it was cut off, or not closed by its writer");
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(size.checked_sub(tail).ok_or_else(cut)?))?;
+    file.take(tail).read_to_end(&mut end)?;
+    let (length, mark) = end.split_first_chunk().ok_or_else(cut)?;
+    let length = u64::try_from(i32::from_le_bytes(*length)).map_err(|_| cut())?;
+    let begin = (size - tail).checked_sub(length).filter(|_| mark == FILE_END).ok_or_else(cut)?;
+    file.seek(SeekFrom::Start(begin))?;
+    let mut contents = Vec::new();
+    file.take(length).read_to_end(&mut contents)?;
+    file.rewind()?;
+    Ok(contents)
+}
+
+/// The description of the columns and the places of the batches in a table of contents.
+fn parts_of(contents: Flat<'_>) -> Option<(Flat<'_>, VecDeque<u64>)> {
+    // Each batch has its place, the length of its message, and that of its body.
+    let batches = contents.longs(3, 3)?;
+    let places = batches.as_chunks::<3>().0.iter().map(|[place, ..]| u64::try_from(*place).ok());
+    Some((contents.table(1)?, places.collect::<Option<_>>()?))
 }
 
 fn ends_early() -> io::Error {

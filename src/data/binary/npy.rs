@@ -145,6 +145,7 @@ impl Source for NpySource {
                 }
                 NpySource::take_rows(&self.header, held, (&self.numbers, &self.texts), chunk);
             }
+            Bytes::Columns { .. } if most == 0 => {}
             Bytes::Columns { file, count, part } => {
                 let place = Place { header: &self.header, row: self.row, rows: most };
                 place.take(file, part, (&self.numbers, &self.texts), chunk)?;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
 use parquet::errors::ParquetError;
@@ -21,6 +21,7 @@ use crate::data::input::OpenInput;
 
 /// The rows of a Parquet file.
 pub(super) struct ParquetSource {
+    file: String,
     reader: SerializedFileReader<File>,
     columns: Vec<Column>,
     /// For each column, the place of its values in the file, and how they are read.
@@ -87,6 +88,7 @@ impl ParquetSource {
         let (from, to) = input.rows.unwrap_or((0, file_rows));
         let left = to.min(file_rows).saturating_sub(from);
         Ok(ParquetSource {
+            file: input.name,
             reader,
             columns,
             values,
@@ -155,6 +157,20 @@ impl Source for ParquetSource {
 
     fn select(&mut self, numbers: &[usize], texts: &[usize]) -> Result<(), DataError> {
         (self.numbers, self.texts) = (numbers.to_vec(), texts.to_vec());
+        let groups = self.reader.metadata().row_groups();
+        for &(leaf, _) in numbers.iter().chain(texts).filter_map(|&column| self.values[column].as_ref()) {
+            let codecs = groups.iter().filter_map(|group| group.columns().get(leaf)).map(|c| c.compression());
+            let unknown = codecs.into_iter().find(|codec| {
+                matches!(codec, Compression::BROTLI(_) | Compression::LZO)
+            });
+            if let Some(codec) = unknown {
+                let codec = format!("{codec:?}");
+                let codec = codec.split('(').next().unwrap_or_default().to_lowercase();
+                let what = format!("it is compressed with {codec}: write it with snappy, lz4, zstd or gzip");
+                let (file, format) = (self.file.clone(), Format::Parquet.name());
+                return Err(DataError::Format { file, format, what });
+            }
+        }
         Ok(())
     }
 
@@ -243,6 +259,7 @@ fn type_of(column: &ColumnDescPtr) -> Type {
             Old::NONE | Old::INT_8 | Old::INT_16 | Old::INT_32 | Old::INT_64 => Type::Signed,
             _ => Type::Unreadable(Content::Dates),
         },
+        (_, Some(LogicalType::Unknown)) => Type::Unreadable(Content::Nothing),
         (Physical::INT32 | Physical::INT64, Some(_)) => Type::Unreadable(Content::Dates),
         (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)) => Type::Half,
         (Physical::BYTE_ARRAY, Some(LogicalType::String | LogicalType::Enum | LogicalType::Json)) => {
