@@ -81,7 +81,9 @@ impl Input {
     pub(super) fn open(self, bytes: Arc<AtomicU64>, rows: RowRange) -> Result<OpenInput, DataError> {
         let name = self.name();
         let path = match &self {
-            Input::File(path) if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) => Some(path.clone()),
+            Input::File(path) if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) => {
+                Some(path.clone())
+            }
             _ => None,
         };
         let raw: Box<dyn Read + Send> = match self {

@@ -1,10 +1,10 @@
-//! Where rows come from: streaming CSV, the catalogue of data sets, synthetic rows.
+//! Where rows come from: files of text, arrays and tables, the catalogue of data sets, synthetic rows.
 //!
 //! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`Rows`], or deal them
 //! to shards. [`Prefetch`] reads them on a thread of its own. [`SynthRows`](synth::SynthRows) are drawn from a mixture. Both
 //! are a [`RowSource`].
 //!
-//! Reading needs the feature `csv`.
+//! Reading needs the feature `csv`; that of Parquet and Arrow files needs the feature `parquet`.
 
 #[cfg(feature = "csv")]
 mod binary;

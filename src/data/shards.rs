@@ -114,7 +114,11 @@ fn deal(files: &[PathBuf], shards: usize) -> Result<Vec<Vec<Piece>>, DataError> 
             let (begin, end) = (place(shard), place(shard + 1));
             let (range, bytes) = match rows {
                 Some(rows) => {
-                    let row = |place: u64| (u128::from(place) * u128::from(rows) / u128::from(size)) as u64;
+                    // Rounded to the nearest row, so that files of the same rows are cut in the same places.
+                    let row = |place: u64| {
+                        let (place, rows, size) = (u128::from(place), u128::from(rows), u128::from(size));
+                        ((place * rows + size / 2) / size) as u64
+                    };
                     (Range::Rows(row(begin), row(end)), end - begin)
                 }
                 None => {

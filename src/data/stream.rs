@@ -284,7 +284,8 @@ impl RowStream {
 
     fn open_next(&mut self) -> Result<bool, DataError> {
         let Some((input, rows)) = self.waiting.pop_front() else { return Ok(false) };
-        let (table, notice) = Table::later(input.open(self.bytes.clone(), rows)?, &self.shape, &self.options)?;
+        let (table, notice) =
+            Table::later(input.open(self.bytes.clone(), rows)?, &self.shape, &self.options)?;
         self.notices.extend(notice);
         self.table = Some(table);
         Ok(true)

@@ -158,7 +158,12 @@ impl<'a> Message<'a> {
 /// The messages of a file or a stream, one after the other.
 enum Messages {
     /// Parts that are not needed are not read. `batches` are the places of the batches, if they are known.
-    File { file: BufReader<Counted<File>>, size: u64, at: u64, batches: Option<VecDeque<u64>> },
+    File {
+        file: BufReader<Counted<File>>,
+        size: u64,
+        at: u64,
+        batches: Option<VecDeque<u64>>,
+    },
     Stream(Box<dyn Read + Send>),
 }
 
@@ -267,7 +272,8 @@ impl Skipping for Messages {
 /// The table of contents at the end of a file, which is left at its beginning.
 fn read_contents(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
     let tail = 4 + FILE_END.len() as u64;
-    let cut = || damaged("it has no table of contents at its end: it was cut off, or not closed by its writer");
+    let cut =
+        || damaged("it has no table of contents at its end: it was cut off, or not closed by its writer");
     let mut end = Vec::new();
     file.seek(SeekFrom::Start(size.checked_sub(tail).ok_or_else(cut)?))?;
     file.take(tail).read_to_end(&mut end)?;

@@ -39,7 +39,8 @@ impl BatchPlan {
             let places = places(fields, &batch.longs(4, 1)?)?;
             Some((rows, buffers, places))
         };
-        let (rows, buffers, places) = plan().ok_or_else(|| damaged("the description of a batch is damaged"))?;
+        let (rows, buffers, places) =
+            plan().ok_or_else(|| damaged("the description of a batch is damaged"))?;
         let codec = match batch.table(3).map(|compression| compression.byte(0)) {
             None => None,
             Some(0) => Some(Codec::Lz4),

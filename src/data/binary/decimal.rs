@@ -38,7 +38,15 @@ mod tests {
 
     #[test]
     fn decimals_are_the_numbers_that_their_text_means() {
-        let values = [(110, 2), (-7, 1), (0, 5), (12345678901234567890, 10), (-99999999999999999999999999, 26), (5, 30), (3, -2)];
+        let values = [
+            (110, 2),
+            (-7, 1),
+            (0, 5),
+            (12345678901234567890, 10),
+            (-99999999999999999999999999, 26),
+            (5, 30),
+            (3, -2),
+        ];
         for (value, scale) in values {
             let text = decimal_text(value, scale);
             assert_eq!(decimal(value, scale), text.parse::<f64>().unwrap(), "{text}");

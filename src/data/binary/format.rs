@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn no_more_bytes_are_waited_for_than_the_format_needs() {
-        assert!(Format::may_begin_with(b"") && Format::may_begin_with(b"PA") && Format::may_begin_with(b"ARROW"));
+        assert!(
+            Format::may_begin_with(b"") && Format::may_begin_with(b"PA") && Format::may_begin_with(b"ARROW")
+        );
         for start in [&b"1"[..], b"P,Q\n", b"PAR1", b"\x93NUMPY", b"\xff\xfe", b"ARROW1"] {
             assert!(!Format::may_begin_with(start), "{start:?}");
         }

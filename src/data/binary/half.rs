@@ -16,9 +16,13 @@ mod tests {
 
     #[test]
     fn halves_are_exact() {
-        for (bits, value) in
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x7bff, 65504.0), (0x0001, 2f64.powi(-24)), (0x2e66, 0.0999755859375)]
-        {
+        for (bits, value) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 2f64.powi(-24)),
+            (0x2e66, 0.0999755859375),
+        ] {
             assert_eq!(half(bits), value);
         }
         assert_eq!(half(0xfc00), f64::NEG_INFINITY);

@@ -35,9 +35,8 @@ enum Bytes {
 
 impl NpySource {
     pub(super) fn open(mut input: OpenInput) -> Result<NpySource, DataError> {
-        let error = |what: String| {
-            DataError::Format { file: input.name.clone(), format: Format::Npy.name(), what }
-        };
+        let error =
+            |what: String| DataError::Format { file: input.name.clone(), format: Format::Npy.name(), what };
         let header = NpyHeader::read(&mut input.reader).map_err(error)?;
         if let Some(path) = &input.path {
             check_size(&header, path).map_err(error)?;

@@ -75,16 +75,18 @@ impl ParquetSource {
             };
             return Err(format.error(&input, what));
         };
-        let file = File::open(path)
-            .map_err(|source| DataError::Unreadable { file: input.name.clone(), source })?;
+        let file =
+            File::open(path).map_err(|source| DataError::Unreadable { file: input.name.clone(), source })?;
         let file_bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        let reader =
-            SerializedFileReader::new(file).map_err(|error| format.error(&input, words(&error)))?;
-        let (columns, values) = columns_of(&reader);
-        let groups = reader.metadata().row_groups();
-        let rows = groups.iter().map(|group| u64::try_from(group.num_rows()).ok());
-        let rows: Option<u64> = rows.sum();
-        let file_rows = rows.ok_or_else(|| format.error(&input, "a group has fewer than no rows"))?;
+        let opened = guarded(|| {
+            let reader = SerializedFileReader::new(file).map_err(|error| damaged(words(&error)))?;
+            let (columns, values) = columns_of(&reader);
+            let file_rows =
+                check_groups(&reader, file_bytes).ok_or_else(|| damaged("its description is damaged"))?;
+            Ok((reader, columns, values, file_rows))
+        });
+        let (reader, columns, values, file_rows) =
+            opened.map_err(|error| format.error(&input, error.to_string()))?;
         let (from, to) = input.rows.unwrap_or((0, file_rows));
         let left = to.min(file_rows).saturating_sub(from);
         Ok(ParquetSource {
@@ -116,7 +118,7 @@ impl ParquetSource {
             let skipped = self.skip.min(rows);
             self.skip -= skipped;
             if skipped < rows {
-                self.open = self.open_columns(skipped)?;
+                self.open = guarded(|| self.open_columns(skipped))?;
                 self.left_in_group = rows - skipped;
             }
             self.group += 1;
@@ -160,9 +162,8 @@ impl Source for ParquetSource {
         let groups = self.reader.metadata().row_groups();
         for &(leaf, _) in numbers.iter().chain(texts).filter_map(|&column| self.values[column].as_ref()) {
             let codecs = groups.iter().filter_map(|group| group.columns().get(leaf)).map(|c| c.compression());
-            let unknown = codecs.into_iter().find(|codec| {
-                matches!(codec, Compression::BROTLI(_) | Compression::LZO)
-            });
+            let unknown =
+                codecs.into_iter().find(|codec| matches!(codec, Compression::BROTLI(_) | Compression::LZO));
             if let Some(codec) = unknown {
                 let codec = format!("{codec:?}");
                 let codec = codec.split('(').next().unwrap_or_default().to_lowercase();
@@ -195,9 +196,9 @@ impl Source for ParquetSource {
                         *place = value;
                     }
                 };
-                read_numbers(reader, *kind, rows, take).map_err(failed)?;
+                guarded(|| read_numbers(reader, *kind, rows, take)).map_err(failed)?;
             } else {
-                texts.push(read_texts(reader, *kind, rows).map_err(failed)?);
+                texts.push(guarded(|| read_texts(reader, *kind, rows)).map_err(failed)?);
             }
         }
         // Nothing is appended if one of the columns fails.
@@ -210,6 +211,27 @@ impl Source for ParquetSource {
         self.count.fetch_add(share as u64, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Has the crate read. It may panic at damaged bytes.
+fn guarded<T>(read: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    read.unwrap_or_else(|_| Err(damaged("its bytes are damaged")))
+}
+
+/// The rows of all groups, if the columns of each are inside the file.
+fn check_groups(reader: &SerializedFileReader<File>, file_bytes: u64) -> Option<u64> {
+    let mut rows = 0u64;
+    for group in reader.metadata().row_groups() {
+        rows = rows.checked_add(u64::try_from(group.num_rows()).ok()?)?;
+        for column in group.columns() {
+            let first = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let (first, length) = (u64::try_from(first).ok()?, u64::try_from(column.compressed_size()).ok()?);
+            (first.checked_add(length)? <= file_bytes).then_some(())?;
+        }
+        (group.columns().len() == group.schema_descr().num_columns()).then_some(())?;
+    }
+    Some(rows)
 }
 
 /// What an error of the crate says.
@@ -340,12 +362,7 @@ fn read_values<T: DataType, V: Clone>(
     Ok(())
 }
 
-fn read_numbers(
-    reader: &mut ColumnReader,
-    kind: Kind,
-    rows: usize,
-    take: impl FnMut(f64),
-) -> io::Result<()> {
+fn read_numbers(reader: &mut ColumnReader, kind: Kind, rows: usize, take: impl FnMut(f64)) -> io::Result<()> {
     use ColumnReader::*;
     let Kind { type_, level } = kind;
     let none = f64::NAN;

@@ -113,8 +113,19 @@ impl TextTable {
             records.read_by_line();
         }
         let prompt = options.prompt;
-        let mut table =
-            TextTable { file, gzip, records, plain, positions, kept, prompt, width, delimiter, chosen, rows: 0 };
+        let mut table = TextTable {
+            file,
+            gzip,
+            records,
+            plain,
+            positions,
+            kept,
+            prompt,
+            width,
+            delimiter,
+            chosen,
+            rows: 0,
+        };
         if options.missing == Missing::Marginal {
             table.take_gaps();
         }
