@@ -39,6 +39,26 @@ pub fn csv(bytes: &[u8]) {
     }
 }
 
+/// Any bytes, read as an array or a table of columns: from a pipe in pieces of two sizes, and from a file.
+pub fn tables(bytes: &[u8]) {
+    let options = ReadOptions::default().missing(Missing::Marginal).bad_rows(BadRows::Skip).limit(MOST_ROWS);
+    let whole = read_csv(bytes, usize::MAX, 1000, &options);
+    let piecewise = read_csv(bytes, 1 + bytes.len() % 7, 3, &options);
+    if !bytes.starts_with(b"\x1f\x8b") {
+        assert_eq!(whole, piecewise, "pieces and blocks must not matter");
+    }
+    let mut file = tempfile::Builder::new().prefix(NAME).tempfile().expect("there is room for a file");
+    file.write_all(bytes).expect("there is room for a file");
+    let input = || Input::File(file.path().to_path_buf());
+    let of_file = read_input(input(), 1000, &options);
+    assert_eq!(of_file, read_input(input(), 3, &options), "the size of blocks must not matter");
+    for (_, rows, ending) in [&whole, &of_file] {
+        let is_value = |bits: &u64| *bits == f64::NAN.to_bits() || f64::from_bits(*bits).abs() <= 1e150;
+        assert!(rows.iter().flatten().all(is_value), "only numbers in range are rows");
+        assert!(ending.as_ref().is_none_or(|error| error.contains(NAME)), "an error says where: {ending:?}");
+    }
+}
+
 /// Rows as the bits of their numbers.
 type Outcome = (Vec<String>, Vec<Vec<u64>>, Option<String>);
 
@@ -64,7 +84,10 @@ fn csv_options(bytes: &[u8]) -> (ReadOptions, &[u8]) {
 /// The columns, the rows, and the error that reading ended with.
 fn read_csv(text: &[u8], piece: usize, block_rows: usize, options: &ReadOptions) -> Outcome {
     let reader = Box::new(Pieces { bytes: text.to_vec(), at: 0, piece });
-    let input = Input::Reader { name: NAME.into(), reader };
+    read_input(Input::Reader { name: NAME.into(), reader }, block_rows, options)
+}
+
+fn read_input(input: Input, block_rows: usize, options: &ReadOptions) -> Outcome {
     let mut stream = match options.open_inputs(vec![input]) {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Vec::new(), Some(words(&error))),

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../fuzz"
 minutes=${1:-5}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- csv model records catalogue options
+[ $# -gt 0 ] || set -- csv tables model records catalogue options
 for target in "$@"; do
     mkdir -p "target/corpus/$target"
     cargo +nightly fuzz run "$target" "target/corpus/$target" "corpus/$target" -- \

@@ -66,8 +66,8 @@
 //!
 //! # Features
 //! The feature `cli`, on by default, adds the command, its tables and its pictures. The feature `csv`, which `cli` implies,
-//! adds reading of CSV files ([`data`]). A program that only learns and scores sets `default-features = false` and compiles
-//! half of the packages.
+//! adds reading of CSV and `.npy` files ([`data`]), and `parquet`, on by default, that of Parquet and Arrow files. A program
+//! that only learns and scores sets `default-features = false` and compiles half of the packages.
 //!
 //! # Versions
 //! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x

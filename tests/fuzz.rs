@@ -146,6 +146,11 @@ fn any_text_can_be_read_as_csv() {
 }
 
 #[test]
+fn any_bytes_can_be_read_as_an_array_or_a_table() {
+    holds_for_corpus_and_changes("tables", properties::tables, 3000);
+}
+
+#[test]
 fn any_text_can_be_read_as_a_model() {
     holds_for_corpus_and_changes("model", properties::model, 3000);
 }

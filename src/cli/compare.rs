@@ -46,7 +46,7 @@ use crate::text::printable;
   gmm-bmm compare --from-records abalone --reference oem
   gmm-bmm compare --data abalone --k 2..6 --learner 'mine=./learn {train} {k} {seed} {model}' --scorer './score {model} {test} {scores}'")]
 pub(super) struct Args {
-    /// CSV file to compare on (also .gz), or the name of a set in the catalogue; repeat it for several data sets
+    /// CSV (also .gz), .npy, Parquet or Arrow file to compare on, or the name of a set in the catalogue; repeat it for several data sets
     #[arg(long, required_unless_present = "from_records", value_name = "FILE|NAME", help_heading = "Data")]
     data: Vec<PathBuf>,
 

@@ -15,9 +15,9 @@ use crate::data::{
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub(super) struct DataArgs {
-    /// CSV file to read (also .gz), '-' for standard input, or the name of a set in the catalogue; repeatable
+    /// CSV (also .gz), .npy, Parquet or Arrow file to read, '-' for standard input, or the name of a set in the catalogue; repeatable
     ///
-    /// Several files are read one after the other as one stream. A pattern such as 'part-*.csv' means all files that it matches, in the order of their names. Delimiter and header are detected. Columns of words are left out. 'gmm-bmm datasets' lists the catalogue.
+    /// Several files are read one after the other as one stream. A pattern such as 'part-*.csv' means all files that it matches, in the order of their names. The format is detected, and so are the delimiter and the header of CSV. Columns of words are left out. A .npy array in Fortran order and a Parquet file cannot come from a pipe. 'gmm-bmm datasets' lists the catalogue.
     #[arg(long, required = true, value_name = "FILE|NAME")]
     pub data: Vec<PathBuf>,
 

@@ -18,7 +18,7 @@ use crate::text::count;
 
 /// Fill missing values from what a model knows about the other columns
 ///
-/// Reads a CSV file and writes it again with every missing value of the model's columns replaced by its mean given the values that the row has. A row without any value gets the mean of the mixture. All other cells keep their text, and all other columns, the header and the order of rows and columns stay. Line ends become '\n', blank lines are dropped, and runs of blanks between cells become one.
+/// Reads a CSV file and writes it again with every missing value of the model's columns replaced by its mean given the values that the row has. A row without any value gets the mean of the mixture. All other cells keep their text, and all other columns, the header and the order of rows and columns stay. Line ends become '\n', blank lines are dropped, and runs of blanks between cells become one. The rows of other formats are written as CSV.
 ///
 /// Filled-in means are less spread out than the data, because each is the best single guess. Where a later analysis depends on the spread, use --draws: each copy has other plausible values, and the results of the copies differ by what is not known about the missing values.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true, requires = "draws")]
     seed: u64,
 
-    /// CSV file to read (also .gz), '-' for standard input, or the name of a set in the catalogue
+    /// CSV (also .gz), .npy, Parquet or Arrow file to read, '-' for standard input, or the name of a set in the catalogue
     #[arg(long, value_name = "FILE|NAME", help_heading = "Data")]
     data: PathBuf,
 

@@ -165,7 +165,7 @@ mod tests {
     fn an_error_of_the_library_names_the_options_that_help() {
         let (column, cell) = ("Height".into(), "tall".into());
         let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen: ChosenBy::Content };
-        let row = BadRow { file: "a.csv".into(), line: 8, row: 7, problem };
+        let row = BadRow { file: "a.csv".into(), line: Some(8), row: 7, problem };
         assert_eq!(
             error(&DataError::BadRow(Box::new(row))),
             "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number: correct the data, leave the column out with \

@@ -80,12 +80,73 @@ pub enum DataError {
         file: String,
     },
     /// The file is not text.
-    #[error("'{file}' looks binary ({looks}): give delimited text, plain or compressed with gzip")]
+    #[error(
+        "'{file}' looks binary ({looks}): give delimited text, plain or compressed with gzip, or .npy, Parquet or Arrow files"
+    )]
     Binary {
         /// The file.
         file: String,
         /// What it looks like.
         looks: &'static str,
+    },
+    /// The file is no text, and its format is known but cannot be read.
+    #[error("'{file}' cannot be read as {format}: {what}")]
+    Format {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// The program was built without what reads this format.
+    #[error(
+        "'{file}' is {format}, which this build cannot read: build it with the feature '{feature}' \
+         (cargo install --locked --path . --features {feature}), or save the rows as CSV or .npy"
+    )]
+    NeedsFeature {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+        /// The feature of the package.
+        feature: &'static str,
+    },
+    /// A delimiter or a header is set for a file that has neither.
+    #[error("'{file}' is {format}: a delimiter or a header line cannot be set for it")]
+    NotText {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+    },
+    /// A file cannot be read while it is written.
+    #[error("'{file}' is {format}, which cannot be followed while it is written: give lines of text")]
+    NotFollowed {
+        /// The file.
+        file: String,
+        /// The format.
+        format: &'static str,
+    },
+    /// A column that is to be read holds no numbers.
+    #[error("'{file}': column '{column}' does not hold numbers but {content}")]
+    NotNumbers {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// What it holds.
+        content: &'static str,
+    },
+    /// The text of a column cannot be kept.
+    #[error("'{file}': the values of column '{column}' are {content}, which cannot be written as text")]
+    NoText {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// What it holds.
+        content: &'static str,
     },
     /// The file is in ARFF or KEEL format.
     #[error(
@@ -242,13 +303,13 @@ pub enum DataError {
         column: String,
     },
     /// A later file has no header although the first has.
-    #[error("'{file}' has no header, but the first input has one: give it the same header line")]
+    #[error("'{file}' has no names of columns, but the first input has: give every input names, or none")]
     HeaderMissing {
         /// The later file.
         file: String,
     },
     /// A later file has a header although the first has none.
-    #[error("'{file}' has a header, but the first input has none: give every input a header, or none")]
+    #[error("'{file}' has names of columns, but the first input has none: give every input names, or none")]
     HeaderUnexpected {
         /// The later file.
         file: String,
@@ -344,8 +405,8 @@ pub enum DataError {
 pub struct BadRow {
     /// The file.
     pub file: String,
-    /// The line in the file, counted from 1, on which the row begins.
-    pub line: u64,
+    /// The line in the text, counted from 1, on which the row begins; `None` in other formats.
+    pub line: Option<u64>,
     /// The row in the file, counted from 1 below the header.
     pub row: u64,
     /// What is wrong.
@@ -357,8 +418,8 @@ pub struct BadRow {
 pub struct MissingValue {
     /// The file.
     pub file: String,
-    /// The line in the file, counted from 1, on which its row begins.
-    pub line: u64,
+    /// The line in the text, counted from 1, on which its row begins; `None` in other formats.
+    pub line: Option<u64>,
     /// The row in the file, counted from 1 below the header.
     pub row: u64,
     /// The column's name.
@@ -449,7 +510,7 @@ impl DataError {
                 vec![Remedy::DropFewerColumns]
             }
             DataError::NoNumbers { .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
-            DataError::ColumnCount { .. } => vec![Remedy::ChooseColumns],
+            DataError::ColumnCount { .. } | DataError::NotNumbers { .. } => vec![Remedy::ChooseColumns],
             DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
                 vec![Remedy::ChooseColumnsInModelOrder]
             }
@@ -485,9 +546,17 @@ fn joined(items: &[impl ToString], between: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
+/// Where a row is.
+fn place(file: &str, line: Option<u64>, row: u64) -> String {
+    match line {
+        Some(line) => format!("'{file}', line {line}, row {row}"),
+        None => format!("'{file}', row {row}"),
+    }
+}
+
 impl fmt::Display for BadRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}', line {}, row {}: {}", self.file, self.line, self.row, self.problem)
+        write!(f, "{}: {}", place(&self.file, self.line, self.row), self.problem)
     }
 }
 
@@ -517,7 +586,7 @@ impl fmt::Display for RowProblem {
 impl fmt::Display for MissingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MissingValue { file, line, row, column, counts, counted_all } = self;
-        write!(f, "'{file}', line {line}, row {row}: the value in column '{column}' is missing; ")?;
+        write!(f, "{}: the value in column '{column}' is missing; ", place(file, *line, *row))?;
         let rows = match counts.rows {
             rows if *counted_all => count(rows, "row"),
             1 => "the first row".to_string(),
@@ -537,7 +606,7 @@ mod tests {
         let row = |chosen| {
             let (column, cell) = ("Height".into(), "tall".into());
             let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen };
-            BadRow { file: "a.csv".into(), line: 8, row: 7, problem }
+            BadRow { file: "a.csv".into(), line: Some(8), row: 7, problem }
         };
         let remedies = |chosen| DataError::BadRow(Box::new(row(chosen))).remedies();
         assert_eq!(

@@ -76,9 +76,16 @@ impl Input {
         Ok(Some(metadata.len()))
     }
 
-    /// Opens the input and adds what is read from it, before decompression, to `bytes`.
-    pub(super) fn open(self, bytes: Arc<AtomicU64>) -> Result<OpenInput, DataError> {
+    /// Opens the input and adds what is read from it, before decompression, to `bytes`. `rows` are those to read of an array
+    /// or a table of columns.
+    pub(super) fn open(self, bytes: Arc<AtomicU64>, rows: RowRange) -> Result<OpenInput, DataError> {
         let name = self.name();
+        let path = match &self {
+            Input::File(path) if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) => {
+                Some(path.clone())
+            }
+            _ => None,
+        };
         let raw: Box<dyn Read + Send> = match self {
             Input::Stdin => Box::new(io::stdin()),
             Input::File(path) => {
@@ -86,7 +93,7 @@ impl Input {
             }
             Input::Reader { reader, .. } => reader,
         };
-        let mut raw = Counted { inner: raw, bytes };
+        let mut raw = Counted { inner: raw, bytes: bytes.clone() };
         let mut magic = Vec::with_capacity(GZIP_MAGIC.len());
         let taken = raw.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut magic);
         taken.map_err(|source| DataError::Read { file: name.clone(), row: 0, source })?;
@@ -97,7 +104,8 @@ impl Input {
         } else {
             Box::new(whole)
         };
-        Ok(OpenInput { name, gzip, reader })
+        let path = path.filter(|_| !gzip);
+        Ok(OpenInput { name, gzip, reader, path, rows, bytes })
     }
 }
 
@@ -119,9 +127,25 @@ pub(super) struct OpenInput {
     pub(super) name: String,
     pub(super) gzip: bool,
     pub(super) reader: Box<dyn Read + Send>,
+    /// The path, if it is a regular file that is not compressed, so that parts of it can be read in any order.
+    pub(super) path: Option<PathBuf>,
+    /// The rows to read of an array or a table of columns.
+    pub(super) rows: RowRange,
+    /// The counter of bytes, for those that are not read from `reader`.
+    pub(super) bytes: Arc<AtomicU64>,
 }
 
+/// The first row and the one after the last, counted from 0; all if `None`.
+pub(super) type RowRange = Option<(u64, u64)>;
+
 impl OpenInput {
+    /// An input that is read from `reader` alone.
+    #[cfg(test)]
+    pub(super) fn of_reader(name: &str, reader: Box<dyn Read + Send>) -> OpenInput {
+        let name = name.to_string();
+        OpenInput { name, gzip: false, reader, path: None, rows: None, bytes: Arc::default() }
+    }
+
     /// The error for a read that failed after `row` whole rows.
     pub(super) fn failed(file: &str, gzip: bool, row: u64, source: io::Error) -> DataError {
         let file = file.to_string();
@@ -199,9 +223,9 @@ fn skip_zeros(input: &mut impl BufRead) -> io::Result<bool> {
 }
 
 /// Counts the bytes that are read.
-struct Counted<R> {
-    inner: R,
-    bytes: Arc<AtomicU64>,
+pub(super) struct Counted<R> {
+    pub(super) inner: R,
+    pub(super) bytes: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
@@ -229,7 +253,7 @@ mod tests {
 
     fn read_all(input: Input) -> (String, bool, u64) {
         let bytes = Arc::new(AtomicU64::new(0));
-        let mut open = input.open(bytes.clone()).unwrap();
+        let mut open = input.open(bytes.clone(), None).unwrap();
         let mut text = String::new();
         open.reader.read_to_string(&mut text).unwrap();
         (text, open.gzip, bytes.load(Ordering::Relaxed))
@@ -258,7 +282,7 @@ mod tests {
         assert_eq!(read_all(padded(&[&one, &[0]])).0, "1,2\n");
         assert_eq!(read_all(padded(&[&one, &zeros, &two, &zeros])).0, "1,2\n3,4\n");
         let read = |parts: &[&[u8]]| {
-            let mut open = padded(parts).open(Arc::default()).unwrap();
+            let mut open = padded(parts).open(Arc::default(), None).unwrap();
             let mut text = String::new();
             open.reader.read_to_string(&mut text).map_err(|error| error.kind())
         };

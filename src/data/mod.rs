@@ -1,18 +1,24 @@
-//! Where rows come from: streaming CSV, the catalogue of data sets, synthetic rows.
+//! Where rows come from: files of text, arrays and tables, the catalogue of data sets, synthetic rows.
 //!
 //! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`Rows`], or deal them
 //! to shards. [`Prefetch`] reads them on a thread of its own. [`SynthRows`](synth::SynthRows) are drawn from a mixture. Both
 //! are a [`RowSource`].
 //!
-//! Reading needs the feature `csv`.
+//! Reading needs the feature `csv`; that of Parquet and Arrow files needs the feature `parquet`.
 
+#[cfg(feature = "csv")]
+mod binary;
 mod block;
 mod catalogue;
 mod column_names;
 #[cfg(feature = "csv")]
+mod columns;
+#[cfg(feature = "csv")]
 mod csv;
 mod dequantize;
 mod error;
+#[cfg(feature = "csv")]
+mod expected;
 #[cfg(feature = "csv")]
 mod input;
 mod missing;
@@ -34,7 +40,11 @@ mod shards;
 #[cfg(feature = "csv")]
 mod shuffle;
 mod source;
+#[cfg(feature = "csv")]
+mod stream;
 pub mod synth;
+#[cfg(feature = "csv")]
+mod table;
 
 pub use block::Block;
 pub use catalogue::{
@@ -49,7 +59,7 @@ pub use reservoir::Reservoir;
 pub use source::RowSource;
 
 #[cfg(feature = "csv")]
-pub use self::csv::select_columns;
+pub use self::columns::select_columns;
 #[cfg(feature = "csv")]
 pub use self::{
     input::Input,

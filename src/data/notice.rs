@@ -52,8 +52,25 @@ pub enum ColumnContent {
     WithSign,
     /// Words.
     Words,
+    /// True and false.
+    Booleans,
+    /// Lists, records or values of another kind that is no number.
+    Other,
     /// All are empty.
     Nothing,
+}
+
+impl ColumnContent {
+    /// The contents for which a column is left out.
+    #[cfg(feature = "csv")]
+    pub(super) const LEFT_OUT: [ColumnContent; 6] = [
+        ColumnContent::Words,
+        ColumnContent::Dates,
+        ColumnContent::WithSign,
+        ColumnContent::Booleans,
+        ColumnContent::Other,
+        ColumnContent::Nothing,
+    ];
 }
 
 impl Notice {
@@ -80,6 +97,14 @@ impl fmt::Display for Notice {
                     ColumnContent::WithSign => (
                         "it holds numbers with a sign such as % or $; to learn from them, write them without it",
                         "they hold numbers with a sign such as % or $; to learn from them, write them without it",
+                    ),
+                    ColumnContent::Booleans => (
+                        "it holds true and false; to learn from them, write them as 1 and 0",
+                        "they hold true and false; to learn from them, write them as 1 and 0",
+                    ),
+                    ColumnContent::Other => (
+                        "it holds lists or other values that are no numbers",
+                        "they hold lists or other values that are no numbers",
                     ),
                     ColumnContent::Nothing => {
                         ("it is empty in the first rows", "they are empty in the first rows")

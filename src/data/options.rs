@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use super::column_names::ColumnNames;
-use super::csv::CsvStream;
 use super::error::DataError;
 use super::input::Input;
 use super::resolve::{files, resolve};
 use super::rows::Rows;
 use super::shards::FileShards;
+use super::stream::RowStream;
 
-/// How to read rows of numbers from delimited text. The default detects all it can, reads every row in order and refuses
+/// How to read rows of numbers from delimited text, arrays and tables. The default detects all it can, reads every row in order and refuses
 /// bad rows and missing values.
 ///
 /// ```no_run
@@ -222,7 +222,7 @@ impl ReadOptions {
     /// Opens inputs and reads them one after the other as one stream. The first determines the columns; the others are
     /// checked to exist.
     pub fn open_inputs(&self, inputs: Vec<Input>) -> Result<Rows, DataError> {
-        let mut stream = CsvStream::open(inputs, self.clone())?;
+        let mut stream = RowStream::open(inputs, self.clone())?;
         stream.skip_rows(self.skip)?;
         Ok(Rows::new(stream, self.shuffle))
     }
@@ -249,7 +249,7 @@ impl ReadOptions {
     /// If there is no such shard.
     pub fn open_shard(&self, shards: &FileShards, shard: usize) -> Result<Rows, DataError> {
         let whole = ReadOptions { skip: 0, limit: None, columns: shards.columns.clone(), ..self.clone() };
-        let stream = CsvStream::open_shard(shards, shard, whole)?;
+        let stream = RowStream::open_shard(shards, shard, whole)?;
         Ok(Rows::new(stream, self.shuffle))
     }
 

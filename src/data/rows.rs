@@ -3,18 +3,18 @@ use std::sync::atomic::AtomicU64;
 
 use super::block::Block;
 use super::column_names::ColumnNames;
-use super::csv::CsvStream;
 use super::error::{BadRow, DataError};
 use super::missing::MissingCounts;
 use super::notice::Notice;
 use super::row_texts::RowTexts;
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
+use super::stream::RowStream;
 
 /// Rows in a block where all rows are read at once.
 const BLOCK_ROWS: usize = 4096;
 
-/// Rows of numbers that are read from delimited text, block by block, so that any length needs the memory of a block.
+/// Rows of numbers that are read from files, block by block, so that any length needs the memory of a block.
 /// [`ReadOptions`](super::ReadOptions) open them.
 ///
 /// ```
@@ -36,13 +36,13 @@ pub struct Rows {
 }
 
 enum Source {
-    InOrder(Box<CsvStream>),
-    Shuffled(Box<ShuffleBuffer<CsvStream>>),
+    InOrder(Box<RowStream>),
+    Shuffled(Box<ShuffleBuffer<RowStream>>),
 }
 
 impl Rows {
     /// The rows of a stream; shuffled, if there is a number of slots and a seed.
-    pub(super) fn new(stream: CsvStream, shuffle: Option<(usize, u64)>) -> Self {
+    pub(super) fn new(stream: RowStream, shuffle: Option<(usize, u64)>) -> Self {
         let source = match shuffle {
             Some((slots, seed)) => Source::Shuffled(Box::new(ShuffleBuffer::new(stream, slots, seed))),
             None => Source::InOrder(Box::new(stream)),
@@ -50,7 +50,7 @@ impl Rows {
         Rows { source }
     }
 
-    fn stream(&self) -> &CsvStream {
+    fn stream(&self) -> &RowStream {
         match &self.source {
             Source::InOrder(stream) => stream,
             Source::Shuffled(shuffled) => shuffled.source(),

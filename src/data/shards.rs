@@ -1,4 +1,4 @@
-//! Dealing files to shards that are read separately: whole files, or byte ranges cut at row ends.
+//! Dealing files to shards that are read separately: whole files, or ranges cut at row ends.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::binary::rows_in;
 use super::error::DataError;
-use super::input::{GZIP_MAGIC, Input};
+use super::input::{GZIP_MAGIC, Input, RowRange};
 
 /// Files dealt to shards that are read separately. [`ReadOptions::deal`](super::ReadOptions::deal) makes them, and any
 /// process can open any of them.
@@ -24,10 +25,20 @@ pub struct FileShards {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Piece {
     file: PathBuf,
-    /// First byte, and the one after the last; the whole file if `None`.
-    pub(super) range: Option<(u64, u64)>,
+    pub(super) range: Range,
     /// Size in bytes.
     bytes: u64,
+}
+
+/// A part of a file, from the first to the one after the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Range {
+    /// The whole file.
+    Whole,
+    /// Bytes of a text.
+    Bytes(u64, u64),
+    /// Rows of an array or a table of columns, counted from 0.
+    Rows(u64, u64),
 }
 
 impl FileShards {
@@ -67,7 +78,7 @@ impl FileShards {
 /// Deals files to shards.
 ///
 /// If there are at least as many files as shards, whole files are dealt in turns: the first to the first shard, the second
-/// to the second, and so on. Otherwise the files, one after the other, are cut into byte ranges of about equal size. Each
+/// to the second, and so on. Otherwise the files, one after the other, are cut into ranges of about equal size in bytes. Each
 /// cut is moved to the end of its row.
 ///
 /// # Panics
@@ -81,7 +92,7 @@ fn deal(files: &[PathBuf], shards: usize) -> Result<Vec<Vec<Piece>>, DataError> 
     }
     if files.len() >= shards {
         for (i, (file, &bytes)) in files.iter().zip(&sizes).enumerate() {
-            dealt[i % shards].push(Piece { file: file.clone(), range: None, bytes });
+            dealt[i % shards].push(Piece { file: file.clone(), range: Range::Whole, bytes });
         }
         return Ok(dealt);
     }
@@ -94,14 +105,29 @@ fn deal(files: &[PathBuf], shards: usize) -> Result<Vec<Vec<Piece>>, DataError> 
     let total: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
     let mut begin = 0u128;
     for (file, &size) in files.iter().zip(&sizes) {
+        let rows = rows_in(file)?;
         for (shard, pieces) in dealt.iter_mut().enumerate() {
             // Where the shard would begin and end in this file if rows could be cut.
             let place = |shard: usize| {
                 (total * shard as u128 / shards as u128).saturating_sub(begin).min(size.into()) as u64
             };
-            let (from, to) = (row_end(file, place(shard), size)?, row_end(file, place(shard + 1), size)?);
-            if from < to {
-                pieces.push(Piece { file: file.clone(), range: Some((from, to)), bytes: to - from });
+            let (begin, end) = (place(shard), place(shard + 1));
+            let (range, bytes) = match rows {
+                Some(rows) => {
+                    // Rounded to the nearest row, so that files of the same rows are cut in the same places.
+                    let row = |place: u64| {
+                        let (place, rows, size) = (u128::from(place), u128::from(rows), u128::from(size));
+                        ((place * rows + size / 2) / size) as u64
+                    };
+                    (Range::Rows(row(begin), row(end)), end - begin)
+                }
+                None => {
+                    let (from, to) = (row_end(file, begin, size)?, row_end(file, end, size)?);
+                    (Range::Bytes(from, to), to - from)
+                }
+            };
+            if !range.is_empty() {
+                pieces.push(Piece { file: file.clone(), range, bytes });
             }
         }
         begin += u128::from(size);
@@ -164,11 +190,21 @@ fn line_length(mut text: impl BufRead) -> io::Result<u64> {
     }
 }
 
+impl Range {
+    fn is_empty(self) -> bool {
+        matches!(self, Range::Bytes(from, to) | Range::Rows(from, to) if from >= to)
+    }
+}
+
 impl Piece {
-    /// The piece as an input. If the file has a header, a range that does not begin the file gets a copy of it, so that it
-    /// reads like a separate file.
-    pub(super) fn input(&self, has_header: bool) -> Result<Input, DataError> {
-        let Some((from, to)) = self.range else { return Ok(Input::File(self.file.clone())) };
+    /// The piece as an input, and its rows if it is a part of an array or a table of columns. If a text has a header, a range
+    /// that does not begin the file gets a copy of it, so that it reads like a separate file.
+    pub(super) fn input(&self, has_header: bool) -> Result<(Input, RowRange), DataError> {
+        let (from, to) = match self.range {
+            Range::Whole => return Ok((Input::File(self.file.clone()), None)),
+            Range::Rows(from, to) => return Ok((Input::File(self.file.clone()), Some((from, to)))),
+            Range::Bytes(from, to) => (from, to),
+        };
         let open = || {
             let header = if has_header && from > 0 { first_line(&self.file)? } else { Vec::new() };
             let mut file = File::open(&self.file)?;
@@ -176,13 +212,13 @@ impl Piece {
             Ok(Cursor::new(header).chain(file.take(to - from)))
         };
         let reader = open().map_err(|source| failed(&self.file, source))?;
-        Ok(Input::Reader { name: self.name(), reader: Box::new(reader) })
+        Ok((Input::Reader { name: self.name(), reader: Box::new(reader) }, None))
     }
 
     /// The name in messages.
     fn name(&self) -> String {
         match self.range {
-            Some((from, _)) if from > 0 => format!("{} from byte {from}", self.file.display()),
+            Range::Bytes(from, _) if from > 0 => format!("{} from byte {from}", self.file.display()),
             _ => self.file.display().to_string(),
         }
     }

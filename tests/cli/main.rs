@@ -12,6 +12,7 @@ mod export;
 #[cfg(unix)]
 mod faults;
 mod fit;
+mod formats;
 mod learners;
 mod manuals;
 mod merge;

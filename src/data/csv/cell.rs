@@ -3,7 +3,7 @@
 use crate::data::error::BadCell;
 
 /// Larger numbers are refused: sums of their squares overflow.
-const LARGEST: f64 = 1e150;
+pub(in crate::data) const LARGEST: f64 = 1e150;
 
 /// The finite number in a cell, which may have blanks around it.
 ///
@@ -40,7 +40,7 @@ pub(super) fn is_missing(cell: &[u8]) -> bool {
 
 /// What the commas in a number are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comma {
+pub(in crate::data) enum Comma {
     /// One before the decimals, as in `3,14`.
     Decimal,
     /// One before every three digits, as in `1,234,567.5` and `1,234`.

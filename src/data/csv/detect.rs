@@ -202,7 +202,9 @@ fn looks_like_header(records: &[ByteRecord]) -> bool {
 
 /// What the sample cells of one column are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ColumnSample {
+pub(in crate::data) struct ColumnSample {
+    /// What the column holds, where that is known and no sample.
+    known: Option<Content>,
     numbers: usize,
     with_point: usize,
     with_comma: usize,
@@ -213,6 +215,11 @@ pub(super) struct ColumnSample {
 }
 
 impl ColumnSample {
+    /// A column whose content is known.
+    pub(in crate::data) fn known(content: Content) -> ColumnSample {
+        ColumnSample { known: Some(content), ..ColumnSample::default() }
+    }
+
     fn add(&mut self, cell: &[u8]) {
         if parse_number(cell).is_some() {
             self.numbers += 1;
@@ -234,8 +241,9 @@ impl ColumnSample {
     }
 
     /// What the column holds. One number makes it a column of numbers.
-    pub(super) fn content(&self) -> Content {
+    pub(in crate::data) fn content(&self) -> Content {
         match self {
+            ColumnSample { known: Some(content), .. } => *content,
             _ if self.numbers > 0 => Content::Numbers,
             _ if self.dates > self.words => Content::Dates,
             _ if self.with_sign > self.words => Content::WithSign,
@@ -245,7 +253,7 @@ impl ColumnSample {
     }
 
     /// If the column's numbers are written with commas: an example, and what the commas are.
-    pub(super) fn commas(&self) -> Option<(&str, Comma)> {
+    pub(in crate::data) fn commas(&self) -> Option<(&str, Comma)> {
         // A single '1,5' or '1,234' in a column of numbers with points is a bad cell.
         let (example, comma) = self.comma_example.as_ref()?;
         let usual = self.with_comma > self.with_point && self.with_comma > self.words;

@@ -1,20 +1,18 @@
-//! Delimited text: what the first lines say about it, which columns are read, and its records as rows of numbers.
+//! Delimited text: what the first lines say about it, and its records as rows of numbers.
 //!
-//! A [`CsvStream`] reads [`Table`](table::Table)s one after the other. A table takes plain lines by a fast path and leaves
-//! every other line to the csv crate.
+//! A [`TextTable`] takes plain lines by a fast path and leaves every other line to the csv crate.
 
 mod cell;
-mod columns;
 mod detect;
-mod expected;
 mod feed;
 mod lines;
 mod number;
 mod plain;
 mod records;
 mod sample;
-mod stream;
 mod table;
 
-pub use columns::select_columns;
-pub(super) use stream::CsvStream;
+pub(super) use cell::{Comma, LARGEST};
+pub(super) use detect::ColumnSample;
+pub(super) use sample::SAMPLE_LINES;
+pub(super) use table::TextTable;

@@ -10,7 +10,7 @@ use crate::data::input::OpenInput;
 
 const SAMPLE_BYTES: usize = 64 * 1024;
 /// This many rows are enough, so that a slow pipe need not fill the sample.
-pub(super) const SAMPLE_LINES: usize = 200;
+pub(in crate::data) const SAMPLE_LINES: usize = 200;
 /// Wide tables need a longer sample: a header and some rows.
 const FEWEST_LINES: usize = 4;
 
@@ -28,7 +28,7 @@ pub(super) struct Sampled {
 
 /// Takes a sample; an early one ends with the first row. Other formats than delimited text are errors.
 pub(super) fn take_sample(input: OpenInput, early: bool) -> Result<Sampled, DataError> {
-    let OpenInput { name, gzip, reader } = input;
+    let OpenInput { name, gzip, reader, .. } = input;
     let mut rest = Lines::new(reader);
     let mut taken = Taken { early, ..Taken::default() };
     let end = taken.take_from(&mut rest);
@@ -131,12 +131,11 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(DataError::Utf16 { file: file() });
     }
-    const KINDS: [(&[u8], &str); 5] = [
+    const KINDS: [(&[u8], &str); 4] = [
         (b"PK\x03\x04", "a zip archive or spreadsheet: unpack or export it first"),
         (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"),
         (b"BZh91AY&SY", "compressed with bzip2: unpack it first"),
         (b"\xfd7zXZ", "compressed with xz: unpack it first"),
-        (b"PAR1", "a Parquet file: export it first"),
     ];
     if let Some((_, looks)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         return Err(DataError::Binary { file: file(), looks });
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn a_long_sample_is_cut_to_whole_lines_and_the_text_is_still_whole() {
         let text = "0.123456789,0.123456789\n".repeat(10_000);
-        let input = OpenInput { name: "x".into(), gzip: false, reader: Box::new(Pieces::new(&text, 1000)) };
+        let input = OpenInput::of_reader("x", Box::new(Pieces::new(&text, 1000)));
         let mut sampled = take_sample(input, false).unwrap();
         assert!(!sampled.complete && sampled.sample.len() < text.len() && sampled.sample.ends_with(b"\n"));
         let mut whole = String::new();
@@ -192,7 +191,7 @@ mod tests {
         for text in [rows(150) + "\0\n", rows(300) + "\0\n", rows(300) + "x,y\n", wide] {
             let samples = [1, 7, 1000, usize::MAX].map(|piece| {
                 let reader = Box::new(Pieces::new(&text, piece));
-                let sampled = take_sample(OpenInput { name: "x".into(), gzip: false, reader }, false);
+                let sampled = take_sample(OpenInput::of_reader("x", reader), false);
                 sampled.map(|sampled| sampled.sample).map_err(|error| error.to_string())
             });
             assert!(samples.iter().all(|sample| *sample == samples[0]));

@@ -3,23 +3,22 @@
 use csv::ByteRecord;
 
 use super::cell::{is_missing, parse_number, shown, why_bad};
-use super::columns::{Names, choose};
 use super::detect::{Delimiter, Layout};
-use super::expected::choose_expected;
 use super::plain::PlainLines;
 use super::records::{RecordError, Records};
 use super::sample::{Sampled, take_sample};
 use crate::data::block::Block;
-use crate::data::column_names::ColumnNames;
+use crate::data::columns::Names;
 use crate::data::error::{BadRow, ChosenBy, DataError, MissingValue, RowProblem};
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
 use crate::data::options::{Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
+use crate::data::table::{Flaw, Shape, Step, chosen_by};
 
 /// One open input.
-pub(super) struct Table {
+pub(in crate::data) struct TextTable {
     file: String,
     gzip: bool,
     records: Records,
@@ -41,42 +40,12 @@ pub(super) struct Table {
     rows: u64,
 }
 
-/// What the first input determines for all.
-pub(super) struct Shape {
-    pub(super) columns: ColumnNames,
-    width: usize,
-    positions: Vec<usize>,
-    /// The names and positions of the columns whose text is kept.
-    pub(super) kept: (Vec<String>, Vec<usize>),
-}
-
-/// What the next record is.
-pub(super) enum Step {
-    /// A row, now in the buffer.
-    Row,
-    /// A row with missing values, now in the buffer as NaN.
-    Gaps,
-    /// A row that cannot be used.
-    Bad(Flaw),
-    /// The end of the input.
-    End,
-}
-
-/// What is wrong with a record. [`Table::describe`] adds the details.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
-    /// The number of fields.
-    Fields,
-    /// The cell of this chosen column.
-    Cell(usize),
-}
-
-impl Table {
+impl TextTable {
     /// Opens the first input: detects its layout and chooses the columns. Also returns what a user should know.
-    pub(super) fn first(
+    pub(in crate::data) fn first(
         input: OpenInput,
         options: &ReadOptions,
-    ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TextTable, Shape, Vec<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known = match &options.expected {
             // A few lines may not show what is a header.
@@ -87,64 +56,31 @@ impl Table {
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
             return Err(DataError::HeaderOnly { file: sampled.name });
         }
-        let names = match &layout.header {
-            Some(header) => Names::from_header(header),
-            None => Names::by_position(layout.width),
-        };
+        let names = names_of(&layout);
         let samples = layout.column_samples();
-        let choice = match &options.expected {
-            Some(expected) => {
-                let has_header = layout.header.is_some();
-                choose_expected(&sampled.name, &names, has_header, &samples, expected, options)?
-            }
-            None => choose(&sampled.name, &names, &samples, &options.columns, &options.drop, false)?,
-        };
-        let chosen = choice.positions.iter().map(|&i| names.name(i).to_string()).collect();
-        let columns = ColumnNames { names: chosen, named: layout.header.is_some() };
-        let mut notices = choice.notices;
+        let has_header = layout.header.is_some();
+        let (shape, mut notices) = Shape::choose(&sampled.name, &names, has_header, &samples, options)?;
         if options.has_header.is_none() && layout.header_holds_numbers() {
             notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
         }
-        let kept = names.select_all(&options.keep)?;
-        let kept_names = kept.iter().map(|&i| names.name(i).to_string()).collect();
-        let table = Table::start(sampled, &layout, choice.positions.clone(), kept.clone(), options)?;
-        let (width, positions) = (layout.width, choice.positions);
-        let shape = Shape { columns, width, positions, kept: (kept_names, kept) };
-        Ok((table, shape, notices))
+        let (positions, kept) = (shape.positions.clone(), shape.kept.1.clone());
+        Ok((TextTable::start(sampled, &layout, positions, kept, options)?, shape, notices))
     }
 
     /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
-    pub(super) fn later(
+    pub(in crate::data) fn later(
         input: OpenInput,
         shape: &Shape,
         options: &ReadOptions,
-    ) -> Result<(Table, Option<Notice>), DataError> {
+    ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
-        let file = || sampled.name.clone();
-        let (positions, kept) = match (&layout.header, shape.columns.named) {
-            (Some(_), false) => return Err(DataError::HeaderUnexpected { file: file() }),
-            (None, true) => return Err(DataError::HeaderMissing { file: file() }),
-            (Some(header), true) => {
-                let missing =
-                    |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
-                let names = Names::from_header(header);
-                let positions = names.positions(&shape.columns.names).map_err(missing)?;
-                (positions, names.positions(&shape.kept.0).map_err(missing)?)
-            }
-            (None, false) if layout.width != shape.width => {
-                return Err(DataError::FieldCount {
-                    file: file(),
-                    found: layout.width,
-                    expected: shape.width,
-                });
-            }
-            (None, false) => (shape.positions.clone(), shape.kept.1.clone()),
-        };
+        let (positions, kept) =
+            shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
         let is_empty = layout.rows.is_empty() && sampled.complete;
-        let notice = is_empty.then(|| Notice::HeaderOnly { file: file() });
-        Ok((Table::start(sampled, &layout, positions, kept, options)?, notice))
+        let notice = is_empty.then(|| Notice::HeaderOnly { file: sampled.name.clone() });
+        Ok((TextTable::start(sampled, &layout, positions, kept, options)?, notice))
     }
 
     fn start(
@@ -153,7 +89,7 @@ impl Table {
         positions: Vec<usize>,
         kept: Vec<usize>,
         options: &ReadOptions,
-    ) -> Result<Table, DataError> {
+    ) -> Result<TextTable, DataError> {
         let mut records = Records::new(sampled.text, layout.delimiter);
         let (file, gzip) = (sampled.name, sampled.gzip);
         let delimiter = match layout.delimiter {
@@ -177,8 +113,19 @@ impl Table {
             records.read_by_line();
         }
         let prompt = options.prompt;
-        let mut table =
-            Table { file, gzip, records, plain, positions, kept, prompt, width, delimiter, chosen, rows: 0 };
+        let mut table = TextTable {
+            file,
+            gzip,
+            records,
+            plain,
+            positions,
+            kept,
+            prompt,
+            width,
+            delimiter,
+            chosen,
+            rows: 0,
+        };
         if options.missing == Missing::Marginal {
             table.take_gaps();
         }
@@ -189,7 +136,7 @@ impl Table {
     }
 
     /// Appends the rows of the next plain lines, at most `most`, and returns their number.
-    pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+    pub(in crate::data) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &mut self.plain else { return Ok(0) };
         let before = block.rows();
         let read = self.records.take_plain(plain, block, most, self.prompt);
@@ -198,27 +145,27 @@ impl Table {
     }
 
     /// The text of the last record, if it is kept.
-    pub(super) fn text(&self) -> &[u8] {
+    pub(in crate::data) fn text(&self) -> &[u8] {
         self.records.text()
     }
 
     /// An empty list for the texts of this input's rows.
-    pub(super) fn texts(&self) -> RowTexts {
+    pub(in crate::data) fn texts(&self) -> RowTexts {
         RowTexts::new(self.delimiter, self.positions.clone())
     }
 
     /// Has the fast path read rows with missing values.
-    pub(super) fn take_gaps(&mut self) {
+    pub(in crate::data) fn take_gaps(&mut self) {
         self.plain.iter_mut().for_each(PlainLines::take_gaps);
     }
 
     /// Whether the fast path has read a missing value since the last call.
-    pub(super) fn has_met_gap(&mut self) -> bool {
+    pub(in crate::data) fn has_met_gap(&mut self) -> bool {
         self.plain.as_mut().is_some_and(PlainLines::has_met_gap)
     }
 
     /// Reads the next row into `row`: one number per chosen column.
-    pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    pub(in crate::data) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
         if !self.advance()? {
             return Ok(Step::End);
         }
@@ -230,21 +177,21 @@ impl Table {
         })
     }
 
-    /// The text of the kept columns in the record that [`read_row`](Table::read_row) just read. A field that the record does
+    /// The text of the kept columns in the record that [`read_row`](TextTable::read_row) just read. A field that the record does
     /// not have is empty.
-    pub(super) fn kept_cells(&self) -> Vec<String> {
+    pub(in crate::data) fn kept_cells(&self) -> Vec<String> {
         let text =
             |&i: &usize| self.records.record().get(i).map(|cell| String::from_utf8_lossy(cell).into_owned());
         self.kept.iter().map(|i| text(i).unwrap_or_default()).collect()
     }
 
     /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
-    pub(super) fn would_wait(&self) -> bool {
+    pub(in crate::data) fn would_wait(&self) -> bool {
         self.prompt && !self.records.holds_line()
     }
 
-    /// The bad row that [`read_row`](Table::read_row) just returned.
-    pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+    /// The bad row that [`read_row`](TextTable::read_row) just returned.
+    pub(in crate::data) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
             Flaw::Fields => RowProblem::Fields { found: record.len(), expected: self.width },
@@ -254,15 +201,15 @@ impl Table {
                 RowProblem::Cell { column, cell: shown(cell), why, chosen: self.chosen }
             }
         };
-        BadRow { file: self.file.clone(), line: self.records.line(), row: self.rows, problem }
+        BadRow { file: self.file.clone(), line: Some(self.records.line()), row: self.rows, problem }
     }
 
-    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
-    pub(super) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+    /// The missing value in `row`, which [`read_row`](TextTable::read_row) has just read.
+    pub(in crate::data) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
         let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
         MissingValue {
             file: self.file.clone(),
-            line: self.records.line(),
+            line: Some(self.records.line()),
             row: self.rows,
             column: columns[nth].clone(),
             counts: MissingCounts::new(columns),
@@ -284,11 +231,10 @@ impl Table {
     }
 }
 
-fn chosen_by(options: &ReadOptions) -> ChosenBy {
-    match &options.expected {
-        _ if !options.columns.is_empty() => ChosenBy::User,
-        Some(_) => ChosenBy::Model,
-        None => ChosenBy::Content,
+fn names_of(layout: &Layout) -> Names {
+    match &layout.header {
+        Some(header) => Names::from_header(header),
+        None => Names::by_position(layout.width),
     }
 }
 

@@ -232,7 +232,7 @@ fn a_bad_cell_is_reported_with_its_place_and_a_remedy() {
     let drop = Remedy::DropColumns(vec!["Height".into()]);
     assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
     let DataError::BadRow(bad) = error else { panic!("{error}") };
-    assert_eq!((bad.line, bad.row), (4, 2));
+    assert_eq!((bad.line, bad.row), (Some(4), 2));
     assert!(matches!(bad.problem, RowProblem::Cell { why: BadCell::NotANumber, .. }));
 }
 

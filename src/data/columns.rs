@@ -2,14 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use csv::ByteRecord;
-
-use super::cell::Comma;
-use super::detect::ColumnSample;
-use crate::data::column_names::ColumnNames;
-use crate::data::error::DataError;
-use crate::data::nearest::nearest;
-use crate::data::notice::{ColumnContent as Content, Notice};
+use super::column_names::ColumnNames;
+use super::csv::{ColumnSample, Comma};
+use super::error::DataError;
+use super::nearest::nearest;
+use super::notice::{ColumnContent as Content, Notice};
 
 /// The names of a table's columns.
 pub(super) struct Names {
@@ -21,12 +18,12 @@ pub(super) struct Names {
 
 impl Names {
     /// The names in a header. A column without a name is named by its position.
-    pub(super) fn from_header(header: &ByteRecord) -> Names {
+    pub(super) fn from_header<'a>(header: impl IntoIterator<Item = &'a [u8]>) -> Names {
         let name = |(i, cell): (usize, &[u8])| {
             let text = String::from_utf8_lossy(cell).trim().to_string();
             if text.is_empty() { ColumnNames::by_position(i) } else { text }
         };
-        let given: Vec<String> = header.iter().enumerate().map(name).collect();
+        let given: Vec<String> = header.into_iter().enumerate().map(name).collect();
         let unique = made_unique(&given);
         Names { given, unique }
     }
@@ -171,7 +168,7 @@ pub(super) fn choose(
     };
     let (positions, left_out): (Vec<usize>, Vec<usize>) = kept.into_iter().partition(is_read);
     let mut notices = Vec::new();
-    for content in [Content::Words, Content::Dates, Content::WithSign, Content::Nothing] {
+    for content in Content::LEFT_OUT {
         let alike = left_out.iter().filter(|&&i| samples[i].content() == content);
         let columns: Vec<String> = alike.map(|&i| names.name(i).to_string()).collect();
         if !columns.is_empty() {
@@ -193,7 +190,7 @@ mod tests {
     use super::*;
 
     fn names(header: &[&str]) -> Names {
-        Names::from_header(&ByteRecord::from(header.to_vec()))
+        Names::from_header(header.iter().map(|name| name.as_bytes()))
     }
 
     fn select(names: &Names, selectors: &[&str]) -> Result<Vec<usize>, String> {

@@ -2,23 +2,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::block::Block;
+use super::column_names::ColumnNames;
+use super::error::{BadRow, DataError};
+use super::input::{Input, RowRange};
+use super::missing::MissingCounts;
+use super::notice::Notice;
+use super::options::{BadRows, Missing, ReadOptions};
+use super::row_texts::RowTexts;
+use super::shards::{FileShards, Range};
+use super::source::RowSource;
 use super::table::{Shape, Step, Table};
-use crate::data::block::Block;
-use crate::data::column_names::ColumnNames;
-use crate::data::error::{BadRow, DataError};
-use crate::data::input::Input;
-use crate::data::missing::MissingCounts;
-use crate::data::notice::Notice;
-use crate::data::options::{BadRows, Missing, ReadOptions};
-use crate::data::row_texts::RowTexts;
-use crate::data::shards::FileShards;
-use crate::data::source::RowSource;
 
-/// Rows of numbers from one or more inputs of delimited text, which are read one after the other.
-pub(in crate::data) struct CsvStream {
+/// Rows of numbers from one or more inputs, which are read one after the other.
+pub(super) struct RowStream {
     options: ReadOptions,
-    /// The inputs that are not open yet.
-    waiting: VecDeque<Input>,
+    /// The inputs that are not open yet, with the rows to read of them.
+    waiting: VecDeque<(Input, RowRange)>,
     table: Option<Table>,
     shape: Shape,
     notices: Vec<Notice>,
@@ -42,9 +42,9 @@ pub(in crate::data) struct CsvStream {
     total_bytes: Option<u64>,
 }
 
-impl CsvStream {
+impl RowStream {
     /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
-    pub fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<CsvStream, DataError> {
+    pub fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<RowStream, DataError> {
         if options.follow {
             inputs = inputs.into_iter().map(Input::followed).collect::<Result<_, _>>()?;
         }
@@ -56,17 +56,17 @@ impl CsvStream {
             let size = input.check()?;
             total_bytes = total_bytes.zip(size).map(|(total, size)| total + size);
         }
-        let mut waiting = VecDeque::from(inputs);
-        let first = waiting.pop_front().ok_or(DataError::NoInputs)?;
+        let mut waiting: VecDeque<_> = inputs.into_iter().map(|input| (input, None)).collect();
+        let (first, rows) = waiting.pop_front().ok_or(DataError::NoInputs)?;
         let bytes = Arc::new(AtomicU64::new(0));
-        let (table, shape, notices) = Table::first(first.open(bytes.clone())?, &options)?;
+        let (table, shape, notices) = Table::first(first.open(bytes.clone(), rows)?, &options)?;
         let row = vec![0.0; shape.columns.len()];
         let missing = MissingCounts::new(&shape.columns.names);
-        let header_text = table.text().to_vec();
+        let header_text = table.header_text();
         let texts = table.texts();
         // Rows that are left out at the beginning are read too.
         let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
-        Ok(CsvStream {
+        Ok(RowStream {
             options,
             waiting,
             table: Some(table),
@@ -93,13 +93,13 @@ impl CsvStream {
         shards: &FileShards,
         shard: usize,
         options: ReadOptions,
-    ) -> Result<CsvStream, DataError> {
+    ) -> Result<RowStream, DataError> {
         let pieces = shards.pieces(shard);
-        let mut stream = CsvStream::open(vec![shards.first()], options)?;
+        let mut stream = RowStream::open(vec![shards.first()], options)?;
         stream.table = None;
         stream.bytes = Arc::new(AtomicU64::new(0));
         stream.total_bytes = Some(shards.bytes_of(shard));
-        if pieces.iter().any(|piece| piece.range.is_some()) {
+        if pieces.iter().any(|piece| matches!(piece.range, Range::Bytes(..))) {
             // The first line of a range is not the first line of its file, so nothing can be detected in it.
             stream.options.has_header = Some(stream.shape.columns.named);
         }
@@ -283,8 +283,9 @@ impl CsvStream {
     }
 
     fn open_next(&mut self) -> Result<bool, DataError> {
-        let Some(input) = self.waiting.pop_front() else { return Ok(false) };
-        let (table, notice) = Table::later(input.open(self.bytes.clone())?, &self.shape, &self.options)?;
+        let Some((input, rows)) = self.waiting.pop_front() else { return Ok(false) };
+        let (table, notice) =
+            Table::later(input.open(self.bytes.clone(), rows)?, &self.shape, &self.options)?;
         self.notices.extend(notice);
         self.table = Some(table);
         Ok(true)
@@ -296,7 +297,7 @@ impl CsvStream {
     }
 }
 
-impl RowSource for CsvStream {
+impl RowSource for RowStream {
     fn columns(&self) -> &ColumnNames {
         &self.shape.columns
     }
@@ -320,8 +321,8 @@ impl RowSource for CsvStream {
 mod tests {
     use super::*;
 
-    fn stream(text: &str, options: ReadOptions) -> CsvStream {
-        CsvStream::open(vec![Input::from_bytes("data", text)], options).unwrap()
+    fn stream(text: &str, options: ReadOptions) -> RowStream {
+        RowStream::open(vec![Input::from_bytes("data", text)], options).unwrap()
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which columns of a file are the expected ones, such as those that a model was learned from.
 
+use super::column_names::ColumnNames;
 use super::columns::{Choice, Names, choose};
-use super::detect::ColumnSample;
-use crate::data::column_names::ColumnNames;
-use crate::data::error::DataError;
-use crate::data::notice::Notice;
-use crate::data::options::{Missing, ReadOptions};
+use super::csv::ColumnSample;
+use super::error::DataError;
+use super::notice::Notice;
+use super::options::{Missing, ReadOptions};
 
 /// The columns of a file, in the order of the expected ones.
 ///

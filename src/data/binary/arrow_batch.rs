@@ -1,0 +1,218 @@
+//! One batch of an Arrow file: the buffers of the chosen columns, and their values.
+
+use std::io::{self, Read};
+
+use super::arrow_schema::{Field, Place, Type, places};
+use super::damaged;
+use super::decimal::{decimal, decimal_text};
+use super::flat::Flat;
+use super::half::half;
+
+/// Where the parts of a batch are, as its message says.
+pub(super) struct BatchPlan {
+    pub(super) rows: usize,
+    /// For each buffer, where it begins in the body, and its length.
+    buffers: Vec<(u64, u64)>,
+    places: Vec<Place>,
+    codec: Option<Codec>,
+    body: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codec {
+    Lz4,
+    Zstd,
+}
+
+impl BatchPlan {
+    /// Reads the message of a batch. The error says what is wrong.
+    pub(super) fn read(batch: Flat, fields: &[Field], body: u64) -> io::Result<BatchPlan> {
+        let plan = || {
+            let rows = usize::try_from(batch.long(0)).ok()?;
+            let buffers = batch.longs(2, 2)?;
+            let pairs = buffers.as_chunks::<2>().0.iter();
+            let part = |[begin, length]: &[i64; 2]| {
+                let part = (u64::try_from(*begin).ok()?, u64::try_from(*length).ok()?);
+                (part.0.checked_add(part.1)? <= body).then_some(part)
+            };
+            let buffers = pairs.map(part).collect::<Option<Vec<_>>>()?;
+            let places = places(fields, &batch.longs(4, 1)?)?;
+            Some((rows, buffers, places))
+        };
+        let (rows, buffers, places) =
+            plan().ok_or_else(|| damaged("the description of a batch is damaged"))?;
+        let codec = match batch.table(3).map(|compression| compression.byte(0)) {
+            None => None,
+            Some(0) => Some(Codec::Lz4),
+            Some(1) => Some(Codec::Zstd),
+            Some(_) => return Err(damaged("a batch is compressed in an unknown way")),
+        };
+        Ok(BatchPlan { rows, buffers, places, codec, body })
+    }
+
+    /// Reads the values of columns, in the order of their places, and leaves the reader after the batch.
+    pub(super) fn values(
+        &self,
+        fields: &[Field],
+        columns: &[usize],
+        source: &mut impl Skipping,
+    ) -> io::Result<Vec<Values>> {
+        // A column may be chosen twice. Its buffers are read once, in the order of the body.
+        let mut wanted = Vec::new();
+        for &column in columns {
+            let first = self.places[column].buffer;
+            let count = if matches!(fields[column].type_, Type::Text(_)) { 3 } else { 2 };
+            let all = self.buffers.get(first..first + count);
+            all.ok_or_else(|| damaged("a batch has too few parts"))?;
+            wanted.extend(first..first + count);
+        }
+        wanted.sort_unstable_by_key(|&buffer| (self.buffers[buffer], buffer));
+        wanted.dedup();
+        let mut held: Vec<(usize, Vec<u8>)> = Vec::with_capacity(wanted.len());
+        let mut at = 0;
+        for buffer in wanted {
+            let (begin, length) = self.buffers[buffer];
+            if begin < at {
+                // Only empty buffers may begin where another one is.
+                if length > 0 {
+                    return Err(damaged("the parts of a batch overlap"));
+                }
+                held.push((buffer, Vec::new()));
+                continue;
+            }
+            source.skip(begin - at)?;
+            held.push((buffer, self.unpacked(source.bytes(length)?)?));
+            at = begin + length;
+        }
+        source.skip(self.body - at)?;
+        held.sort_unstable_by_key(|(buffer, _)| *buffer);
+        let bytes = |buffer: usize| {
+            let place = held.binary_search_by_key(&buffer, |(buffer, _)| *buffer);
+            place.map_or(Vec::new(), |place| held[place].1.clone())
+        };
+        let values = |&column: &usize| {
+            let (first, type_) = (self.places[column].buffer, fields[column].type_);
+            let texts = if matches!(type_, Type::Text(_)) { bytes(first + 2) } else { Vec::new() };
+            Values::new(type_, self.rows, bytes(first), bytes(first + 1), texts)
+        };
+        columns.iter().map(values).collect()
+    }
+
+    /// Reads past the batch.
+    pub(super) fn skip(&self, source: &mut impl Skipping) -> io::Result<()> {
+        source.skip(self.body)
+    }
+
+    /// A buffer without its compression. Its first bytes are its length.
+    fn unpacked(&self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let Some(codec) = self.codec.filter(|_| !bytes.is_empty()) else { return Ok(bytes) };
+        let short = || damaged("a compressed part is too short");
+        let (length, packed) = bytes.split_first_chunk().ok_or_else(short)?;
+        let length = i64::from_le_bytes(*length);
+        if length == -1 {
+            return Ok(packed.to_vec());
+        }
+        let length = u64::try_from(length).map_err(|_| short())?;
+        let mut unpacked = Vec::new();
+        // What the length claims is not believed: the bytes must be there.
+        match codec {
+            Codec::Lz4 => {
+                lz4_flex::frame::FrameDecoder::new(packed).take(length).read_to_end(&mut unpacked)?
+            }
+            Codec::Zstd => zstd::Decoder::new(packed)?.take(length).read_to_end(&mut unpacked)?,
+        };
+        if unpacked.len() as u64 == length { Ok(unpacked) } else { Err(short()) }
+    }
+}
+
+/// Bytes of which some are skipped.
+pub(super) trait Skipping {
+    fn skip(&mut self, bytes: u64) -> io::Result<()>;
+
+    /// The next bytes, all of them.
+    fn bytes(&mut self, length: u64) -> io::Result<Vec<u8>>;
+}
+
+/// The values of one column in a batch.
+pub(super) struct Values {
+    type_: Type,
+    /// A bit for each value that is there; empty if all are.
+    valid: Vec<u8>,
+    values: Vec<u8>,
+    texts: Vec<u8>,
+}
+
+impl Values {
+    fn new(type_: Type, rows: usize, valid: Vec<u8>, values: Vec<u8>, texts: Vec<u8>) -> io::Result<Values> {
+        let bits = rows.div_ceil(8);
+        let needed = match type_ {
+            Type::Boolean => Some(bits),
+            Type::Text(_) if rows == 0 => Some(0),
+            Type::Text(size) => rows.checked_add(1).and_then(|count| count.checked_mul(size)),
+            other => other.size().and_then(|size| rows.checked_mul(size)),
+        };
+        let fits = needed.is_some_and(|needed| needed <= values.len());
+        if !fits || !valid.is_empty() && valid.len() < bits {
+            return Err(damaged("a column has fewer values than its batch"));
+        }
+        Ok(Values { type_, valid, values, texts })
+    }
+
+    fn is_there(&self, row: usize) -> bool {
+        self.valid.is_empty() || bit(&self.valid, row)
+    }
+
+    /// The number in a row; NaN if it is missing.
+    pub(super) fn number(&self, row: usize) -> f64 {
+        let (Some(size), true) = (self.type_.size(), self.is_there(row)) else { return f64::NAN };
+        let bytes = &self.values[row * size..(row + 1) * size];
+        match self.type_ {
+            Type::Signed(_) => integer(bytes) as f64,
+            Type::Unsigned(_) => unsigned(bytes) as f64,
+            Type::Decimal(_, scale) => decimal(integer(bytes), scale),
+            Type::Half => half(unsigned(bytes) as u16),
+            Type::Single => f64::from(f32::from_bits(unsigned(bytes) as u32)),
+            _ => f64::from_bits(unsigned(bytes)),
+        }
+    }
+
+    /// The value in a row as text; empty if it is missing.
+    pub(super) fn text(&self, row: usize) -> String {
+        if !self.is_there(row) {
+            return String::new();
+        }
+        if let Type::Text(size) = self.type_ {
+            let offset = |at: usize| unsigned(&self.values[at * size..(at + 1) * size]) as usize;
+            let text = self.texts.get(offset(row)..offset(row + 1)).unwrap_or_default();
+            return String::from_utf8_lossy(text).into_owned();
+        }
+        let bytes = |size: usize| &self.values[row * size..(row + 1) * size];
+        match self.type_ {
+            Type::Boolean => bit(&self.values, row).to_string(),
+            Type::Signed(size) => integer(bytes(size)).to_string(),
+            Type::Unsigned(size) => unsigned(bytes(size)).to_string(),
+            Type::Decimal(size, scale) => decimal_text(integer(bytes(size)), scale),
+            _ if self.number(row).is_nan() => String::new(),
+            Type::Single => (self.number(row) as f32).to_string(),
+            _ => self.number(row).to_string(),
+        }
+    }
+}
+
+fn bit(bytes: &[u8], place: usize) -> bool {
+    bytes[place / 8] >> (place % 8) & 1 == 1
+}
+
+/// The integer in at most 16 bytes, of which the first is the lowest.
+fn integer(bytes: &[u8]) -> i128 {
+    let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
+    let mut wide = [if is_negative { 0xff } else { 0 }; 16];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    i128::from_le_bytes(wide)
+}
+
+fn unsigned(bytes: &[u8]) -> u64 {
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(wide)
+}

@@ -1,0 +1,199 @@
+//! What an Arrow file says about its columns, and where their values are in a batch.
+
+use super::flat::Flat;
+use super::{Column, Content};
+
+/// Deeper lists and records are refused.
+const DEEPEST: usize = 64;
+/// A column of more parts is refused: a small file can claim any number.
+const MOST_PARTS: usize = 10_000;
+
+/// The type of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    Signed(usize),
+    Unsigned(usize),
+    Half,
+    Single,
+    Double,
+    /// Bytes of the integer, and digits after the point.
+    Decimal(usize, i32),
+    Boolean,
+    /// Bytes of an offset.
+    Text(usize),
+    /// It can be left out, but not be read.
+    Unreadable(Content),
+}
+
+impl Type {
+    fn content(self) -> Content {
+        match self {
+            Type::Boolean => Content::Booleans,
+            Type::Text(_) => Content::Words,
+            Type::Unreadable(content) => content,
+            _ => Content::Numbers,
+        }
+    }
+
+    /// Bytes of a value, if all have the same.
+    pub(super) fn size(self) -> Option<usize> {
+        match self {
+            Type::Signed(size) | Type::Unsigned(size) | Type::Decimal(size, _) => Some(size),
+            Type::Half => Some(2),
+            Type::Single => Some(4),
+            Type::Double => Some(8),
+            Type::Boolean | Type::Text(_) | Type::Unreadable(_) => None,
+        }
+    }
+}
+
+/// A column and its parts in a batch.
+pub(super) struct Field {
+    pub(super) type_: Type,
+    layout: Layout,
+}
+
+/// What a column takes of a batch.
+#[derive(Default)]
+struct Layout {
+    nodes: usize,
+    buffers: usize,
+    /// Columns of texts that have a number of further buffers of their own.
+    views: usize,
+}
+
+/// Where a column begins in a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) node: usize,
+    pub(super) buffer: usize,
+}
+
+/// The columns of a file. The error says what is wrong.
+pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<Field>), String> {
+    if schema.short(0) != 0 {
+        return Err("its numbers have their highest byte first: write it on another machine".into());
+    }
+    let fields = schema.tables(1).ok_or("the description of its columns is damaged")?;
+    let (mut columns, mut read) = (Vec::new(), Vec::new());
+    for field in fields {
+        let type_ = type_of(field).ok_or("the description of a column is damaged")?;
+        let mut layout = Layout::default();
+        layout.add(field, 0).ok_or("the description of a column is damaged")?;
+        let name = field.text(0).unwrap_or_default().to_string();
+        let has_text = !matches!(type_, Type::Unreadable(_));
+        columns.push(Column { name, content: type_.content(), has_text });
+        read.push(Field { type_, layout });
+    }
+    Ok((columns, read))
+}
+
+/// Where the columns begin in a batch, of which texts may have further buffers.
+pub(super) fn places(fields: &[Field], further: &[i64]) -> Option<Vec<Place>> {
+    let (mut place, mut views) = (Place { node: 0, buffer: 0 }, 0);
+    let mut places = Vec::with_capacity(fields.len());
+    for Field { layout, .. } in fields {
+        places.push(place);
+        place.node += layout.nodes;
+        place.buffer += layout.buffers;
+        for count in further.get(views..views + layout.views)? {
+            place.buffer = place.buffer.checked_add(usize::try_from(*count).ok()?)?;
+        }
+        views += layout.views;
+    }
+    Some(places)
+}
+
+/// The kinds of types, as the format numbers them.
+mod kind {
+    pub(super) const NULL: u8 = 1;
+    pub(super) const INT: u8 = 2;
+    pub(super) const FLOAT: u8 = 3;
+    pub(super) const BINARY: u8 = 4;
+    pub(super) const UTF8: u8 = 5;
+    pub(super) const BOOL: u8 = 6;
+    pub(super) const DECIMAL: u8 = 7;
+    pub(super) const DATE: u8 = 8;
+    pub(super) const INTERVAL: u8 = 11;
+    pub(super) const LIST: u8 = 12;
+    pub(super) const STRUCT: u8 = 13;
+    pub(super) const UNION: u8 = 14;
+    pub(super) const FIXED_SIZE_BINARY: u8 = 15;
+    pub(super) const FIXED_SIZE_LIST: u8 = 16;
+    pub(super) const MAP: u8 = 17;
+    pub(super) const DURATION: u8 = 18;
+    pub(super) const LARGE_BINARY: u8 = 19;
+    pub(super) const LARGE_UTF8: u8 = 20;
+    pub(super) const LARGE_LIST: u8 = 21;
+    pub(super) const RUN_END_ENCODED: u8 = 22;
+    pub(super) const BINARY_VIEW: u8 = 23;
+    pub(super) const UTF8_VIEW: u8 = 24;
+    pub(super) const LIST_VIEW: u8 = 25;
+    pub(super) const LARGE_LIST_VIEW: u8 = 26;
+}
+
+fn type_of(field: Flat) -> Option<Type> {
+    let number = field.byte(2);
+    let is_text = matches!(number, kind::UTF8 | kind::LARGE_UTF8 | kind::UTF8_VIEW);
+    if field.table(4).is_some() {
+        // The column holds places in a dictionary.
+        return Some(Type::Unreadable(if is_text { Content::Words } else { Content::Other }));
+    }
+    let details = || field.table(3);
+    Some(match number {
+        kind::NULL => Type::Unreadable(Content::Nothing),
+        kind::INT => {
+            let (bits, is_signed) = (details()?.int(0)?, details()?.byte(1) != 0);
+            let size = matches!(bits, 8 | 16 | 32 | 64).then_some(bits as usize / 8)?;
+            if is_signed { Type::Signed(size) } else { Type::Unsigned(size) }
+        }
+        kind::FLOAT => match details()?.short(0) {
+            0 => Type::Half,
+            1 => Type::Single,
+            2 => Type::Double,
+            _ => return None,
+        },
+        kind::DECIMAL => match details()?.int(2).unwrap_or(128) {
+            bits @ (32 | 64 | 128) => Type::Decimal(bits as usize / 8, details()?.int(1).unwrap_or(0)),
+            _ => Type::Unreadable(Content::Other),
+        },
+        kind::BOOL => Type::Boolean,
+        kind::UTF8 => Type::Text(4),
+        kind::LARGE_UTF8 => Type::Text(8),
+        kind::DATE..=kind::INTERVAL | kind::DURATION => Type::Unreadable(Content::Dates),
+        kind::BINARY | kind::LARGE_BINARY | kind::FIXED_SIZE_BINARY | kind::BINARY_VIEW | kind::UTF8_VIEW => {
+            Type::Unreadable(Content::Words)
+        }
+        _ => Type::Unreadable(Content::Other),
+    })
+}
+
+impl Layout {
+    fn add(&mut self, field: Flat, depth: usize) -> Option<()> {
+        self.nodes += 1;
+        if field.table(4).is_some() {
+            self.buffers += 2;
+            return Some(());
+        }
+        self.buffers += match field.byte(2) {
+            kind::NULL | kind::RUN_END_ENCODED => 0,
+            kind::STRUCT | kind::FIXED_SIZE_LIST => 1,
+            // Of places in other columns, a dense union has one more buffer.
+            kind::UNION => 1 + usize::from(field.table(3)?.short(0) == 1),
+            kind::BINARY | kind::UTF8 | kind::LARGE_BINARY | kind::LARGE_UTF8 => 3,
+            kind::LIST_VIEW | kind::LARGE_LIST_VIEW => 3,
+            kind::BINARY_VIEW | kind::UTF8_VIEW => {
+                self.views += 1;
+                2
+            }
+            kind::INT | kind::FLOAT | kind::BOOL | kind::DECIMAL..=kind::INTERVAL => 2,
+            kind::FIXED_SIZE_BINARY | kind::DURATION | kind::LIST | kind::MAP | kind::LARGE_LIST => 2,
+            _ => return None,
+        };
+        let children = field.tables(5)?;
+        if self.nodes > MOST_PARTS || depth == DEEPEST && !children.is_empty() {
+            return None;
+        }
+        children.into_iter().try_for_each(|child| self.add(child, depth + 1))
+    }
+}

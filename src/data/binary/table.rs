@@ -1,0 +1,378 @@
+use std::collections::HashSet;
+use std::io;
+
+use super::{Chunk, Column, Format, Source};
+use crate::data::block::Block;
+use crate::data::columns::Names;
+use crate::data::csv::{ColumnSample, LARGEST, SAMPLE_LINES};
+use crate::data::error::{BadCell, BadRow, ChosenBy, DataError, MissingValue, RowProblem};
+use crate::data::input::OpenInput;
+use crate::data::missing::MissingCounts;
+use crate::data::notice::{ColumnContent as Content, Notice};
+use crate::data::options::{Missing, ReadOptions};
+use crate::data::row_texts::RowTexts;
+use crate::data::table::{Flaw, Shape, Step, chosen_by};
+
+/// Numbers that are read at a time, unless a row alone has more: 4 MiB.
+const CHUNK_NUMBERS: usize = 1 << 19;
+/// Rows that are read at a time.
+const CHUNK_ROWS: usize = 4096;
+
+/// One open array or table of columns with types.
+pub(in crate::data) struct BinaryTable {
+    file: String,
+    gzip: bool,
+    source: Box<dyn Source>,
+    /// The rows that were read and not yet given out, from row `at` on.
+    chunk: Chunk,
+    at: usize,
+    /// The rows to read at a time.
+    most: usize,
+    /// Why no more rows can be read, once those in the chunk are given out.
+    failed: Option<io::Error>,
+    /// The columns in the file that make a row.
+    positions: Vec<usize>,
+    /// Where these are among the columns that are read, how many of which there are.
+    picks: Vec<usize>,
+    width: usize,
+    /// Where the columns whose text is kept are among those that are read as text.
+    kept: Vec<usize>,
+    /// The names of the columns, if the text of whole rows is kept.
+    header: Option<Vec<String>>,
+    /// The text of the last row, if it is kept.
+    text: Vec<u8>,
+    prompt: bool,
+    takes_gaps: bool,
+    has_met_gap: bool,
+    /// Who chose the columns.
+    chosen: ChosenBy,
+    /// Rows given out, and those before the part that is read.
+    rows: u64,
+    /// The last row, if it is bad.
+    bad_row: Vec<f64>,
+}
+
+impl BinaryTable {
+    /// Opens the first input and chooses the columns. Also returns what a user should know.
+    pub(in crate::data) fn first(
+        format: Format,
+        input: OpenInput,
+        options: &ReadOptions,
+    ) -> Result<(BinaryTable, Shape, Vec<Notice>), DataError> {
+        if options.delimiter.is_some() || options.has_header.is_some() {
+            return Err(DataError::NotText { file: input.name, format: format.name() });
+        }
+        let mut table = BinaryTable::open(format, input, options)?;
+        let (names, named) = (table.names(), table.source.is_named());
+        let columns = table.source.columns();
+        let mut samples: Vec<ColumnSample> =
+            columns.iter().map(|column| ColumnSample::known(column.content)).collect();
+        let by_name = named && options.expected.as_ref().is_some_and(|expected| expected.named);
+        let (shape, notices) = if options.columns.is_empty() && !by_name {
+            let dropped = options.drop.iter().flat_map(|word| names.select(word).unwrap_or_default());
+            let dropped: HashSet<usize> = dropped.collect();
+            let is_read = |i: &usize| columns[*i].content == Content::Numbers && !dropped.contains(i);
+            let numbers: Vec<usize> = (0..columns.len()).filter(is_read).collect();
+            table.start(&names, &numbers, &names.select_all(&options.keep)?, options)?;
+            for place in table.without_numbers() {
+                samples[numbers[place]] = ColumnSample::known(Content::Nothing);
+            }
+            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            table.pick(&shape.positions, &numbers);
+            (shape, notices)
+        } else {
+            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            table.start(&names, &shape.positions, &shape.kept.1, options)?;
+            (shape, notices)
+        };
+        if !table.refill()? {
+            return Err(DataError::Empty { file: table.file });
+        }
+        Ok((table, shape, notices))
+    }
+
+    /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
+    pub(in crate::data) fn later(
+        format: Format,
+        input: OpenInput,
+        shape: &Shape,
+        options: &ReadOptions,
+    ) -> Result<(BinaryTable, Option<Notice>), DataError> {
+        let mut table = BinaryTable::open(format, input, options)?;
+        let (names, named) = (table.names(), table.source.is_named());
+        let width = table.source.columns().len();
+        let (positions, kept) = shape.find_in(&table.file, &names, named, width)?;
+        table.start(&names, &positions, &kept, options)?;
+        let is_empty = table.chunk.rows == 0 && table.failed.is_none();
+        let notice = is_empty.then(|| Notice::HeaderOnly { file: table.file.clone() });
+        Ok((table, notice))
+    }
+
+    fn open(format: Format, input: OpenInput, options: &ReadOptions) -> Result<BinaryTable, DataError> {
+        let (file, gzip) = (input.name.clone(), input.gzip);
+        if options.follow {
+            return Err(DataError::NotFollowed { file, format: format.name() });
+        }
+        let rows = input.rows.map_or(0, |(from, _)| from);
+        let source = format.open(input)?;
+        if source.columns().is_empty() {
+            return Err(DataError::Empty { file });
+        }
+        Ok(BinaryTable {
+            file,
+            gzip,
+            source,
+            chunk: Chunk::default(),
+            at: 0,
+            most: 1,
+            failed: None,
+            positions: Vec::new(),
+            picks: Vec::new(),
+            width: 0,
+            kept: Vec::new(),
+            header: None,
+            text: Vec::new(),
+            prompt: options.prompt,
+            takes_gaps: options.missing == Missing::Marginal,
+            has_met_gap: false,
+            chosen: chosen_by(options),
+            rows,
+            bad_row: Vec::new(),
+        })
+    }
+
+    fn names(&self) -> Names {
+        let columns = self.source.columns();
+        match self.source.is_named() {
+            true => Names::from_header(columns.iter().map(|column| column.name.as_bytes())),
+            false => Names::by_position(columns.len()),
+        }
+    }
+
+    /// Selects the columns to read, and reads the first rows.
+    fn start(
+        &mut self,
+        names: &Names,
+        numbers: &[usize],
+        kept: &[usize],
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let columns = self.source.columns();
+        let cell = |i: usize| (self.file.clone(), names.name(i).to_string(), words_for(columns[i].content));
+        if let Some(&i) = numbers.iter().find(|&&i| columns[i].content != Content::Numbers) {
+            let (file, column, content) = cell(i);
+            return Err(DataError::NotNumbers { file, column, content });
+        }
+        let texts: Vec<usize> = if options.keep_text { (0..columns.len()).collect() } else { kept.to_vec() };
+        if let Some(&i) = texts.iter().find(|&&i| !columns[i].has_text) {
+            let (file, column, content) = cell(i);
+            return Err(DataError::NoText { file, column, content });
+        }
+        if options.keep_text {
+            let name = |(i, _): (usize, &Column)| names.name(i).to_string();
+            self.header = Some(match self.source.is_named() {
+                true => columns.iter().enumerate().map(name).collect(),
+                false => Vec::new(),
+            });
+        }
+        let place = |i: &usize| texts.iter().position(|text| text == i).unwrap_or_default();
+        self.kept = kept.iter().map(place).collect();
+        self.source.select(numbers, &texts)?;
+        self.chunk.texts = vec![Vec::new(); texts.len()];
+        self.pick(numbers, numbers);
+        self.width = numbers.len();
+        self.most = (CHUNK_NUMBERS / numbers.len().max(1)).clamp(1, CHUNK_ROWS);
+        while self.chunk.rows < SAMPLE_LINES && self.failed.is_none() {
+            let before = self.chunk.rows;
+            self.failed = self.source.read(self.most, &mut self.chunk).err();
+            if self.chunk.rows == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the columns that make a row, of those that are read.
+    fn pick(&mut self, positions: &[usize], read: &[usize]) {
+        let place = |i: &usize| read.iter().position(|read| read == i).expect("chosen columns are read");
+        self.picks = positions.iter().map(place).collect();
+        self.positions = positions.to_vec();
+    }
+
+    /// The columns among those that are read that have no number in the first rows.
+    fn without_numbers(&self) -> Vec<usize> {
+        let rows = self.chunk.rows.min(SAMPLE_LINES);
+        let sample = &self.chunk.numbers[..rows * self.width];
+        let is_empty = |place: &usize| {
+            rows > 0 && sample[*place..].iter().step_by(self.width).all(|value| !(value.abs() <= LARGEST))
+        };
+        (0..self.width).filter(is_empty).collect()
+    }
+
+    /// Makes sure that there is a row in the chunk. Returns false at the end.
+    fn refill(&mut self) -> Result<bool, DataError> {
+        if self.at < self.chunk.rows {
+            return Ok(true);
+        }
+        self.at = 0;
+        self.chunk.clear();
+        let read = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.source.read(self.most, &mut self.chunk),
+        };
+        match read {
+            Err(error) if self.chunk.rows == 0 => {
+                Err(OpenInput::failed(&self.file, self.gzip, self.rows, error))
+            }
+            read => {
+                self.failed = read.err();
+                Ok(self.chunk.rows > 0)
+            }
+        }
+    }
+
+    /// Appends the next rows without bad cells, at most `most`, and returns their number.
+    pub(in crate::data) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+        let before = block.rows();
+        while block.rows() - before < most && self.chunk.texts.is_empty() {
+            if self.at == self.chunk.rows && self.prompt && !block.is_empty() && !self.source.holds_row() {
+                break;
+            }
+            if !self.refill()? {
+                break;
+            }
+            let read = &self.chunk.numbers[self.at * self.width..(self.at + 1) * self.width];
+            let row = block.grow();
+            let (mut gaps, mut bad) = (false, false);
+            for (value, &place) in row.iter_mut().zip(&self.picks) {
+                *value = read[place];
+                // One NaN for all.
+                if !(value.abs() <= LARGEST) {
+                    bad |= !value.is_nan();
+                    gaps = true;
+                    *value = if value.is_nan() { f64::NAN } else { *value };
+                }
+            }
+            if bad || gaps && !self.takes_gaps {
+                block.truncate(block.rows() - 1);
+                break;
+            }
+            self.has_met_gap |= gaps;
+            self.at += 1;
+            self.rows += 1;
+        }
+        Ok(block.rows() - before)
+    }
+
+    /// Reads the next row into `row`: one number per chosen column.
+    pub(in crate::data) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+        if !self.refill()? {
+            return Ok(Step::End);
+        }
+        let read = &self.chunk.numbers[self.at * self.width..(self.at + 1) * self.width];
+        for (value, &place) in row.iter_mut().zip(&self.picks) {
+            *value = if read[place].is_nan() { f64::NAN } else { read[place] };
+        }
+        self.at += 1;
+        self.rows += 1;
+        if self.header.is_some() {
+            let cells = self.chunk.texts.iter().map(|column| column[self.at - 1].as_str());
+            self.text.clear();
+            write_cells(cells, &mut self.text);
+        }
+        if let Some(nth) = row.iter().position(|value| value.abs() > LARGEST) {
+            self.bad_row.clear();
+            self.bad_row.extend_from_slice(row);
+            return Ok(Step::Bad(Flaw::Cell(nth)));
+        }
+        Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps } else { Step::Row })
+    }
+
+    /// The names of the columns as a line of text, if texts are kept.
+    pub(in crate::data) fn header_text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        if let Some(names) = self.header.as_ref().filter(|names| !names.is_empty()) {
+            write_cells(names.iter().map(String::as_str), &mut text);
+        }
+        text
+    }
+
+    pub(in crate::data) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    pub(in crate::data) fn texts(&self) -> RowTexts {
+        RowTexts::new(b',', self.positions.clone())
+    }
+
+    pub(in crate::data) fn kept_cells(&self) -> Vec<String> {
+        self.kept.iter().map(|&place| self.chunk.texts[place][self.at - 1].clone()).collect()
+    }
+
+    pub(in crate::data) fn take_gaps(&mut self) {
+        self.takes_gaps = true;
+    }
+
+    pub(in crate::data) fn has_met_gap(&mut self) -> bool {
+        std::mem::take(&mut self.has_met_gap)
+    }
+
+    pub(in crate::data) fn would_wait(&self) -> bool {
+        self.prompt && self.at == self.chunk.rows && !self.source.holds_row()
+    }
+
+    pub(in crate::data) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+        let problem = match flaw {
+            Flaw::Fields => RowProblem::Fields { found: 0, expected: columns.len() },
+            Flaw::Cell(nth) => RowProblem::Cell {
+                column: columns[nth].clone(),
+                cell: format!("{:?}", self.bad_row[nth]),
+                why: BadCell::NotFinite,
+                chosen: self.chosen,
+            },
+        };
+        BadRow { file: self.file.clone(), line: None, row: self.rows, problem }
+    }
+
+    pub(in crate::data) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+        let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
+        MissingValue {
+            file: self.file.clone(),
+            line: None,
+            row: self.rows,
+            column: columns[nth].clone(),
+            counts: MissingCounts::new(columns),
+            counted_all: false,
+        }
+    }
+}
+
+fn words_for(content: Content) -> &'static str {
+    match content {
+        Content::Numbers => "numbers",
+        Content::Words => "words",
+        Content::Dates => "dates or times",
+        Content::WithSign => "numbers with a sign",
+        Content::Booleans => "true and false",
+        Content::Other => "lists or other values",
+        Content::Nothing => "nothing",
+    }
+}
+
+/// Writes cells as a line of CSV, without a line end.
+fn write_cells<'a>(cells: impl ExactSizeIterator<Item = &'a str>, out: &mut Vec<u8>) {
+    let alone = cells.len() == 1;
+    for (i, cell) in cells.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        // An empty line would be no row.
+        if cell.contains([',', '"', '\n', '\r']) || alone && cell.is_empty() {
+            out.push(b'"');
+            out.extend_from_slice(cell.replace('"', "\"\"").as_bytes());
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(cell.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One open input, whatever its format, and which of its columns make a row.
+
+use std::io::{Cursor, Read};
+
+use super::binary::{BinaryTable, Format};
+use super::block::Block;
+use super::column_names::ColumnNames;
+use super::columns::{Names, choose};
+use super::csv::{ColumnSample, TextTable};
+use super::error::{BadRow, ChosenBy, DataError, MissingValue};
+use super::expected::choose_expected;
+use super::input::OpenInput;
+use super::notice::Notice;
+use super::options::ReadOptions;
+use super::row_texts::RowTexts;
+
+/// One open input.
+pub(super) enum Table {
+    /// Delimited text.
+    Text(Box<TextTable>),
+    /// An array or a table of columns with types.
+    Binary(Box<BinaryTable>),
+}
+
+/// What the next row is.
+pub(super) enum Step {
+    /// A row, now in the buffer.
+    Row,
+    /// A row with missing values, now in the buffer as NaN.
+    Gaps,
+    /// A row that cannot be used.
+    Bad(Flaw),
+    /// The end of the input.
+    End,
+}
+
+/// What is wrong with a row. [`Table::describe`] adds the details.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// The number of fields.
+    Fields,
+    /// The cell of this chosen column.
+    Cell(usize),
+}
+
+impl Table {
+    /// Opens the first input: chooses the columns. Also returns what a user should know.
+    pub(super) fn first(
+        input: OpenInput,
+        options: &ReadOptions,
+    ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
+        Ok(match detect(input)? {
+            (None, input) => {
+                let (table, shape, notices) = TextTable::first(input, options)?;
+                (Table::Text(Box::new(table)), shape, notices)
+            }
+            (Some(format), input) => {
+                let (table, shape, notices) = BinaryTable::first(format, input, options)?;
+                (Table::Binary(Box::new(table)), shape, notices)
+            }
+        })
+    }
+
+    /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
+    pub(super) fn later(
+        input: OpenInput,
+        shape: &Shape,
+        options: &ReadOptions,
+    ) -> Result<(Table, Option<Notice>), DataError> {
+        Ok(match detect(input)? {
+            (None, input) => {
+                let (table, notice) = TextTable::later(input, shape, options)?;
+                (Table::Text(Box::new(table)), notice)
+            }
+            (Some(format), input) => {
+                let (table, notice) = BinaryTable::later(format, input, shape, options)?;
+                (Table::Binary(Box::new(table)), notice)
+            }
+        })
+    }
+
+    /// Appends the next rows that need no further look, at most `most`, and returns their number.
+    pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+        match self {
+            Table::Text(table) => table.read_plain(block, most),
+            Table::Binary(table) => table.read_plain(block, most),
+        }
+    }
+
+    /// Reads the next row into `row`: one number per chosen column.
+    pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+        match self {
+            Table::Text(table) => table.read_row(row),
+            Table::Binary(table) => table.read_row(row),
+        }
+    }
+
+    /// The text of the header, if texts are kept, before the first row is read.
+    pub(super) fn header_text(&self) -> Vec<u8> {
+        match self {
+            Table::Text(table) => table.text().to_vec(),
+            Table::Binary(table) => table.header_text(),
+        }
+    }
+
+    /// The text of the row that [`read_row`](Table::read_row) just read, if it is kept.
+    pub(super) fn text(&self) -> &[u8] {
+        match self {
+            Table::Text(table) => table.text(),
+            Table::Binary(table) => table.text(),
+        }
+    }
+
+    /// An empty list for the texts of this input's rows.
+    pub(super) fn texts(&self) -> RowTexts {
+        match self {
+            Table::Text(table) => table.texts(),
+            Table::Binary(table) => table.texts(),
+        }
+    }
+
+    /// The text of the kept columns in the row that [`read_row`](Table::read_row) just read.
+    pub(super) fn kept_cells(&self) -> Vec<String> {
+        match self {
+            Table::Text(table) => table.kept_cells(),
+            Table::Binary(table) => table.kept_cells(),
+        }
+    }
+
+    /// Has [`read_plain`](Table::read_plain) read rows with missing values.
+    pub(super) fn take_gaps(&mut self) {
+        match self {
+            Table::Text(table) => table.take_gaps(),
+            Table::Binary(table) => table.take_gaps(),
+        }
+    }
+
+    /// Whether [`read_plain`](Table::read_plain) has read a missing value since the last call.
+    pub(super) fn has_met_gap(&mut self) -> bool {
+        match self {
+            Table::Text(table) => table.has_met_gap(),
+            Table::Binary(table) => table.has_met_gap(),
+        }
+    }
+
+    /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
+    pub(super) fn would_wait(&self) -> bool {
+        match self {
+            Table::Text(table) => table.would_wait(),
+            Table::Binary(table) => table.would_wait(),
+        }
+    }
+
+    /// The bad row that [`read_row`](Table::read_row) just returned.
+    pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+        match self {
+            Table::Text(table) => table.describe(flaw, columns),
+            Table::Binary(table) => table.describe(flaw, columns),
+        }
+    }
+
+    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
+    pub(super) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+        match self {
+            Table::Text(table) => table.describe_gap(row, columns),
+            Table::Binary(table) => table.describe_gap(row, columns),
+        }
+    }
+}
+
+/// The format of an input by its first bytes; `None` for text. It waits for no more bytes than it needs.
+pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput), DataError> {
+    let mut start = Vec::new();
+    while Format::may_begin_with(&start) {
+        let mut more = [0; Format::LONGEST_MAGIC];
+        let room = Format::LONGEST_MAGIC - start.len();
+        let read = match input.reader.read(&mut more[..room]) {
+            Ok(read) => read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(OpenInput::failed(&input.name, input.gzip, 0, error)),
+        };
+        if read == 0 {
+            break;
+        }
+        start.extend_from_slice(&more[..read]);
+    }
+    let format = Format::of(&start);
+    input.reader = Box::new(Cursor::new(start).chain(input.reader));
+    Ok((format, input))
+}
+
+/// What the first input determines for all.
+pub(super) struct Shape {
+    pub(super) columns: ColumnNames,
+    width: usize,
+    pub(super) positions: Vec<usize>,
+    /// The names and positions of the columns whose text is kept.
+    pub(super) kept: (Vec<String>, Vec<usize>),
+}
+
+impl Shape {
+    /// Chooses the columns of the first input. Also returns what a user should know about them.
+    pub(super) fn choose(
+        file: &str,
+        names: &Names,
+        named: bool,
+        samples: &[ColumnSample],
+        options: &ReadOptions,
+    ) -> Result<(Shape, Vec<Notice>), DataError> {
+        let choice = match &options.expected {
+            Some(expected) => choose_expected(file, names, named, samples, expected, options)?,
+            None => choose(file, names, samples, &options.columns, &options.drop, false)?,
+        };
+        let name = |&i: &usize| names.name(i).to_string();
+        let columns = ColumnNames { names: choice.positions.iter().map(name).collect(), named };
+        let kept = names.select_all(&options.keep)?;
+        let kept = (kept.iter().map(name).collect(), kept);
+        Ok((Shape { columns, width: samples.len(), positions: choice.positions, kept }, choice.notices))
+    }
+
+    /// Where these columns, and those whose text is kept, are in a later input.
+    pub(super) fn find_in(
+        &self,
+        file: &str,
+        names: &Names,
+        named: bool,
+        width: usize,
+    ) -> Result<(Vec<usize>, Vec<usize>), DataError> {
+        let file = || file.to_string();
+        match (named, self.columns.named) {
+            (true, false) => Err(DataError::HeaderUnexpected { file: file() }),
+            (false, true) => Err(DataError::HeaderMissing { file: file() }),
+            (true, true) => {
+                let missing =
+                    |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
+                let positions = names.positions(&self.columns.names).map_err(missing)?;
+                Ok((positions, names.positions(&self.kept.0).map_err(missing)?))
+            }
+            (false, false) if width != self.width => {
+                Err(DataError::FieldCount { file: file(), found: width, expected: self.width })
+            }
+            (false, false) => Ok((self.positions.clone(), self.kept.1.clone())),
+        }
+    }
+}
+
+/// Who chose the columns.
+pub(super) fn chosen_by(options: &ReadOptions) -> ChosenBy {
+    match &options.expected {
+        _ if !options.columns.is_empty() => ChosenBy::User,
+        Some(_) => ChosenBy::Model,
+        None => ChosenBy::Content,
+    }
+}
