@@ -4,7 +4,7 @@
 The script installs scikit-learn and polars into a virtual environment. Armadillo takes part if its headers and g++ are
 installed (Debian: libarmadillo-dev). The page lists what is left out.
 
-    bench_peers.py                        all four sets, half an hour; writes results/peers.md and .json
+    bench_peers.py                        all sets, half an hour; writes results/peers.md and .json
     bench_peers.py --quick --out DIR      the same with few rows, to check that it works
 """
 
@@ -14,13 +14,14 @@ import argparse
 import json
 import os
 import platform
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import venv
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -30,9 +31,37 @@ from peers_lib.children import ChildError, Finished, run  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = Path(__file__).resolve().parent / "peers_lib"
 PACKAGES = ("scikit-learn", "polars")
-# (rows, columns, components)
-SETS = ((170_000, 3, 2), (170_000, 10, 6), (130_064, 50, 5), (515_345, 91, 5))
 QUICK_ROWS = 3000
+
+
+class DataSpec(NamedTuple):
+    """A data set: drawn from a mixture, or read from a file of the folder of data sets."""
+
+    columns: int
+    k: int
+    rows: int = 0
+    # In spreads of a cluster; at 2 the clusters overlap a lot.
+    separation: float = 4.0
+    seed: int = 7
+    file: str = ""
+
+    def name(self) -> str:
+        if self.file:
+            return f"{self.file}, d = {self.columns}, K = {self.k}"
+        overlap = "overlapping, " if self.separation < 3 else ""
+        return f"{overlap}d = {self.columns}, K = {self.k}, seed {self.seed}"
+
+
+SETS = (
+    DataSpec(3, 2, 170_000),
+    DataSpec(10, 6, 170_000),
+    DataSpec(50, 5, 130_064),
+    DataSpec(91, 5, 100_000),
+    *(DataSpec(columns, 12, 200_000, 2.5, seed) for columns in (3, 10) for seed in (1, 2, 3)),
+    DataSpec(10, 8, file="magic04"),
+    DataSpec(5, 8, file="ccpp"),
+    DataSpec(6, 10, file="watch"),
+)
 
 
 def say(line: str) -> None:
@@ -89,28 +118,45 @@ def machine() -> Dict[str, Any]:
 class Bench:
     """The runs on one data set."""
 
-    def __init__(self, gmm_bmm: Path, library: Path, folder: Path, size: Sequence[int], repeats: int) -> None:
-        self.gmm_bmm, self.library, self.repeats = gmm_bmm, library, repeats
-        self.rows, self.columns, self.k = size
+    def __init__(self, gmm_bmm: Path, library: Path, folder: Path, spec: DataSpec, repeats: int) -> None:
+        self.gmm_bmm, self.library, self.repeats, self.spec = gmm_bmm, library, repeats, spec
+        self.rows, self.k = spec.rows, spec.k
+        # Of a real set.
+        self.file, self.most_rows = Path(), sys.maxsize
         self.train, self.test, self.truth = folder / "train.csv", folder / "test.csv", folder / "truth.json"
         self.model = folder / "model.json"
         self.runs: List[table.Run] = []
 
     def draw(self, test_rows: int) -> None:
-        run([self.gmm_bmm, "synth", "--quiet", "--n", self.rows, "--d", self.columns, "--k", self.k, "--seed", 7,
-             "--out", self.train, "--test-rows", test_rows, "--test-out", self.test, "--truth", self.truth])
+        run([self.gmm_bmm, "synth", "--quiet", "--n", self.rows, "--d", self.spec.columns, "--k", self.k,
+             "--seed", self.spec.seed, "--separation", self.spec.separation, "--out", self.train,
+             "--test-rows", test_rows, "--test-out", self.test, "--truth", self.truth])
+
+    def split(self, file: Path, most: int) -> None:
+        """Copies the numeric columns of a file in random order; every tenth row is a test row."""
+        header, *lines = file.read_text().splitlines()
+        names = header.split(",")
+        numeric = [i for i, cell in enumerate(lines[0].split(",")) if is_number(cell)][:self.spec.columns]
+        chosen = [",".join(line.split(",")[i] for i in numeric) for line in lines[:most]]
+        random.Random(self.spec.seed).shuffle(chosen)
+        title = ",".join(names[i] for i in numeric)
+        parts = {self.test: chosen[::10], self.train: [line for i, line in enumerate(chosen) if i % 10]}
+        for path, rows in parts.items():
+            path.write_text("\n".join([title, *rows]) + "\n")
+        self.rows = len(parts[self.train])
 
     def score(self, model: Path) -> float:
         scored = run([self.gmm_bmm, "eval", "--quiet", "--json", "--threads", 1, "--model", model, "--data", self.test])
         return scored.json()["mean_log_likelihood"]
 
     def in_memory(self, who: str, algorithm: str) -> None:
-        done = run([self.library, self.train, self.k, algorithm, self.repeats])
+        done = run([self.library, self.train, self.k, algorithm, self.repeats, self.spec.seed])
         self.add(who, **done.json(), passes=1, peak_megabytes=done.peak_megabytes)
 
     def ours(self, who: str, algorithm: str) -> None:
         fits = [run([self.gmm_bmm, "fit", "--quiet", "--json", "--threads", 1, "--algo", algorithm, "--data",
-                     self.train, "--k", self.k, "--out", self.model]) for _ in range(self.repeats)]
+                     self.train, "--k", self.k, "--seed", self.spec.seed, "--no-rows", "--out", self.model])
+                for _ in range(self.repeats)]
         least = {name: min(fit.json()[name] for fit in fits) for name in ("read_seconds", "learn_seconds")}
         self.add(who, **least, wall_seconds=min(fit.seconds for fit in fits), passes=1,
                  peak_megabytes=max(fit.peak_megabytes for fit in fits), log_likelihood=self.score(self.model))
@@ -122,9 +168,10 @@ class Bench:
         read = job("read", self.train, self.repeats)
         self.add(table.POLARS, read_seconds=read.json()["read_seconds"], passes=1, peak_megabytes=read.peak_megabytes)
         iteration = job("iteration", self.train, self.k, self.repeats)
-        self.add(table.ITERATION, learn_seconds=iteration.json()["iteration_seconds"], passes=1,
-                 peak_megabytes=iteration.peak_megabytes)
-        self.whole_fit(table.SKLEARN, job("fit", self.train, self.test, self.k))
+        figures = iteration.json()
+        self.add(table.ITERATION, learn_seconds=figures["iteration_seconds"], score_seconds=figures["score_seconds"],
+                 passes=1, peak_megabytes=iteration.peak_megabytes)
+        self.whole_fit(table.SKLEARN, job("fit", self.train, self.test, self.k, self.spec.seed))
 
     def whole_fit(self, who: str, done: Finished) -> None:
         figures = done.json()
@@ -140,9 +187,13 @@ class Bench:
         self.runs.append({"who": who, **figures})
 
     def all(self, python: Optional[Path], armadillo: Optional[Path]) -> table.DataSet:
-        data = {"rows": self.rows, "columns": self.columns, "k": self.k, "runs": self.runs}
+        if self.spec.file:
+            self.split(self.file, self.most_rows)
+        else:
+            self.draw(min(self.rows, 30_000))
+        data = {"name": self.spec.name(), "rows": self.rows, "columns": self.spec.columns, "k": self.k,
+                "runs": self.runs}
         say(table.title(data))
-        self.draw(min(self.rows, 30_000))
         self.ours(table.OBMM, "obmm")
         self.ours(table.OEM, "oem")
         self.in_memory(table.OBMM_IN_MEMORY, "obmm")
@@ -151,8 +202,17 @@ class Bench:
             self.of_python(python)
         if armadillo:
             self.of_armadillo(armadillo)
-        self.add(table.TRUTH, log_likelihood=self.score(self.truth))
+        if not self.spec.file:
+            self.add(table.TRUTH, log_likelihood=self.score(self.truth))
         return data
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -166,6 +226,7 @@ def parse_arguments(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "results", help="folder for peers.md and peers.json")
     parser.add_argument("--repeats", type=int, default=3, help="number of runs; the minimum time counts")
     parser.add_argument("--columns", type=int, nargs="+", metavar="D", help="only the sets with these numbers of columns")
+    parser.add_argument("--datasets", type=Path, default=ROOT / "datasets", help="folder of the real sets")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows each, one run")
     return parser.parse_args(arguments)
 
@@ -178,7 +239,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             return 1
     options.out.mkdir(parents=True, exist_ok=True)
     repeats = 1 if options.quick else options.repeats
-    sizes = [size for size in SETS if not options.columns or size[1] in options.columns]
+    specs = [spec for spec in SETS if not options.columns or spec.columns in options.columns]
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
         python = None if options.no_peers else python_with_packages(options.venv)
         armadillo = None if options.no_peers else armadillo_program(Path(folder))
@@ -186,9 +247,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                                              ("Armadillo (not installed)", armadillo)) if not there]
         results = {"machine": machine(), "versions": versions(options.gmm_bmm, python, armadillo),
                    "repeats": repeats, "left_out": left_out, "sets": []}
-        for rows, columns, k in sizes:
-            size = (min(rows, QUICK_ROWS) if options.quick else rows, columns, k)
-            bench = Bench(options.gmm_bmm, options.library, Path(folder), size, repeats)
+        files = {spec: options.datasets / f"{spec.file}.csv" for spec in specs}
+        missing = [spec for spec in specs if spec.file and not files[spec].exists()]
+        left_out += [f"{spec.file} (no file)" for spec in missing]
+        for spec in (spec for spec in specs if spec not in missing):
+            bench = Bench(options.gmm_bmm, options.library, Path(folder), spec, repeats)
+            bench.file = files[spec]
+            if options.quick:
+                bench.rows, bench.most_rows = min(spec.rows, QUICK_ROWS), QUICK_ROWS
             try:
                 results["sets"].append(bench.all(python, armadillo))
             except ChildError as error:

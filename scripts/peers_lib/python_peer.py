@@ -1,8 +1,8 @@
 """Runs one job of scikit-learn or polars in the virtual environment's Python, and prints its figures as JSON.
 
     python_peer.py read TRAIN REPEATS              polars reads the file
-    python_peer.py iteration TRAIN K REPEATS       one EM iteration of scikit-learn, rows in memory
-    python_peer.py fit TRAIN TEST K                scikit-learn's whole default fit, and its held-out score
+    python_peer.py iteration TRAIN K REPEATS       one EM iteration of scikit-learn, rows in memory, and scoring them
+    python_peer.py fit TRAIN TEST K SEED           scikit-learn's whole default fit, and its held-out score
 """
 
 import json
@@ -47,20 +47,30 @@ def time_iteration(path, k, repeats):
         model = GaussianMixture(k, tol=0, max_iter=iterations, init_params="random_from_data", random_state=1, **start)
         begun = time.perf_counter()
         model.fit(rows)
+        return time.perf_counter() - begun, model
+
+    def score():
+        begun = time.perf_counter()
+        model.score_samples(rows)
         return time.perf_counter() - begun
 
-    few, more = 1, 4
-    shortest = {iterations: min(fit(iterations) for _ in range(int(repeats))) for iterations in (few, more)}
-    return {"rows": len(rows), "iteration_seconds": (shortest[more] - shortest[few]) / (more - few)}
+    few, more, repeats = 1, 4, range(int(repeats))
+    model = fit(few)[1]
+    shortest = {iterations: min(fit(iterations)[0] for _ in repeats) for iterations in (few, more)}
+    return {
+        "rows": len(rows),
+        "iteration_seconds": (shortest[more] - shortest[few]) / (more - few),
+        "score_seconds": min(score() for _ in repeats),
+    }
 
 
-def time_fit(train, test, k):
+def time_fit(train, test, k, seed):
     from sklearn.mixture import GaussianMixture
 
     table, read_seconds = read(train)
     rows = table.to_numpy()
     del table
-    model = GaussianMixture(int(k), random_state=1)
+    model = GaussianMixture(int(k), random_state=int(seed))
     begun = time.perf_counter()
     model.fit(rows)
     learn_seconds = time.perf_counter() - begun

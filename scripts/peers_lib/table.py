@@ -16,6 +16,10 @@ COLUMNS: Sequence[tuple] = (
     ("rows/s read", lambda run: number(run.get("rows_per_second"), 0)),
     ("s to read", lambda run: number(run.get("read_seconds"), 3)),
     ("s to learn", lambda run: number(run.get("learn_seconds"), 3)),
+    ("start", lambda run: number(run.get("start_seconds"), 3)),
+    ("pass", lambda run: number(run.get("pass_seconds"), 3)),
+    ("revisions", lambda run: number(revising(run), 3)),
+    ("s to score", lambda run: number(run.get("score_seconds"), 3)),
     ("s in all", lambda run: number(run.get("wall_seconds"), 3)),
     ("passes", lambda run: run.get("passes", "–")),
     ("peak MB", lambda run: number(run.get("peak_megabytes"), 0)),
@@ -33,6 +37,8 @@ NOTES = """\
 - One EM iteration is a third of the difference between a fit of four iterations and a fit of one iteration, both from the
   same initial parameters, so it contains no k-means.
 - scikit-learn's passes are its EM iterations, without k-means. Armadillo has 10 of k-means and 10 of EM.
+- `start`, `pass` and `revisions` (those at the end of the stream included) are the parts of `s to learn`. `s to score` is the
+  time of the log-densities of all training rows.
 - Peak memory is that of the process. Values below some 15 MB cannot be observed, because the script itself uses that much.
 """
 
@@ -47,7 +53,17 @@ def lines_of_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> List
 
 
 def title(data: DataSet) -> str:
-    return f"n = {data['rows']:,}, d = {data['columns']}, K = {data['k']}"
+    return f"{data['name']}, n = {data['rows']:,}"
+
+
+def revising(run: Run) -> Optional[float]:
+    parts = [run.get("revision_seconds"), run.get("end_seconds")]
+    return None if None in parts else sum(parts)
+
+
+def of_library(data: DataSet, name: str, other: str, of_other: str) -> Optional[float]:
+    """A time of the library divided by one of another program."""
+    return ratio(find(data, OBMM_IN_MEMORY).get(name), find(data, other).get(of_other))
 
 
 def find(data: DataSet, who: str) -> Run:
@@ -69,8 +85,14 @@ def overlap(data: DataSet, parts: str) -> Optional[float]:
 
 
 RATIOS: Sequence[tuple] = (
+    ("pass of oBMM / one scikit-learn iteration", 2,
+     lambda data: of_library(data, "pass_seconds", ITERATION, "learn_seconds")),
     ("whole oBMM fit / one scikit-learn iteration, in memory", 2,
-     lambda data: ratio(find(data, OBMM_IN_MEMORY).get("learn_seconds"), find(data, ITERATION).get("learn_seconds"))),
+     lambda data: of_library(data, "learn_seconds", ITERATION, "learn_seconds")),
+    ("one iteration of our EM / one of scikit-learn", 2,
+     lambda data: of_library(data, "iteration_seconds", ITERATION, "learn_seconds")),
+    ("scikit-learn's scoring / ours", 1,
+     lambda data: ratio(find(data, ITERATION).get("score_seconds"), find(data, OBMM_IN_MEMORY).get("score_seconds"))),
     ("scikit-learn's whole fit / whole oBMM fit, in memory", 1,
      lambda data: ratio(find(data, SKLEARN).get("learn_seconds"), find(data, OBMM_IN_MEMORY).get("learn_seconds"))),
     ("oEM / oBMM, in memory", 2,
@@ -95,8 +117,9 @@ def render(results: Dict[str, Any]) -> str:
     lines = ["# Comparison with other tools", "",
              f"Made by `scripts/bench_peers.py` on {machine['processor']}, {machine['cores']} cores, with {versions}.",
              "", NOTES.format(repeats=results["repeats"])]
-    lines += lines_of_table(["ratio", *(f"d = {data['columns']}, K = {data['k']}" for data in sets)],
-                            [[name, *(number(of(data), places) for data in sets)] for name, places, of in RATIOS])
+    # One row for each set: there are more sets than ratios.
+    lines += lines_of_table(["set", *(name for name, _, _ in RATIOS)],
+                            [[data["name"], *(number(of(data), places) for _, places, of in RATIOS)] for data in sets])
     for data in sets:
         cells: Callable[[Run], List[str]] = lambda run: [run["who"], *(show(run) for _, show in COLUMNS)]
         lines += ["", f"## {title(data)}", ""]

@@ -61,31 +61,41 @@ class Page(unittest.TestCase):
         runs = [
             {"who": table.OBMM, "read_seconds": 0.5, "learn_seconds": 1.0, "wall_seconds": 1.05, "passes": 1,
              "peak_megabytes": 20.4, "log_likelihood": -3.5, "rows_per_second": 2000.0},
-            {"who": table.OBMM_IN_MEMORY, "read_seconds": 0.5, "learn_seconds": 0.84, "rows_per_second": 2500.0},
+            {"who": table.OBMM_IN_MEMORY, "read_seconds": 0.5, "learn_seconds": 0.84, "rows_per_second": 2500.0,
+             "start_seconds": 0.1, "pass_seconds": 0.44, "revision_seconds": 0.2, "end_seconds": 0.1,
+             "iteration_seconds": 1.0, "score_seconds": 0.5},
             {"who": table.POLARS, "read_seconds": 1.0, "rows_per_second": 1000.0},
-            {"who": table.ITERATION, "learn_seconds": 4.0},
+            {"who": table.ITERATION, "learn_seconds": 4.0, "score_seconds": 2.0},
             {"who": table.SKLEARN, "learn_seconds": 50.0, "passes": 12, "log_likelihood": -3.25},
             {"who": table.TRUTH, "log_likelihood": -3.0},
         ]
         return {"machine": {"processor": "a processor", "cores": 2}, "versions": {"polars": "1"}, "repeats": 3,
                 "left_out": ["Armadillo (not installed)"],
-                "sets": [{"rows": 1000, "columns": 3, "k": 2, "runs": runs}]}
+                "sets": [{"name": "d = 3, K = 2, seed 7", "rows": 1000, "columns": 3, "k": 2, "runs": runs}]}
 
     def test_ratios_and_rows_are_on_the_page(self):
         page = table.render(self.results())
-        for line in ("| whole oBMM fit / one scikit-learn iteration, in memory | 0.21 |",
-                     "| scikit-learn's whole fit / whole oBMM fit, in memory | 59.5 |",
-                     "| rows/s read, the library / polars | 2.50 |",
-                     "| fit from file / larger of reading and learning, while both run | 1.05 |",
-                     "| fit from file / larger of reading and learning, each alone | 1.25 |",
-                     "| peak memory of the oBMM fit, MB | 20 |",
-                     "| held-out, oBMM less the true model, nats | -0.5000 |",
-                     "| held-out, oBMM less scikit-learn, nats | -0.2500 |",
-                     "| oEM / oBMM, in memory | – |",
-                     "## n = 1,000, d = 3, K = 2",
-                     "| polars | 1,000 | 1.000 | – | – | – | – | – |",
+        lines = page.splitlines()
+        cells = [line.strip("| ").split(" | ") for line in lines if line.startswith(("| set ", "| d = 3"))]
+        expected = {
+            "pass of oBMM / one scikit-learn iteration": "0.11",
+            "whole oBMM fit / one scikit-learn iteration, in memory": "0.21",
+            "one iteration of our EM / one of scikit-learn": "0.25",
+            "scikit-learn's scoring / ours": "4.0",
+            "scikit-learn's whole fit / whole oBMM fit, in memory": "59.5",
+            "rows/s read, the library / polars": "2.50",
+            "fit from file / larger of reading and learning, while both run": "1.05",
+            "fit from file / larger of reading and learning, each alone": "1.25",
+            "peak memory of the oBMM fit, MB": "20",
+            "held-out, oBMM less the true model, nats": "-0.5000",
+            "held-out, oBMM less scikit-learn, nats": "-0.2500",
+            "oEM / oBMM, in memory": "–",
+        }
+        self.assertEqual(dict(zip(*cells)), {"set": "d = 3, K = 2, seed 7", **expected})
+        for line in ("## d = 3, K = 2, seed 7, n = 1,000",
+                     "| the library, oBMM, rows in memory | 2,500 | 0.500 | 0.840 | 0.100 | 0.440 | 0.300 | 0.500 | – | – | – | – |",
                      "Left out: Armadillo (not installed)."):
-            self.assertIn(line + "\n", page)
+            self.assertIn(line, lines)
 
     def test_every_line_of_a_table_has_as_many_cells(self):
         tables = table.render(self.results()).split("\n\n")
@@ -109,22 +119,24 @@ class Driver(unittest.TestCase):
         return status, said.getvalue()
 
     def test_a_quick_run_without_peers_writes_both_files(self):
-        status, said = self.main("--quick", "--no-peers")
+        status, said = self.main("--quick", "--no-peers", "--columns", "3", "5", "6")
         self.assertEqual(status, 0, said)
         results = json.loads((self.folder / "out" / "peers.json").read_text())
-        self.assertEqual([data["columns"] for data in results["sets"]], [3, 10, 50, 91])
-        self.assertEqual({data["rows"] for data in results["sets"]}, {bench_peers.QUICK_ROWS})
+        self.assertEqual([data["columns"] for data in results["sets"]], [3, 3, 3, 3, 5])
+        drawn = {data["rows"] for data in results["sets"] if "seed" in data["name"]}
+        read = {data["rows"] for data in results["sets"] if "seed" not in data["name"]}
+        self.assertEqual((drawn, read), ({bench_peers.QUICK_ROWS}, {bench_peers.QUICK_ROWS * 9 // 10}))
         page = (self.folder / "out" / "peers.md").read_text()
-        self.assertIn("| oEM / oBMM, in memory | 2.00 | 2.00 | 2.00 | 2.00 |", page)
+        self.assertIn("watch (no file)", page)
         self.assertIn("scikit-learn and polars (not installed); Armadillo", page)
 
     def test_one_set_can_be_chosen_and_peers_that_cannot_be_had_are_left_out(self):
         with mock.patch.object(bench_peers, "python_with_packages", return_value=None), \
                 mock.patch.object(bench_peers, "armadillo_program", return_value=None):
-            status, said = self.main("--columns", "10")
+            status, said = self.main("--columns", "50")
         self.assertEqual(status, 0, said)
         results = json.loads((self.folder / "out" / "peers.json").read_text())
-        self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(170_000, 10)])
+        self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(130_064, 50)])
 
     def test_a_binary_that_is_not_there_or_fails_is_said(self):
         self.tool.write_text("#!/bin/sh\ncase $1 in -V) echo gmm-bmm 1 ;; *) exit 4 ;; esac\n")
