@@ -1,12 +1,15 @@
 # Shared by the scripts of the tables and of Figure 1: settings, the build, and running a comparison.
 set -eu
 cd "$(dirname "$0")/.."
-GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
+# PROFILE=dev uses the build of the tests.
+PROFILE=${PROFILE:-release}
+case $PROFILE in dev) folder=debug ;; *) folder=$PROFILE ;; esac
+GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/$folder/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
 # A table smaller than the paper's does not replace the results in the repository.
 [ -z "${K:-}${FOLDS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
-[ -n "${SKIP_BUILD:-}" ] || cargo build --release
+[ -n "${SKIP_BUILD:-}" ] || cargo build --profile "$PROFILE"
 
 # Folder of sets that are not part of the catalogue's downloads.
 MORE=${GMM_BMM_MORE_DATASETS:-$DATASETS}

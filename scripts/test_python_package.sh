@@ -1,15 +1,26 @@
 #!/bin/sh
 # Builds the Python package, installs it into a virtual environment under target/, and runs its tests.
-# Skipped with a message where there is no Python 3.11 with venv.
+# If venv is missing, first installs Debian's package, if the user is root. Without Python 3.11 and venv it prints a message
+# and succeeds.
 #     scripts/test_python_package.sh [PYTEST OPTIONS]
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 venv=target/python-venv
-if ! "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+have_venv() {
+    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+if ! have_venv && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing python3-venv"
+    { apt-get update -qq && apt-get install -y -qq python3-venv; } >/dev/null 2>&1 || true
+fi
+if ! have_venv; then
     echo "skipped: the Python package needs Python 3.11 or later with venv (Debian: python3-venv)"
     exit 0
 fi
+# The profile and the features of the other tests, so that the library is not compiled again. 'make wheel' builds it optimised.
+MATURIN_PEP517_ARGS=${MATURIN_PEP517_ARGS:---profile dev --features gmm-bmm/cli}
+export MATURIN_PEP517_ARGS
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' './python[test]'
 # It asks for a package that was withdrawn, so it is installed without its dependencies. Its adapter's test is skipped without it.
