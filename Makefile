@@ -36,8 +36,8 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-# Compiling the package takes most of the time, once for each set of features and each profile. So commands and the Python
-# package use the build of the tests, and the builds for OpenBLAS and MPI are not optimised. METHODOLOGY.md has the times.
+# Compiling the package takes most of the time, once for each set of features and each profile. So commands use the build of
+# the tests, the Python package its profile, and the builds for OpenBLAS and MPI are not optimised. METHODOLOGY.md has the times.
 test: lint test-plain test-portable test-openblas test-mpi advisories smoke test-python test-python-package
 
 lint:

@@ -18,8 +18,8 @@ if ! have_venv; then
     echo "skipped: the Python package needs Python 3.11 or later with venv (Debian: python3-venv)"
     exit 0
 fi
-# The profile and the features of the other tests, so that the library is not compiled again. 'make wheel' builds it optimised.
-MATURIN_PEP517_ARGS=${MATURIN_PEP517_ARGS:---profile dev --features gmm-bmm/cli}
+# The profile of the other tests, so that most dependencies are compiled already. 'make wheel' makes a release build.
+MATURIN_PEP517_ARGS=${MATURIN_PEP517_ARGS:---profile dev}
 export MATURIN_PEP517_ARGS
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' './python[test]'
