@@ -5,15 +5,13 @@
 #     scripts/test_python_package.sh [PYTEST OPTIONS]
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/debian_common.sh
 python=${PYTHON:-python3}
 venv=target/python-venv
 have_venv() {
     "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
-if ! have_venv && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing python3-venv"
-    { apt-get update -qq && apt-get install -y -qq python3-venv; } >/dev/null 2>&1 || true
-fi
+have_venv || install_packages python3-venv
 if ! have_venv; then
     echo "skipped: the Python package needs Python 3.11 or later with venv (Debian: python3-venv)"
     exit 0
