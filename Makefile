@@ -1,5 +1,6 @@
 # make demo    build, then learn and compare mixtures of bundled data sets
 # make test    every check: format, lints, all tests, with and without OpenBLAS and MPI, and every command on small data
+# make test-long  the slowest tests at full size, and every command as a release build (half an hour)
 # make wheel   the Python package as a wheel, into target/wheels
 # make tables  the paper's Tables 1 to 3, into results/ (an hour)
 # make figure1 the paper's Figure 1, into results/ (seconds)
@@ -12,17 +13,19 @@
 CARGO ?= cargo
 PYTHON ?= python3
 TARGET = $(or $(CARGO_TARGET_DIR),target)
-GMM_BMM = $(TARGET)/release/gmm-bmm
+# 'make demo PROFILE=dev' uses the build of the tests.
+PROFILE = release
+GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
 $(GMM_BMM): FORCE
-	$(CARGO) build --release
+	$(CARGO) build --profile $(PROFILE)
 
 FORCE:
 
@@ -33,14 +36,15 @@ demo: $(GMM_BMM)
 	$(GMM_BMM) compare --data banknote --k 2..6 --folds 5 --out target/demo/compare
 	@echo "open target/demo/compare/report.html"
 
-# Every build compiles the package again, so the later ones compile only what their feature changes.
-test: lint test-plain test-portable test-openblas test-mpi test-python advisories smoke test-python-package
+# Compiling the package takes most of the time, once for each set of features and each profile. So commands use the build of
+# the tests, the Python package its profile, and the builds for OpenBLAS and MPI are not optimised. METHODOLOGY.md has the times.
+test: lint test-plain test-portable test-openblas test-mpi advisories smoke test-python test-python-package
 
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
-	$(CARGO) clippy --no-default-features --lib -- -D warnings
 	$(CARGO) clippy --no-default-features --features csv --lib -- -D warnings
+	# This one checks the library without features too.
 	$(CARGO) clippy -p gmm-bmm-python -- -D warnings
 
 test-plain:
@@ -54,12 +58,14 @@ test-portable:
 		$(CARGO) check --all-targets --target $(OTHER_TARGET); \
 	else echo "skipped: the target $(OTHER_TARGET) is not installed"; fi
 
+# The two modules that call OpenBLAS, those that build on them, and the values of other libraries.
 test-openblas:
-	scripts/with_openblas.sh $(CARGO) test --no-default-features --features openblas,csv --lib --test library -- \
-		linalg:: dist:: learn:: reference_values:: levels::
+	CARGO_PROFILE_TEST_OPT_LEVEL=0 scripts/with_openblas.sh $(CARGO) test --no-default-features --features openblas,csv --lib --test library -- \
+		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::em:: learn::structure::kmeans:: \
+		reference_values::
 
 test-mpi:
-	scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --lib --bins --test mpi -- -D warnings && \
+	CARGO_PROFILE_TEST_OPT_LEVEL=0 scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --lib --bins --test mpi -- -D warnings && \
 		$(CARGO) test --features mpi --test mpi'
 
 test-python:
@@ -69,6 +75,12 @@ test-python:
 # After smoke, which builds the command that the package's tests exchange model files with.
 test-python-package:
 	PYTHON=$(PYTHON) scripts/test_python_package.sh
+
+test-long:
+	GMM_BMM_LONG_TESTS=1 $(CARGO) test --release --test library
+	scripts/with_openblas.sh env GMM_BMM_LONG_TESTS=1 $(CARGO) test --release --no-default-features --features openblas,csv \
+		--lib --test library -- linalg:: dist:: learn:: reference_values:: levels::
+	PROFILE=release $(MAKE) smoke
 
 wheel:
 	$(PYTHON) -m venv target/wheel-venv
@@ -80,7 +92,7 @@ advisories:
 
 smoke:
 	@mkdir -p target
-	scripts/smoke.sh >target/smoke.log 2>&1 || { cat target/smoke.log; exit 1; }
+	PROFILE=$${PROFILE:-dev} scripts/smoke.sh >target/smoke.log 2>&1 || { cat target/smoke.log; exit 1; }
 	@tail -n 1 target/smoke.log
 
 tables:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every command, the tables and the figure on tiny synthetic data, and the README's other commands, in a minute or
-# two. Fails if an output is missing.
+# two. Fails if an output is missing. PROFILE=dev uses the build of the tests.
 GMM_BMM_DATASETS=target/smoke/datasets
 RESULTS=target/smoke/results
 STAND_INS=target/smoke/stand-ins
@@ -36,11 +36,12 @@ tool=../../$GMM_BMM
 cd ../..
 
 # Commands of the README that tests/cli/readme.rs does not run. They reuse the build from above.
-cargo install --quiet --locked --path . --root target/smoke/installed
+cargo install --quiet --locked --profile "$PROFILE" --path . --root target/smoke/installed
 target/smoke/installed/bin/gmm-bmm --version
 unset GMM_BMM_DATASETS RESULTS GMM_BMM
+export PROFILE
 K=2 FOLDS=2 RESULTS=target/smoke/results/small scripts/table1.sh
-"${MAKE:-make}" demo
+"${MAKE:-make}" demo PROFILE="$PROFILE"
 RESULTS=target/smoke/results
 for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html; do
     [ -s "$RESULTS/$file" ] || { echo "smoke: $RESULTS/$file is missing" >&2; exit 1; }

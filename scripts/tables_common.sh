@@ -1,7 +1,10 @@
 # Shared by the scripts of the tables and of Figure 1: settings, the build, and running a comparison.
 set -eu
 cd "$(dirname "$0")/.."
-GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/release/gmm-bmm}
+# PROFILE=dev uses the build of the tests.
+PROFILE=${PROFILE:-release}
+case $PROFILE in dev) folder=debug ;; *) folder=$PROFILE ;; esac
+GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/$folder/gmm-bmm}
 DATASETS=${GMM_BMM_DATASETS:-datasets}
 # Files of another folder can join those of the first one. The commands that tables show name no folder.
 if [ -n "${GMM_BMM_MORE_DATASETS:-}" ]; then
@@ -16,7 +19,7 @@ export GMM_BMM_DATASETS="$DATASETS"
 # A table with other settings does not replace the results in the repository.
 [ -z "${K:-}${FOLDS:-}${ALGOS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
-[ -n "${SKIP_BUILD:-}" ] || cargo build --release
+[ -n "${SKIP_BUILD:-}" ] || cargo build --profile "$PROFILE"
 
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 

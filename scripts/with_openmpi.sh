@@ -2,6 +2,7 @@
 # Runs a command that builds the feature mpi and starts mpirun. If Open MPI is missing, first installs Debian's packages,
 # if the user is root. Without Open MPI it prints a message and succeeds.
 set -eu
+. "$(dirname "$0")/debian_common.sh"
 
 packages="libopenmpi-dev openmpi-bin libclang-dev clang"
 
@@ -12,11 +13,8 @@ have_openmpi() {
         mpicc -x c - -o /dev/null 2>/dev/null
 }
 
-if ! have_openmpi && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing $packages"
-    # shellcheck disable=SC2086
-    { apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages; } >/dev/null 2>&1 || true
-fi
+# shellcheck disable=SC2086
+have_openmpi || install_packages $packages
 if ! have_openmpi; then
     echo "skipped: Open MPI is not installed (Debian: apt-get install $packages)"
     exit 0

@@ -15,7 +15,7 @@ use crate::report::figure1;
 
 /// Draw the paper's Figure 1: learning curves of oBMM and oEM on nine synthetic sets
 ///
-/// Each set is generated from a known mixture ('synth --paper 1..9') and learned in one pass: by oBMM with revisions, and by oBMM and oEM from a blind start, as the paper may have. Test rows are scored during the pass. Writes the curves to figure1.jsonl, and two figures as SVG and PNG: the scores, and the gaps to the true model.
+/// Each set is generated from a known mixture ('synth --paper 1..9') and learned in one pass: by oBMM with revisions, and by oBMM and oEM from a blind start, as the paper may have. Test rows are scored during the pass. Writes the curves to figure1.jsonl, and two figures as SVG and PNG: the scores, and the gaps to the true model. Running it again replaces the files; an interrupted run leaves the curves of the last one.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   gmm-bmm figure1 --out results/figure1

@@ -81,7 +81,7 @@ const FIRST_SIZE: u64 = 2;
 /// The cells after a change are divided into this many parts. Each of them has at least a third of the fall, or the change
 /// does not last.
 const PARTS: usize = 4;
-/// There is a test after every so many cells.
+/// The number of cells between two tests.
 const EVERY: usize = 4;
 /// Numbers of cells in a group. The largest of the estimated standard deviations is used.
 const GROUPS: [usize; 4] = [1, 2, 4, 8];

@@ -277,7 +277,7 @@ fn mistakes_in_learners_are_explained() {
     refuses(&["--learner", "a=./learn {train}"], 2, "needs the placeholder {test}");
     refuses(&["--learner", "oBMM=./learn {train} {test} {scores}"], 2, "two learners are called 'oBMM'");
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
-    refuses(&["--reference", "nobody"], 2, "--reference 'nobody'");
+    refuses(&["--reference", "unknown"], 2, "--reference 'unknown'");
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");
     workplace.write("l.toml", "protocol = 9\nlearner = []\n");
     refuses(&["--learners", "l.toml"], 1, "protocol 9");

@@ -21,7 +21,7 @@ import bench_peers  # noqa: E402
 from peers_lib import table  # noqa: E402
 from peers_lib.children import ChildError, run  # noqa: E402
 
-# Stands in for the binary: answers as it does, with figures that follow from the arguments alone.
+# Replaces the binary. It answers in the same format, with figures that follow from the arguments alone.
 FAKE_TOOL = """#!{python}
 import json, pathlib, sys
 arguments = sys.argv[1:]
