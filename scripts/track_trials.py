@@ -94,7 +94,7 @@ def drift(args):
 
 
 def removed(rows, share, rng):
-    """The rows with a share of their values removed at random. Each row keeps a value."""
+    """The rows with a share of their values removed at random. A row that would lose all its values keeps them."""
     def one(row):
         kept = [value if rng.random() >= share else "" for value in row]
         return kept if any(kept) else row
