@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--seeds", type=int, default=3, help="streams of 'drift'")
     parser.add_argument("--k", type=int, default=4, help="components in 'gaps'")
-    parser.add_argument("--sets", nargs="+", default=["banknote", "ccpp", "magic04"], help="data sets of 'gaps'")
+    parser.add_argument("--sets", nargs="+", default=["banknote", "ccpp"], help="data sets of 'gaps'")
     args = parser.parse_args()
     {"drift": drift, "gaps": gaps}[args.track](args)
 
