@@ -53,8 +53,8 @@ pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
 
 /// One pass over a stream of rows, which can be saved and resumed.
 ///
-/// The pass buffers the first rows, fits the start to them (or [draws it around](FitSettings::blind) a few of them), learns every row once, and revises the structure from time to
-/// time. How rows are divided into batches changes no bit of the result.
+/// The pass buffers the first rows, fits the start to them (or [draws it around](FitSettings::blind) a few of them), learns
+/// every row once, and revises the structure from time to time. How rows are divided into batches changes no bit of the result.
 ///
 /// ```
 /// use gmm_bmm::{FitSettings, OnlineFit};

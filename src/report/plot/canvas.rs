@@ -18,6 +18,8 @@ use crate::text::printable;
 
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;
+/// A PNG file should have fewer bytes.
+const MOST_BYTES: usize = 100_000;
 /// PNGs are drawn larger by this factor and averaged down, which smooths edges.
 const SMOOTHING: u32 = 2;
 /// Registered under the name of the generic family, so that an SVG viewer uses its own font of that family.
@@ -240,14 +242,19 @@ impl<'a> Dot<'a> {
     }
 }
 
-/// A figure as the bytes of a PNG file.
+/// A figure as the bytes of a PNG file. A crowded figure has fewer pixels.
 pub(super) fn png(figure: &impl Figure) -> Result<Vec<u8>, String> {
+    let sharp = png_at(figure, PNG_SCALE)?;
+    if sharp.len() < MOST_BYTES { Ok(sharp) } else { png_at(figure, 1) }
+}
+
+fn png_at(figure: &impl Figure, png_scale: u32) -> Result<Vec<u8>, String> {
     let (width, height) = figure.size();
-    let scale = PNG_SCALE * SMOOTHING;
+    let scale = png_scale * SMOOTHING;
     let (wide, high) = (width * scale, height * scale);
     let mut pixels = vec![0u8; (wide * high * 3) as usize];
     draw_on(BitMapBackend::with_buffer(&mut pixels, (wide, high)), scale, IN_PNG, figure)?;
-    encode(width * PNG_SCALE, height * PNG_SCALE, &averaged(&pixels, wide as usize))
+    encode(width * png_scale, height * png_scale, &averaged(&pixels, wide as usize))
         .map_err(|error| error.to_string())
 }
 
@@ -296,29 +303,8 @@ fn averaged(pixels: &[u8], width: usize) -> Vec<u8> {
     small
 }
 
-/// A PNG file should have fewer bytes. A crowded picture gets fewer shades of its smoothed edges.
-const MOST_BYTES: usize = 100_000;
-
 fn encode(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
-    let counts = count_colours(pixels);
-    let mut bytes = Vec::new();
-    for most in [256, 64, 32, 16] {
-        bytes = encode_with(width, height, pixels, &counts, most)?;
-        if bytes.len() < MOST_BYTES {
-            break;
-        }
-    }
-    Ok(bytes)
-}
-
-fn encode_with(
-    width: u32,
-    height: u32,
-    pixels: &[u8],
-    counts: &ColourCounts,
-    most: usize,
-) -> Result<Vec<u8>, png::EncodingError> {
-    let (palette, indices) = with_palette(pixels, counts, most);
+    let (palette, indices) = with_palette(pixels);
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Indexed);
@@ -333,26 +319,16 @@ fn encode_with(
     Ok(bytes)
 }
 
-/// How often each colour occurs.
-type ColourCounts = BTreeMap<[u8; 3], usize>;
-
-fn colours(pixels: &[u8]) -> impl Iterator<Item = [u8; 3]> + '_ {
-    pixels.chunks_exact(3).map(|pixel| [pixel[0], pixel[1], pixel[2]])
-}
-
-fn count_colours(pixels: &[u8]) -> ColourCounts {
-    let mut counts = ColourCounts::new();
-    colours(pixels).for_each(|colour| *counts.entry(colour).or_default() += 1);
-    counts
-}
-
-/// The most frequent colours, 256 at most, and the place of the nearest of them for each pixel. A chart has few colours, and the shades
+/// The 256 most frequent colours, and the place of the nearest of them for each pixel. A chart has few colours, and the shades
 /// of smoothed edges are close to others, so the file is a third as large and looks the same.
-fn with_palette(pixels: &[u8], counts: &ColourCounts, most: usize) -> (Vec<u8>, Vec<u8>) {
+fn with_palette(pixels: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let colours = || pixels.chunks_exact(3).map(|pixel| [pixel[0], pixel[1], pixel[2]]);
+    let mut counts: BTreeMap<[u8; 3], usize> = BTreeMap::new();
+    colours().for_each(|colour| *counts.entry(colour).or_default() += 1);
     let mut frequent: Vec<([u8; 3], usize)> =
         counts.iter().map(|(colour, count)| (*colour, *count)).collect();
     frequent.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let palette: Vec<[u8; 3]> = frequent.into_iter().take(most).map(|(colour, _)| colour).collect();
+    let palette: Vec<[u8; 3]> = frequent.into_iter().take(256).map(|(colour, _)| colour).collect();
     let distance = |a: &[u8; 3], b: &[u8; 3]| -> u32 {
         a.iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(*b)).pow(2)).sum()
     };
@@ -360,7 +336,7 @@ fn with_palette(pixels: &[u8], counts: &ColourCounts, most: usize) -> (Vec<u8>, 
         (0..palette.len()).min_by_key(|&i| distance(&palette[i], colour)).unwrap_or(0) as u8
     };
     let places: BTreeMap<[u8; 3], u8> = counts.keys().map(|colour| (*colour, nearest(colour))).collect();
-    (palette.concat(), colours(pixels).map(|colour| places[&colour]).collect())
+    (palette.concat(), colours().map(|colour| places[&colour]).collect())
 }
 
 #[cfg(test)]
@@ -377,7 +353,7 @@ mod tests {
     fn a_palette_keeps_the_frequent_colours_and_takes_the_nearest_for_others() {
         let frequent = (0..256).flat_map(|i| [[i as u8, 0, 0]; 2]).collect::<Vec<_>>();
         let pixels = [frequent.concat(), vec![7, 1, 0]].concat();
-        let (palette, indices) = with_palette(&pixels, &count_colours(&pixels), 256);
+        let (palette, indices) = with_palette(&pixels);
         assert_eq!((palette.len(), indices.len()), (3 * 256, 513));
         let colour = |place: usize| palette[3 * usize::from(indices[place])];
         assert_eq!((colour(2), colour(511), colour(512)), (1, 255, 7));

@@ -9,9 +9,9 @@ pub(super) const LETTER: f64 = 0.62;
 /// The fraction of the rows, or of the mixture, that may lie beyond either end of an axis.
 const TAIL: f64 = 0.005;
 /// Corners of an ellipse.
-const CORNERS: usize = 32;
+const CORNERS: usize = 20;
 /// Points of a density's curve.
-const CURVE: usize = 48;
+const CURVE: usize = 32;
 
 /// `P(X ≤ x)` of one component on one axis.
 fn below(component: &Marginal, axis: usize, x: f64) -> f64 {
