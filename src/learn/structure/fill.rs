@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn rows_without_gaps_are_used_if_there_are_enough() {
         let complete = |gap_every: usize, k: usize| {
-            let value = |i: usize, j: usize| if j == 0 && i % gap_every == 0 { f64::NAN } else { i as f64 };
+            let value =
+                |i: usize, j: usize| if j == 0 && i.is_multiple_of(gap_every) { f64::NAN } else { i as f64 };
             let found = complete_rows(&RowBlocks::from_fn(1000, 2, value), Size::Given(k));
             found.map(|rows| (rows.rows(), rows.has_gaps(), rows.value(0, 0)))
         };
