@@ -43,6 +43,8 @@ impl Format {
         }
     }
 
+    /// An error of this format.
+    #[cfg(feature = "parquet")]
     pub(super) fn error(self, input: &OpenInput, what: impl Into<String>) -> DataError {
         DataError::Format { file: input.name.clone(), format: self.name(), what: what.into() }
     }

@@ -44,12 +44,11 @@ impl NpyHeader {
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(cut)?;
         let mut length = [0; 4];
-        let (length_bytes, version) = match start[6] {
-            1 => (2, 1),
-            version @ 2..=3 => (4, version),
+        let length_bytes = match start[6] {
+            1 => 2,
+            2..=3 => 4,
             version => return Err(format!("its version {version} is not known")),
         };
-        debug_assert!(version <= 3);
         reader.read_exact(&mut length[..length_bytes]).map_err(cut)?;
         let length = u64::from(u32::from_le_bytes(length));
         if length > MOST_HEADER_BYTES {
