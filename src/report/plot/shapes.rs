@@ -9,9 +9,9 @@ pub(super) const LETTER: f64 = 0.62;
 /// The fraction of the rows, or of the mixture, that may lie beyond either end of an axis.
 const TAIL: f64 = 0.005;
 /// Corners of an ellipse.
-const CORNERS: usize = 20;
+const CORNERS: usize = 24;
 /// Points of a density's curve.
-const CURVE: usize = 32;
+const CURVE: usize = 80;
 
 /// `P(X ≤ x)` of one component on one axis.
 fn below(component: &Marginal, axis: usize, x: f64) -> f64 {
@@ -129,10 +129,16 @@ pub(super) fn density(axis: &Axis, component: &Marginal, index: usize) -> Vec<f6
     ends.windows(2).map(|pair| component.weight * (pair[1] - pair[0]).max(0.0) / step).collect()
 }
 
-/// A curve through the centres of such intervals.
+/// A curve through the centres of such intervals. Where it is flat at zero, it has no points in between.
 pub(super) fn curve(axis: &Axis, values: &[f64]) -> Vec<(f64, f64)> {
     let step = (axis.high - axis.low) / values.len() as f64;
-    values.iter().enumerate().map(|(i, value)| (axis.low + step * (i as f64 + 0.5), *value)).collect()
+    let flat = 2e-3 * values.iter().copied().fold(0.0, f64::max);
+    let is_inside = |i: usize| {
+        let neighbours = values.get(i.wrapping_sub(1)..i + 2);
+        neighbours.is_some_and(|around| around.iter().all(|&value| value < flat))
+    };
+    let points = values.iter().enumerate().filter(|(i, _)| !is_inside(*i));
+    points.map(|(i, value)| (axis.low + step * (i as f64 + 0.5), *value)).collect()
 }
 
 /// Text of at most `most` characters.

@@ -19,7 +19,7 @@ fn several_inputs_are_one_stream_matched_by_name() {
 #[test]
 fn a_later_input_without_a_chosen_column_is_an_error() {
     assert_says(&errors(&["x,y\n1,2\n", "x,z\n1,2\n"], options()), &["'part2.csv'", "column 'y'"]);
-    assert_says(&errors(&["x,y\n1,2\n", "3,4\n"], options()), &["'part2.csv'", "no header"]);
+    assert_says(&errors(&["x,y\n1,2\n", "3,4\n"], options()), &["'part2.csv'", "no names of columns"]);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn inputs_without_headers_need_the_same_number_of_fields() {
     let mut stream = options().open_inputs(inputs(&["M,1,2\n", "F 3 4\n"])).unwrap();
     assert_eq!(drain(&mut stream, 9).unwrap(), [[1.0, 2.0], [3.0, 4.0]]);
     assert_says(&errors(&["1,2\n", "1,2,3\n"], options()), &["'part2.csv'", "3 fields", "has 2"]);
-    assert_says(&errors(&["1,2\n", "x,y\n1,2\n"], options()), &["'part2.csv'", "has a header"]);
+    assert_says(&errors(&["1,2\n", "x,y\n1,2\n"], options()), &["'part2.csv'", "has names of columns"]);
 }
 
 #[test]
