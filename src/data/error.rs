@@ -1,11 +1,10 @@
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
 use super::catalogue::DataSet;
-use super::missing::MissingCounts;
 use super::notice::Notice;
 use crate::remedy::Remedy;
 use crate::text::{count, listed};
@@ -400,102 +399,6 @@ pub enum DataError {
     },
 }
 
-/// A row that cannot be used, where it is and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadRow {
-    /// The file.
-    pub file: String,
-    /// The line in the text, counted from 1, on which the row begins; `None` in other formats.
-    pub line: Option<u64>,
-    /// The row in the file, counted from 1 below the header.
-    pub row: u64,
-    /// What is wrong.
-    pub problem: RowProblem,
-}
-
-/// The first missing value, where it is and how many there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingValue {
-    /// The file.
-    pub file: String,
-    /// The line in the text, counted from 1, on which its row begins; `None` in other formats.
-    pub line: Option<u64>,
-    /// The row in the file, counted from 1 below the header.
-    pub row: u64,
-    /// The column's name.
-    pub column: String,
-    /// How many values each column lacks.
-    pub counts: MissingCounts,
-    /// Whether all rows are counted, and not only those up to this one, as from a pipe.
-    pub counted_all: bool,
-}
-
-impl From<MissingValue> for BadRow {
-    fn from(value: MissingValue) -> Self {
-        let MissingValue { file, line, row, column, .. } = value;
-        BadRow { file, line, row, problem: RowProblem::Missing { column } }
-    }
-}
-
-/// What is wrong with a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RowProblem {
-    /// A cell holds no finite number.
-    Cell {
-        /// The column's name.
-        column: String,
-        /// The cell's text, cut to 40 characters.
-        cell: String,
-        /// Why the cell is no use.
-        why: BadCell,
-        /// Who chose the column.
-        chosen: ChosenBy,
-    },
-    /// A value is missing.
-    Missing {
-        /// The column's name.
-        column: String,
-    },
-    /// The row has too few or too many fields.
-    Fields {
-        /// How many it has.
-        found: usize,
-        /// How many it should have.
-        expected: usize,
-    },
-}
-
-/// Who chose a column, and so whether it can be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChosenBy {
-    /// It holds numbers.
-    Content,
-    /// The user named it.
-    User,
-    /// A model was learned from it.
-    Model,
-}
-
-/// Why a cell is no use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadCell {
-    /// It is no number.
-    NotANumber,
-    /// It is infinite or too large.
-    NotFinite,
-    /// It is a number with commas between its digits.
-    Thousands,
-    /// It is a date or a time.
-    Date,
-}
-
-impl BadRow {
-    /// Whether a column that a model was learned from has no number in this row.
-    fn is_in_model(&self) -> bool {
-        matches!(self.problem, RowProblem::Cell { chosen: ChosenBy::Model, .. })
-    }
-}
-
 impl DataError {
     /// What can be done about it, where the text does not say it.
     pub fn remedies(&self) -> Vec<Remedy> {
@@ -546,59 +449,9 @@ fn joined(items: &[impl ToString], between: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Where a row is.
-fn place(file: &str, line: Option<u64>, row: u64) -> String {
-    match line {
-        Some(line) => format!("'{file}', line {line}, row {row}"),
-        None => format!("'{file}', row {row}"),
-    }
-}
-
-impl fmt::Display for BadRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", place(&self.file, self.line, self.row), self.problem)
-    }
-}
-
-impl fmt::Display for RowProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RowProblem::Cell { column, cell, why: BadCell::NotANumber, .. } => {
-                write!(f, "'{cell}' in column '{column}' is not a number")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::NotFinite, .. } => {
-                write!(f, "'{cell}' in column '{column}' is not a finite number up to 1e150")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::Thousands, .. } => {
-                write!(f, "'{cell}' in column '{column}' has thousands separators")
-            }
-            RowProblem::Cell { column, cell, why: BadCell::Date, .. } => {
-                write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
-            }
-            RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
-            RowProblem::Fields { found, expected } => {
-                write!(f, "the row has {} instead of {expected}", count(*found as u64, "field"))
-            }
-        }
-    }
-}
-
-impl fmt::Display for MissingValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MissingValue { file, line, row, column, counts, counted_all } = self;
-        write!(f, "{}: the value in column '{column}' is missing; ", place(file, *line, *row))?;
-        let rows = match counts.rows {
-            rows if *counted_all => count(rows, "row"),
-            1 => "the first row".to_string(),
-            rows => format!("the first {rows} rows"),
-        };
-        let rest = if *counted_all { "" } else { " (later rows are not counted)" };
-        write!(f, "missing values in {rows}: {counts}{rest}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::bad_row::BadCell;
     use super::*;
 
     #[test]

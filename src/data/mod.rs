@@ -7,6 +7,7 @@
 //! Reading needs the feature `csv`; that of Parquet and Arrow files needs the feature `parquet`.
 
 #[cfg(feature = "csv")]
+mod bad_row;
 mod binary;
 mod block;
 mod catalogue;
@@ -46,13 +47,14 @@ pub mod synth;
 #[cfg(feature = "csv")]
 mod table;
 
+pub use bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 pub use block::Block;
 pub use catalogue::{
     Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
 };
 pub use column_names::ColumnNames;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
-pub use error::{BadCell, BadRow, ChosenBy, DataError, MissingValue, RowProblem};
+pub use error::DataError;
 pub use missing::MissingCounts;
 pub use notice::{ColumnContent, Notice};
 pub use reservoir::Reservoir;

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::bad_row::BadRow;
 use super::block::Block;
 use super::column_names::ColumnNames;
-use super::error::{BadRow, DataError};
+use super::error::DataError;
 use super::missing::MissingCounts;
 use super::notice::Notice;
 use super::row_texts::RowTexts;

@@ -2,9 +2,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bad_row::BadRow;
 use super::block::Block;
 use super::column_names::ColumnNames;
-use super::error::{BadRow, DataError};
+use super::error::DataError;
 use super::input::{Input, RowRange};
 use super::missing::MissingCounts;
 use super::notice::Notice;

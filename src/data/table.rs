@@ -2,12 +2,13 @@
 
 use std::io::{Cursor, Read};
 
+use super::bad_row::{BadRow, ChosenBy, MissingValue};
 use super::binary::{BinaryTable, Format};
 use super::block::Block;
 use super::column_names::ColumnNames;
 use super::columns::{Names, choose};
 use super::csv::{ColumnSample, TextTable};
-use super::error::{BadRow, ChosenBy, DataError, MissingValue};
+use super::error::DataError;
 use super::expected::choose_expected;
 use super::input::OpenInput;
 use super::notice::Notice;

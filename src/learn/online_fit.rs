@@ -3,6 +3,7 @@
 mod end;
 mod findings;
 mod from_mixture;
+mod scores;
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -17,17 +18,15 @@ use super::learning::{Learning, begin};
 use super::order::{ColumnShift, find_shifts};
 use super::recognise::Recognition;
 use super::seen::SeenWatch;
-use super::state::best_score;
 use super::structure::{KeptRows, Schedule, Size, rows_of};
 use super::{
-    Algorithm, CandidateState, Choice, Components, Finding, Finished, FitSettings, FitState, Health,
-    LearnError, Lineage, Numbered, Prequential, Reason, RevisionRecord, RowSample, SeenRows, Start,
-    StartKind, Structure,
+    Algorithm, Components, Finding, FitSettings, FitState, Health, LearnError, Lineage, Numbered,
+    Prequential, Reason, RowSample, SeenRows, Start, StartKind, Structure,
 };
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
 use crate::learn::fingerprint::mix_bits;
-use crate::stats::{BatchSums, ColumnSummary};
+use crate::stats::ColumnSummary;
 
 /// Learns a mixture from rows in memory, in one pass. For rows that arrive in batches, use
 /// [`OnlineFit`].
@@ -289,71 +288,6 @@ impl OnlineFit {
     /// Whether the pass revises on rows that it keeps.
     pub fn keeps_rows(&self) -> bool {
         matches!(&self.stage, Stage::Learning(learning) if learning.kept.most() > 0)
-    }
-
-    /// Each K and its prequential score so far. Empty before the start, unless [`OnlineFit::finish`] was called.
-    pub fn scores(&self) -> Vec<(usize, Prequential)> {
-        match (&self.stage, &self.end) {
-            (Stage::Learning(learning), _) => learning.candidates.iter().map(Candidate::score).collect(),
-            (_, Some(End::Buffered(made))) => made.candidates.iter().map(CandidateState::score).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The scores of all K compared.
-    pub fn choice(&self) -> Choice {
-        let none = BatchSums::default();
-        let batches = match (&self.stage, &self.end) {
-            (Stage::Learning(learning), _) => &learning.scores,
-            (_, Some(End::Buffered(made))) => &made.scores,
-            _ => &none,
-        };
-        Choice::of_pass(&self.scores(), batches)
-    }
-
-    /// The revisions of the K with the best score, the oldest first. The closing one is there after
-    /// [`OnlineFit::finish`].
-    pub fn revisions(&self) -> impl Iterator<Item = &RevisionRecord> {
-        let (history, closing): (&[RevisionRecord], _) = match &self.stage {
-            Stage::Learning(learning) => {
-                let best = self.best();
-                let closing = self.finished(best).and_then(|finished| finished.closing.as_ref());
-                (learning.candidates[best].history(), closing)
-            }
-            Stage::Buffering(_) => (&[], None),
-        };
-        history.iter().chain(closing)
-    }
-
-    /// Safeguards that triggered while the K with the best score learned its rows. Those of the end of the stream are not
-    /// counted here but in [`Model::health`](crate::Model::health).
-    pub(crate) fn running_health(&self) -> Health {
-        match (&self.stage, &self.end) {
-            (Stage::Learning(learning), _) => learning.candidates[self.best()].learner.health(),
-            (_, Some(End::Buffered(made))) => made.candidates[self.best()].health,
-            _ => Health::default(),
-        }
-    }
-
-    /// The index of the K with the best score.
-    fn best(&self) -> usize {
-        best_score(self.scores().into_iter().map(|(_, score)| score))
-    }
-
-    /// What the end of the stream made of one K, where that changed it.
-    fn finished(&self, place: usize) -> Option<&Finished> {
-        match &self.end {
-            Some(End::Learned(finished)) => finished[place].as_ref(),
-            _ => None,
-        }
-    }
-
-    /// Rows that each shard has learned, where the learner of the first K has shards.
-    pub fn shard_rows(&self) -> Vec<u64> {
-        match &self.stage {
-            Stage::Learning(learning) => learning.candidates[0].learner.shard_rows(),
-            Stage::Buffering(_) => Vec::new(),
-        }
     }
 
     /// Learns a batch of rows, and revises the structure where that is due.

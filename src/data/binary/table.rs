@@ -2,10 +2,11 @@ use std::collections::HashSet;
 use std::io;
 
 use super::{Chunk, Column, Format, Source};
+use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
 use crate::data::columns::Names;
 use crate::data::csv::{ColumnSample, LARGEST, SAMPLE_LINES};
-use crate::data::error::{BadCell, BadRow, ChosenBy, DataError, MissingValue, RowProblem};
+use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};

@@ -1,6 +1,6 @@
 //! What one cell is: a number, a number in another form, a date, a missing value or a word.
 
-use crate::data::error::BadCell;
+use crate::data::bad_row::BadCell;
 
 /// Larger numbers are refused: sums of their squares overflow.
 pub(in crate::data) const LARGEST: f64 = 1e150;
