@@ -37,7 +37,7 @@ demo: $(GMM_BMM)
 	@echo "open target/demo/compare/report.html"
 
 # Compiling the package takes most of the time, once for each set of features and each profile. So commands use the build of
-# the tests, the Python package its profile, and the builds for OpenBLAS and MPI are not optimised. METHODOLOGY.md has the times.
+# the tests, the Python package its profile, and the builds for OpenBLAS and MPI are optimised less. METHODOLOGY.md has the times.
 test: lint test-plain test-portable test-openblas test-mpi advisories smoke test-python test-python-package
 
 lint:
@@ -65,7 +65,7 @@ test-openblas:
 		reference_values::
 
 test-mpi:
-	CARGO_PROFILE_TEST_OPT_LEVEL=0 scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --lib --bins --test mpi -- -D warnings && \
+	CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/with_openmpi.sh sh -c '$(CARGO) clippy --features mpi --lib --bins --test mpi -- -D warnings && \
 		$(CARGO) test --features mpi --test mpi'
 
 test-python:
