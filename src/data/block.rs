@@ -101,6 +101,20 @@ impl Block {
         &mut self.values[begin..]
     }
 
+    /// Appends rows of zeros and returns them.
+    #[cfg(feature = "csv")]
+    pub(super) fn grow_by(&mut self, rows: usize) -> std::slice::ChunksExactMut<'_, f64> {
+        let begin = self.values.len();
+        self.values.resize(begin + rows * self.columns, 0.0);
+        self.values[begin..].chunks_exact_mut(self.columns)
+    }
+
+    /// Appends rows of a block with the same columns.
+    #[cfg(feature = "csv")]
+    pub(super) fn extend_from(&mut self, other: &Block, rows: std::ops::Range<usize>) {
+        self.values.extend_from_slice(&other.values[rows.start * self.columns..rows.end * self.columns]);
+    }
+
     /// Keeps the first `rows` rows only.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows * self.columns);

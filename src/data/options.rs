@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::column_names::ColumnNames;
+use super::csv::PART_BYTES;
 use super::error::DataError;
 use super::input::Input;
 use super::resolve::{files, resolve};
@@ -10,6 +11,9 @@ use super::stream::RowStream;
 
 /// How to read rows of numbers from delimited text, arrays and tables. The default detects all it can, reads every row in order and refuses
 /// bad rows and missing values.
+///
+/// The threads of the current rayon pool are the number of threads that read delimited text at once, if enough of it has
+/// arrived. Rows and errors do not depend on it.
 ///
 /// ```no_run
 /// use gmm_bmm::data::ReadOptions;
@@ -32,6 +36,7 @@ pub struct ReadOptions {
     pub(super) expected: Option<ColumnNames>,
     pub(super) keep_text: bool,
     pub(super) csv_crate_only: bool,
+    pub(super) part_bytes: usize,
     pub(super) keep: Vec<String>,
     pub(super) list_skipped_rows: bool,
     pub(super) prompt: bool,
@@ -82,6 +87,7 @@ impl Default for ReadOptions {
             expected: None,
             keep_text: false,
             csv_crate_only: false,
+            part_bytes: PART_BYTES,
             keep: Vec::new(),
             list_skipped_rows: false,
             prompt: false,
@@ -207,6 +213,13 @@ impl ReadOptions {
     #[doc(hidden)]
     pub fn csv_crate_only(mut self) -> Self {
         self.csv_crate_only = true;
+        self
+    }
+
+    /// Sets the shortest text, in bytes, that a thread of several reads. Rows and errors are the same, which tests check.
+    #[doc(hidden)]
+    pub fn part_bytes(mut self, bytes: usize) -> Self {
+        self.part_bytes = bytes;
         self
     }
 

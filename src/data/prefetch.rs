@@ -1,7 +1,10 @@
 //! Reading on a thread of its own, a few blocks ahead of the learner: parsing takes no time where learning takes longer.
+//!
+//! Where reading takes longer, the learner waits. Only then do several threads read text, so that they do not compete with
+//! threads that learn.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,6 +44,8 @@ pub struct Prefetch {
     spare: Sender<Block>,
     reader: JoinHandle<(Rows, Duration)>,
     bytes: Arc<AtomicU64>,
+    /// Blocks that are ready.
+    ready: Arc<AtomicUsize>,
 }
 
 /// What a [`Prefetch`] gives next.
@@ -65,11 +70,15 @@ impl Prefetch {
         let ahead = if is_wide { 2 } else { NUMBERS_AHEAD / (largest * columns) };
         let (full, blocks) = sync_channel(ahead);
         let (spare, empty) = channel();
+        let ready = Arc::new(AtomicUsize::new(0));
+        let counter = ready.clone();
         let reader = std::thread::spawn(move || {
             let mut reading = Duration::ZERO;
             loop {
                 let mut block = empty.try_recv().unwrap_or_else(|_| Block::with_capacity(columns, most));
                 let started = Instant::now();
+                // One block may be on its way to a learner that waits.
+                rows.read_in_parallel(counter.load(Ordering::Relaxed) < 2);
                 let read = rows.read_block(&mut block, most);
                 reading += started.elapsed();
                 let (message, last) = match read {
@@ -77,6 +86,7 @@ impl Prefetch {
                     Ok(false) => break,
                     Err(error) => (Err(error), true),
                 };
+                counter.fetch_add(1, Ordering::Relaxed);
                 // Sending fails if the learner has stopped.
                 if full.send(message).is_err() || last {
                     break;
@@ -84,14 +94,17 @@ impl Prefetch {
             }
             (rows, reading)
         });
-        Prefetch { blocks, spare, reader, bytes }
+        Prefetch { blocks, spare, reader, bytes, ready }
     }
 
     /// Waits for the next block.
     pub fn next(&self, interrupted: &AtomicBool) -> Result<Next, DataError> {
         loop {
             match self.blocks.recv_timeout(Duration::from_millis(100)) {
-                Ok(block) => return block.map(Next::Rows),
+                Ok(block) => {
+                    self.ready.fetch_sub(1, Ordering::Relaxed);
+                    return block.map(Next::Rows);
+                }
                 Err(RecvTimeoutError::Disconnected) => return Ok(Next::End),
                 Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
                     return Ok(Next::Interrupted);

@@ -76,6 +76,14 @@ impl Rows {
         }
     }
 
+    /// Sets whether several threads may read text, which they may without it.
+    pub(super) fn read_in_parallel(&mut self, parallel: bool) {
+        match &mut self.source {
+            Source::InOrder(stream) => stream.read_in_parallel(parallel),
+            Source::Shuffled(shuffled) => shuffled.source_mut().read_in_parallel(parallel),
+        }
+    }
+
     /// Reads all rows that are left.
     pub fn read_all(&mut self) -> Result<Block, DataError> {
         let mut all = Block::new(self.columns().len());

@@ -21,6 +21,8 @@ pub(super) struct RowStream {
     /// The inputs that are not open yet, with the rows to read of them.
     waiting: VecDeque<(Input, RowRange)>,
     table: Option<Table>,
+    /// Whether several threads may read text.
+    parallel: bool,
     shape: Shape,
     notices: Vec<Notice>,
     row: Vec<f64>,
@@ -71,6 +73,7 @@ impl RowStream {
             options,
             waiting,
             table: Some(table),
+            parallel: true,
             shape,
             notices,
             row,
@@ -118,6 +121,11 @@ impl RowStream {
         // The counts are those of the rows that a user gets.
         self.missing = MissingCounts::new(&self.shape.columns.names);
         Ok(())
+    }
+
+    /// Sets whether several threads may read text.
+    pub fn read_in_parallel(&mut self, parallel: bool) {
+        self.parallel = parallel;
     }
 
     pub fn take_notices(&mut self) -> Vec<Notice> {
@@ -192,7 +200,7 @@ impl RowStream {
                 break;
             }
             let room = (self.limit - self.rows_read).min((most - before) as u64);
-            let read = table.read_plain(block, room as usize);
+            let read = table.read_plain(block, room as usize, self.parallel);
             self.rows_read += (block.rows() - before) as u64;
             let width = self.row.len();
             if table.has_met_gap() {

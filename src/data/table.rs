@@ -80,10 +80,16 @@ impl Table {
         })
     }
 
-    /// Appends the next rows that need no further look, at most `most`, and returns their number.
-    pub(super) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+    /// Appends the next rows that need no further look, at most `most`, and returns their number. If `parallel`, several
+    /// threads may read text.
+    pub(super) fn read_plain(
+        &mut self,
+        block: &mut Block,
+        most: usize,
+        parallel: bool,
+    ) -> Result<usize, DataError> {
         match self {
-            Table::Text(table) => table.read_plain(block, most),
+            Table::Text(table) => table.read_plain(block, most, parallel),
             Table::Binary(table) => table.read_plain(block, most),
         }
     }

@@ -1,12 +1,14 @@
 //! Delimited text: what the first lines say about it, and its records as rows of numbers.
 //!
-//! A [`TextTable`] takes plain lines by a fast path and leaves every other line to the csv crate.
+//! A [`TextTable`] takes plain lines by a fast path, on several threads where the text is long enough, and leaves every other
+//! line to the csv crate.
 
 mod cell;
 mod detect;
 mod feed;
 mod lines;
 mod number;
+mod parts;
 mod plain;
 mod records;
 mod sample;
@@ -14,5 +16,6 @@ mod table;
 
 pub(super) use cell::{Comma, LARGEST};
 pub(super) use detect::ColumnSample;
+pub(super) use parts::PART_BYTES;
 pub(super) use sample::SAMPLE_LINES;
 pub(super) use table::TextTable;

@@ -45,109 +45,169 @@ const EXACT_POWERS_OF_TEN: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The number at the beginning of `text`, and its length in bytes; `None` if the fast path cannot read it.
+/// Bytes after the sign that [`leading_number`] looks at, without an exponent.
+const WINDOW: usize = 24;
+
+/// The number that `text` begins with, and its length in bytes, if the byte after it is `end`. `None` if this function cannot
+/// read it.
 ///
-/// The longest possible number is taken; the caller checks the byte after it. At least eight bytes must follow the last
-/// digits that are read.
+/// It reads numbers in the forms that most tables have: up to seven digits before the point, at most 19 digits in all, an
+/// exponent only after a point, and enough text after the number. [`any_number`] reads others.
 #[inline]
-pub(super) fn leading_number(text: &[u8]) -> Option<(f64, usize)> {
-    let first = eight_bytes(text, 0)?;
-    let negative = first as u8 == b'-';
-    let begin = usize::from(negative);
-    let (mut w, count) = leading_digits(first >> (8 * begin));
-    let mut end = begin + count;
-    if count > 6 {
-        (w, end) = all_digits(text, begin)?;
+pub(super) fn leading_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
+    let negative = text.first() == Some(&b'-');
+    let digits = if negative { &text[1..] } else { text };
+    let Some(window) = digits.first_chunk::<WINDOW>() else { return None };
+    let first = eight_bytes(window, 0);
+    let whole = digit_count(first);
+    if whole == 8 {
+        return None;
     }
-    let mut count = end - begin;
+    if window[whole] != b'.' {
+        if whole == 0 || window[whole] != end {
+            return None;
+        }
+        return Some((signed(value_of(first, whole) as f64, negative), usize::from(negative) + whole));
+    }
+    // The eight bytes without the point.
+    let before = (1u64 << (8 * whole)) - 1;
+    let eight = first & before | eight_bytes(window, 1) & !before;
+    let mut count = digit_count(eight);
+    if count == 0 {
+        return None;
+    }
+    let mut w = value_of(eight, count);
+    if count == 8 {
+        // Numbers written to the last digit have 15 to 18 digits. How many is no branch, because the processor would often
+        // mispredict it.
+        let eight = eight_bytes(window, 9);
+        let more = digit_count(eight);
+        if more > 0 {
+            w = w.wrapping_mul(POWERS_OF_TEN[more]).wrapping_add(value_of(eight, more));
+            count += more;
+        }
+        if more == 8 {
+            let four = four_bytes(window, 17);
+            let more = digit_count_of_four(four);
+            w = w.wrapping_mul(POWERS_OF_TEN[more]).wrapping_add(value_of_four(four, more));
+            count += more;
+        }
+    }
+    if count > MOST_DIGITS {
+        return None;
+    }
+    let mut q = whole as i64 - count as i64;
+    let mut length = usize::from(negative) + 1 + count;
+    if window[count + 1] != end {
+        let (exponent, more) = written_exponent(&text[length..], end)?;
+        q += exponent;
+        length += more;
+    }
+    Some((signed(scaled(w, q)?, negative), length))
+}
+
+/// The same as [`leading_number`] for numbers with any number of digits and any text after them. It is slower.
+#[inline(never)]
+pub(super) fn any_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
+    let negative = *text.first()? == b'-';
+    let begin = usize::from(negative);
+    let (mut w, mut at) = all_digits(text, begin, 0)?;
+    let mut count = at - begin;
     let mut q = 0;
-    let mut next = *text.get(end)?;
-    if next == b'.' {
-        let point = end + 1;
-        (w, end) = fraction(text, point, w)?;
-        count += end - point;
-        q = -((end - point) as i64);
-        next = *text.get(end)?;
+    if *text.get(at)? == b'.' {
+        let point = at + 1;
+        (w, at) = all_digits(text, point, w)?;
+        count += at - point;
+        q = -((at - point) as i64);
     }
     if count == 0 || (count > MOST_DIGITS && count - leading_zeros(&text[begin..]) > MOST_DIGITS) {
         return None;
     }
-    if matches!(next, b'e' | b'E') {
-        let (written, length) = written_exponent(&text[end + 1..])?;
-        q += written;
-        end += 1 + length;
+    if *text.get(at)? != end {
+        let (exponent, length) = written_exponent(&text[at..], end)?;
+        q += exponent;
+        at += length;
     }
-    let magnitude = scaled(w, q)?;
-    Some((f64::from_bits(magnitude.to_bits() | u64::from(negative) << 63), end))
+    Some((signed(scaled(w, q)?, negative), at))
 }
 
-/// Appends the digits after a point to `w`. Returns the result and where the digits end.
-///
-/// Numbers written to the last digit have 15 to 17 digits here. Eight digits are expected, up to eight more are counted, and
-/// one more is looked for. This avoids branches that the processor would mispredict.
 #[inline]
-fn fraction(text: &[u8], point: usize, w: u64) -> Option<(u64, usize)> {
-    let (value, count) = leading_digits(eight_bytes(text, point)?);
-    let w = w.wrapping_mul(POWERS_OF_TEN[count]).wrapping_add(value);
-    if count < 8 {
-        return Some((w, point + count));
-    }
-    let (value, count) = leading_digits(eight_bytes(text, point + 8)?);
-    let w = w.wrapping_mul(POWERS_OF_TEN[count]).wrapping_add(value);
-    let last = text.get(point + 16)?.wrapping_sub(b'0');
-    let one_more = usize::from(last < 10) & (count >> 3);
-    let w = w.wrapping_mul(POWERS_OF_TEN[one_more]).wrapping_add(u64::from(last) * one_more as u64);
-    let end = point + 8 + count + one_more;
-    // Only possible if there was one more. Testing that first would be an unpredictable branch.
-    if text.get(end)?.is_ascii_digit() {
-        let (more, end) = all_digits(text, end)?;
-        // These fit if the number begins with zeros.
-        let w = POWERS_OF_TEN.get(end - (point + 17)).map(|&power| w.wrapping_mul(power).wrapping_add(more));
-        return Some((w?, end));
-    }
-    Some((w, end))
+fn signed(magnitude: f64, negative: bool) -> f64 {
+    f64::from_bits(magnitude.to_bits() | u64::from(negative) << 63)
 }
 
-/// A run of digits of any length, and where it ends. The caller refuses more digits than fit.
-fn all_digits(text: &[u8], begin: usize) -> Option<(u64, usize)> {
-    let (mut w, mut end) = (0u64, begin);
-    loop {
-        let (value, count) = leading_digits(eight_bytes(text, end)?);
-        w = w.wrapping_mul(POWERS_OF_TEN[count]).wrapping_add(value);
-        end += count;
+/// Appends a run of digits of any length to `w`. Returns the result and where the digits end. The caller refuses more digits
+/// than fit.
+fn all_digits(text: &[u8], begin: usize, mut w: u64) -> Option<(u64, usize)> {
+    let mut at = begin;
+    while let Some(eight) = text.get(at..)?.first_chunk() {
+        let eight = u64::from_le_bytes(*eight);
+        let count = digit_count(eight);
+        if count > 0 {
+            w = w.wrapping_mul(POWERS_OF_TEN[count]).wrapping_add(value_of(eight, count));
+            at += count;
+        }
         if count < 8 {
-            return Some((w, end));
+            return Some((w, at));
         }
     }
+    for digit in text[at..].iter().take_while(|byte| byte.is_ascii_digit()) {
+        w = w.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        at += 1;
+    }
+    Some((w, at))
 }
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Eight bytes, the first in the lowest bits.
 #[inline]
-fn eight_bytes(text: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(text.get(at..at + 8)?.try_into().ok()?))
+fn eight_bytes(window: &[u8; WINDOW], at: usize) -> u64 {
+    u64::from_le_bytes(window[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// The value and the count of the digits at the beginning of eight bytes, of which the first is in the lowest bits.
 #[inline]
-fn leading_digits(bytes: u64) -> (u64, usize) {
-    const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+fn four_bytes(window: &[u8; WINDOW], at: usize) -> u32 {
+    u32::from_le_bytes(window[at..at + 4].try_into().expect("four bytes"))
+}
+
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// How many of eight bytes, from the lowest, are digits before one that is not.
+#[inline]
+fn digit_count(bytes: u64) -> usize {
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const ABOVE_NINE: u64 = u64::from_le_bytes([0x7f - b'9'; 8]);
     // Carries and borrows begin at a byte that is not a digit, so they change only bytes that are not used.
-    let values = bytes.wrapping_sub(ZEROS);
-    let others = (bytes.wrapping_add(ABOVE_NINE) | values) & HIGH_BITS;
-    let count = (others.trailing_zeros() / 8) as usize;
-    if count == 0 {
-        return (0, 0);
-    }
+    let others = (bytes.wrapping_add(ABOVE_NINE) | bytes.wrapping_sub(ZEROS)) & HIGH_BITS;
+    (others.trailing_zeros() / 8) as usize
+}
+
+/// The value of the first `count` of eight bytes, which are digits; at least one.
+#[inline]
+fn value_of(bytes: u64, count: usize) -> u64 {
     // Replace what follows by zeros in front, then combine neighbours, pairs and groups of four.
-    let digits = values << (64 - 8 * count);
+    let digits = bytes.wrapping_sub(ZEROS) << (64 - 8 * count);
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff;
-    (eight, count)
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
+}
+
+/// The same for four bytes.
+#[inline]
+fn digit_count_of_four(bytes: u32) -> usize {
+    const HIGH_BITS: u32 = u32::from_le_bytes([0x80; 4]);
+    const ABOVE_NINE: u32 = u32::from_le_bytes([0x7f - b'9'; 4]);
+    let others = (bytes.wrapping_add(ABOVE_NINE) | bytes.wrapping_sub(ZEROS as u32)) & HIGH_BITS;
+    (others.trailing_zeros() / 8) as usize
+}
+
+/// The value of the first `count` of four bytes, which are digits.
+#[inline]
+fn value_of_four(bytes: u32, count: usize) -> u64 {
+    let digits = (u64::from(bytes.wrapping_sub(ZEROS as u32)) << (32 - 8 * count)) as u32;
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff;
+    u64::from(pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0xffff)
 }
 
 /// How many zeros are at the beginning of a number.
@@ -155,17 +215,21 @@ fn leading_zeros(number: &[u8]) -> usize {
     number.iter().take_while(|byte| matches!(byte, b'0' | b'.')).filter(|&&byte| byte == b'0').count()
 }
 
-/// The exponent after an `e`, and its length in bytes.
-fn written_exponent(text: &[u8]) -> Option<(i64, usize)> {
-    let signed = usize::from(matches!(text.first()?, b'+' | b'-'));
-    let digits = text[signed..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+/// The exponent that `text` begins with, and its length in bytes with its `e`, if the byte after it is `end`.
+fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
+    if !matches!(text.first()?, b'e' | b'E') {
+        return None;
+    }
+    let sign = *text.get(1)?;
+    let begin = 1 + usize::from(matches!(sign, b'+' | b'-'));
+    let digits = text[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     // With more digits it is out of range or has leading zeros.
-    if !(1..=3).contains(&digits) {
+    if !(1..=3).contains(&digits) || *text.get(begin + digits)? != end {
         return None;
     }
     let value =
-        text[signed..signed + digits].iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'));
-    Some((if text[0] == b'-' { -value } else { value }, signed + digits))
+        text[begin..begin + digits].iter().fold(0, |value, digit| 10 * value + i64::from(digit - b'0'));
+    Some((if sign == b'-' { -value } else { value }, begin + digits))
 }
 
 /// `w·10^q`, correctly rounded; `None` if the rounding is not determined here.
@@ -186,11 +250,11 @@ fn rounded_product(w: u64, q: i64) -> Option<f64> {
     let zeros = w.leading_zeros();
     let product = u128::from(w << zeros) * u128::from(power.bits);
     let upper = (product >> 64) as u64;
-    // 54 bits: those of a double and one for rounding. The true product is larger by less than one in the last bit of
-    // `upper`. The bits below must show that it is not half-way and does not round to the other side.
+    // 54 bits: those of a double and one for rounding. The true product is larger by less than two in the last bit of
+    // `upper`. So it may be half-way between two doubles, or on the other side, only if `upper` is half-way or one less.
     let below = 9 + (upper >> 63) as u32;
-    let rest = upper & ((1 << below) - 1);
-    if rest == 0 || rest == (1 << below) - 1 {
+    let half = 1 << below;
+    if (upper & (2 * half - 1)).wrapping_sub(half - 1) <= 1 {
         return None;
     }
     let mantissa = ((upper >> below) + 1) >> 1;
@@ -214,9 +278,12 @@ mod tests {
 
     use super::*;
 
-    /// Reads a text with enough after it to look ahead.
+    /// Reads a text, with enough after it to look ahead and without.
     fn number(text: &str) -> Option<(f64, usize)> {
-        leading_number(format!("{text},.......").as_bytes())
+        let number = any_number(format!("{text},").as_bytes(), b',');
+        let quick = leading_number(format!("{text},{}", ".".repeat(WINDOW)).as_bytes(), b',');
+        assert!(quick.is_none() || quick == number, "{text}: {quick:?} {number:?}");
+        number
     }
 
     fn assert_same_bits(text: &str) {
@@ -272,7 +339,29 @@ mod tests {
         ] {
             assert_eq!(number(text), None, "{text}");
         }
-        assert_eq!(leading_number(b"1.5\n"), None, "too near the end");
+        assert_eq!(leading_number(b"1.5\n", b'\n'), None, "too near the end");
+        assert_eq!(number("1.5;2"), None, "the byte after the number");
+    }
+
+    #[test]
+    fn the_usual_forms_are_read_without_a_closer_look() {
+        for text in [
+            "0",
+            "-12.5",
+            ".5",
+            "1234567",
+            "-1234567.125",
+            "1.25E-7",
+            "-6.190031619141795",
+            "0.000947105800316",
+        ] {
+            for text in [text.to_string(), format!("{:.18e}", text.parse::<f64>().unwrap())] {
+                let after = format!("{text}\n{}", "7".repeat(WINDOW));
+                let bits =
+                    leading_number(after.as_bytes(), b'\n').map(|(value, length)| (value.to_bits(), length));
+                assert_eq!(bits, Some((text.parse::<f64>().unwrap().to_bits(), text.len())), "{text}");
+            }
+        }
     }
 
     #[test]
@@ -322,7 +411,7 @@ mod tests {
                     prop_assert_eq!(length, text.len());
                     prop_assert_eq!(value.to_bits(), expected.to_bits());
                 }
-                (Some((_, length)), Err(_)) => prop_assert!(length < text.len(), "{} was read", text),
+                (Some(_), Err(_)) => prop_assert!(false, "{} was read", text),
                 (None, _) => {}
             }
         }

@@ -2,8 +2,13 @@
 //! values where they are accepted. The csv crate reads all other lines, so the fast path never decides differently.
 
 use super::cell::{is_missing, parse_number};
-use super::number::leading_number;
+use super::number::{any_number, leading_number};
 use crate::data::block::Block;
+
+/// The position of a field that is not read: outside of every row.
+const NOWHERE: usize = usize::MAX;
+/// Numbers that a block grows by. To grow by one row of few columns takes as long as to read a number.
+const NUMBERS_AT_A_TIME: usize = 512;
 
 /// Reads plain lines of one table.
 pub(super) struct PlainLines {
@@ -11,15 +16,22 @@ pub(super) struct PlainLines {
     fields: Vec<Field>,
     /// Whether lines with missing values are plain.
     takes_gaps: bool,
-    /// Whether a missing value was read.
-    met_gap: bool,
+}
+
+/// What [`PlainLines::read`] has read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The length of the lines in bytes.
+    pub(super) bytes: usize,
+    /// Whether a value is missing in them.
+    pub(super) met_gap: bool,
 }
 
 /// A field of each line.
 #[derive(Clone, Copy)]
 struct Field {
-    /// The position in the row, if the field is read.
-    place: Option<usize>,
+    /// The position in the row, or [`NOWHERE`] if the field is not read.
+    place: usize,
     /// The byte after it.
     end: u8,
 }
@@ -27,14 +39,14 @@ struct Field {
 impl PlainLines {
     /// Lines of `width` fields, of which those at `positions` make a row; `None` if a position occurs twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
-        let mut fields = vec![Field { place: None, end: delimiter }; width];
+        let mut fields = vec![Field { place: NOWHERE, end: delimiter }; width];
         fields.last_mut()?.end = b'\n';
         for (place, &position) in positions.iter().enumerate() {
-            if fields.get_mut(position)?.place.replace(place).is_some() {
+            if std::mem::replace(&mut fields.get_mut(position)?.place, place) != NOWHERE {
                 return None;
             }
         }
-        Some(PlainLines { delimiter, fields, takes_gaps: false, met_gap: false })
+        Some(PlainLines { delimiter, fields, takes_gaps: false })
     }
 
     /// Reads missing values as NaN from now on. An empty line of one field is no row, so the csv crate still reads those.
@@ -42,64 +54,60 @@ impl PlainLines {
         self.takes_gaps = self.fields.len() > 1;
     }
 
-    /// Whether a missing value was read since the last call.
-    pub(super) fn has_met_gap(&mut self) -> bool {
-        std::mem::take(&mut self.met_gap)
-    }
-
-    /// Appends the rows of the first plain lines in `text`, at most `most`, and returns their length in bytes.
+    /// Appends the rows of the first plain lines in `text`, at most `most`.
     ///
     /// The text must be whole lines.
-    pub(super) fn read(&mut self, text: &[u8], block: &mut Block, most: usize) -> usize {
-        let mut taken = 0;
-        let mut met_gap = false;
-        for _ in 0..most {
-            match self.read_line(&text[taken..], block.grow(), &mut met_gap) {
-                Some(length) => taken += length,
-                None => {
-                    block.truncate(block.rows() - 1);
-                    break;
+    pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+        let mut taken = Taken::default();
+        let at_a_time = (NUMBERS_AT_A_TIME / block.columns()).max(1);
+        let end = block.rows().saturating_add(most);
+        while block.rows() < end {
+            let mut rows = block.rows();
+            for row in block.grow_by(at_a_time.min(end - rows)) {
+                match self.read_line(&text[taken.bytes..], row, &mut taken.met_gap) {
+                    Some(length) => taken.bytes += length,
+                    None => {
+                        block.truncate(rows);
+                        return taken;
+                    }
                 }
+                rows += 1;
             }
         }
-        self.met_gap |= met_gap;
         taken
     }
 
     /// Reads one line and returns its length in bytes; `None` if it is not plain.
+    #[inline]
     fn read_line(&self, text: &[u8], row: &mut [f64], met_gap: &mut bool) -> Option<usize> {
+        let mut gap = false;
         let mut at = 0;
         for field in &self.fields {
             let rest = &text[at..];
-            let length = match field.place {
-                None => self.cell(rest)?.len(),
-                Some(place) => {
-                    if let Some((number, length)) = leading_number(rest)
-                        && rest.get(length) == Some(&field.end)
-                    {
-                        row[place] = number;
-                        at += length + 1;
-                        continue;
-                    }
-                    let (number, length) = self.unusual(rest, met_gap)?;
-                    row[place] = number;
+            at += 1 + match row.get_mut(field.place) {
+                None => self.cell(rest, field.end)?.len(),
+                Some(number) => {
+                    let (value, length) = match leading_number(rest, field.end) {
+                        Some(usual) => usual,
+                        None => self.unusual(rest, field.end, &mut gap)?,
+                    };
+                    *number = value;
                     length
                 }
             };
-            if rest.get(length) != Some(&field.end) {
-                return None;
-            }
-            at += length + 1;
         }
+        *met_gap |= gap;
         Some(at)
     }
 
-    /// The value of the cell that `text` begins with, and its length in bytes. The number has blanks around it or an unusual
-    /// form, or it is NaN for a missing value that is accepted.
-    #[cold]
+    /// The value of the cell that `text` begins with, and its length in bytes, if the byte after it is `end`. The number has
+    /// blanks around it or an unusual form, or it is NaN for a missing value that is accepted.
     #[inline(never)]
-    fn unusual(&self, text: &[u8], met_gap: &mut bool) -> Option<(f64, usize)> {
-        let cell = self.cell(text)?;
+    fn unusual(&self, text: &[u8], end: u8, met_gap: &mut bool) -> Option<(f64, usize)> {
+        if let Some(number) = any_number(text, end) {
+            return Some(number);
+        }
+        let cell = self.cell(text, end)?;
         let number = parse_number(cell).or_else(|| {
             let is_gap = self.takes_gaps && is_missing(cell);
             *met_gap |= is_gap;
@@ -108,10 +116,10 @@ impl PlainLines {
         Some((number?, cell.len()))
     }
 
-    /// The cell that `text` begins with; `None` if there is a quote in it.
-    fn cell<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let end = text.iter().position(|&byte| byte == self.delimiter || byte == b'\n' || byte == b'"')?;
-        (text[end] != b'"').then(|| &text[..end])
+    /// The cell that `text` begins with; `None` if there is a quote in it or the byte after it is not `end`.
+    fn cell<'a>(&self, text: &'a [u8], end: u8) -> Option<&'a [u8]> {
+        let length = text.iter().position(|&byte| byte == self.delimiter || byte == b'\n' || byte == b'"')?;
+        (text[length] == end).then(|| &text[..length])
     }
 }
 
@@ -122,7 +130,7 @@ mod tests {
     fn read(text: &str, width: usize, positions: &[usize], most: usize) -> (Vec<f64>, usize) {
         let mut block = Block::new(positions.len());
         let taken = PlainLines::new(b',', width, positions).unwrap().read(text.as_bytes(), &mut block, most);
-        (block.values().to_vec(), taken)
+        (block.values().to_vec(), taken.bytes)
     }
 
     #[test]
@@ -138,15 +146,14 @@ mod tests {
         let mut lines = PlainLines::new(b',', 2, &[0, 1]).unwrap();
         lines.take_gaps();
         let text = b"1,2\n";
-        assert_eq!((lines.read(text, &mut block, 9), lines.has_met_gap()), (4, false));
+        assert_eq!(lines.read(text, &mut block, 9), Taken { bytes: 4, met_gap: false });
         let text = b",3\n NA ,nan\n4,inf\n";
-        assert_eq!((lines.read(text, &mut block, 9), lines.has_met_gap()), (12, true));
-        assert!(!lines.has_met_gap());
+        assert_eq!(lines.read(text, &mut block, 9), Taken { bytes: 12, met_gap: true });
         let bits: Vec<u64> = block.values().iter().map(|value| value.to_bits()).collect();
         assert_eq!(bits, [1.0, 2.0, f64::NAN, 3.0, f64::NAN, f64::NAN].map(f64::to_bits));
         let mut one = PlainLines::new(b',', 1, &[0]).unwrap();
         one.take_gaps();
-        assert_eq!(one.read(b"\n1\n", &mut Block::new(1), 9), 0, "a blank line is no row");
+        assert_eq!(one.read(b"\n1\n", &mut Block::new(1), 9).bytes, 0, "a blank line is no row");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use super::detect::Delimiter;
 use super::feed::{BUFFER, Feed, RecordTooLong};
 use super::lines::Squeezed;
+use super::parts::{PART_BYTES, Parts};
 use super::plain::PlainLines;
 use crate::data::block::Block;
 
@@ -24,6 +25,10 @@ pub(super) enum RecordError {
 pub(super) struct Records {
     reader: Reader<Feed>,
     record: ByteRecord,
+    /// Rows of the fast path that several threads have read ahead.
+    parts: Parts,
+    /// Whether the fast path has read a missing value.
+    met_gap: bool,
     /// Lines that the fast path took.
     plain_lines: u64,
     /// Whether the csv crate has seen the beginning of the text.
@@ -37,7 +42,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter) -> Records {
+    pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter, part_bytes: usize) -> Records {
         let (byte, text): (u8, Box<dyn Read + Send>) = match delimiter {
             Delimiter::Byte(byte) => (byte, text),
             Delimiter::Blanks => (b' ', Box::new(Squeezed::new(text))),
@@ -46,6 +51,8 @@ impl Records {
         Records {
             reader,
             record: ByteRecord::new(),
+            parts: Parts::new(part_bytes),
+            met_gap: false,
             plain_lines: 0,
             begun: false,
             delimiter: byte,
@@ -107,19 +114,21 @@ impl Records {
 
     /// Whether a whole line has arrived.
     pub(super) fn holds_line(&self) -> bool {
-        self.reader.get_ref().holds_line()
+        !self.parts.is_empty() || self.reader.get_ref().holds_line()
     }
 
     /// Appends the rows of the next plain lines, at most `most`, and returns their number. If `prompt`, it does not wait for
-    /// more once the block has a row.
+    /// more once the block has a row. If `parallel`, several threads read a long text, and rows beyond `most` are kept for the
+    /// next call.
     ///
-    /// May only be called between records, when the csv crate's own buffer is empty.
+    /// May only be called between records, when the csv crate's own buffer is empty. No rows are kept if it returns 0.
     pub(super) fn take_plain(
         &mut self,
-        plain: &mut PlainLines,
+        plain: &PlainLines,
         block: &mut Block,
         most: usize,
         prompt: bool,
+        parallel: bool,
     ) -> Result<usize, RecordError> {
         // The csv crate looks for a byte-order mark in the first bytes it sees, so it must see the first line.
         if !self.begun {
@@ -127,21 +136,40 @@ impl Records {
         }
         let feed = self.reader.get_mut();
         let before = block.rows();
-        while block.rows() - before < most {
-            if prompt && !block.is_empty() && !feed.holds_line() {
+        loop {
+            self.met_gap |= self.parts.give(block, most - (block.rows() - before));
+            let left = most - (block.rows() - before);
+            if left == 0 || prompt && !block.is_empty() && !feed.holds_line() {
                 break;
+            }
+            if parallel && feed.is_full() && self.parts.count(usize::MAX) > 1 {
+                feed.enlarge();
             }
             let lines = feed.whole_lines().map_err(RecordError::Io)?;
             let whole = lines.len();
-            let taken = plain.read(lines, block, most - (block.rows() - before));
-            feed.consume(taken);
-            if taken < whole || whole == 0 {
+            let count = if parallel { self.parts.count(whole) } else { 1 };
+            let bytes = if count > 1 {
+                self.parts.read(plain, lines, block.columns(), count)
+            } else {
+                let taken = plain.read(lines, block, left);
+                let stopped = taken.bytes < whole && block.rows() - before < most;
+                self.parts.note(taken.bytes, stopped);
+                self.met_gap |= taken.met_gap;
+                taken.bytes
+            };
+            feed.consume(bytes);
+            if (bytes < whole || whole == 0) && self.parts.is_empty() {
                 break;
             }
         }
         let rows = block.rows() - before;
         self.plain_lines += rows as u64;
         Ok(rows)
+    }
+
+    /// Whether the fast path has read a missing value since the last call.
+    pub(super) fn has_met_gap(&mut self) -> bool {
+        std::mem::take(&mut self.met_gap)
     }
 
     /// Has the csv crate read every record.
@@ -207,7 +235,7 @@ pub(super) fn sample_records(
     delimiter: Delimiter,
     most: usize,
 ) -> Result<Vec<ByteRecord>, RecordError> {
-    let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter);
+    let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter, PART_BYTES);
     let mut found = Vec::new();
     while found.len() < most {
         match records.advance() {
@@ -224,7 +252,7 @@ mod tests {
     use super::*;
 
     fn records(text: &str) -> Records {
-        Records::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), Delimiter::Byte(b','))
+        Records::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), Delimiter::Byte(b','), PART_BYTES)
     }
 
     #[test]
@@ -240,7 +268,7 @@ mod tests {
     #[test]
     fn an_endless_record_is_refused_before_it_fills_the_memory() {
         let text = io::Cursor::new(b"\"".to_vec()).chain(io::repeat(b'x'));
-        let mut records = Records::new(Box::new(text), Delimiter::Byte(b','));
+        let mut records = Records::new(Box::new(text), Delimiter::Byte(b','), PART_BYTES);
         assert!(matches!(records.advance(), Err(RecordError::TooLarge("more than 32 MiB"))));
     }
 

@@ -91,7 +91,7 @@ impl TextTable {
         kept: Vec<usize>,
         options: &ReadOptions,
     ) -> Result<TextTable, DataError> {
-        let mut records = Records::new(sampled.text, layout.delimiter);
+        let mut records = Records::new(sampled.text, layout.delimiter, options.part_bytes);
         let (file, gzip) = (sampled.name, sampled.gzip);
         let delimiter = match layout.delimiter {
             Delimiter::Byte(byte) => byte,
@@ -136,11 +136,17 @@ impl TextTable {
         Ok(table)
     }
 
-    /// Appends the rows of the next plain lines, at most `most`, and returns their number.
-    pub(in crate::data) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
-        let Some(plain) = &mut self.plain else { return Ok(0) };
+    /// Appends the rows of the next plain lines, at most `most`, and returns their number. If `parallel`, several threads read
+    /// a long text.
+    pub(in crate::data) fn read_plain(
+        &mut self,
+        block: &mut Block,
+        most: usize,
+        parallel: bool,
+    ) -> Result<usize, DataError> {
+        let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
-        let read = self.records.take_plain(plain, block, most, self.prompt);
+        let read = self.records.take_plain(plain, block, most, self.prompt, parallel);
         self.rows += (block.rows() - before) as u64;
         read.map_err(|error| self.failed(error))
     }
@@ -162,7 +168,7 @@ impl TextTable {
 
     /// Whether the fast path has read a missing value since the last call.
     pub(in crate::data) fn has_met_gap(&mut self) -> bool {
-        self.plain.as_mut().is_some_and(PlainLines::has_met_gap)
+        self.records.has_met_gap()
     }
 
     /// Reads the next row into `row`: one number per chosen column.

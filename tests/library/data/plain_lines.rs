@@ -1,11 +1,14 @@
-//! The fast way through plain lines against the csv crate: the same rows bit for bit, or the same error.
+//! The fast way through plain lines, on one thread and on several, against the csv crate: the same rows bit for bit, or the
+//! same error.
 
 use std::io::{self, Cursor, Read};
+use std::sync::LazyLock;
 
 use gmm_bmm::data::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::*;
 
@@ -31,19 +34,9 @@ struct Seen {
     first_skipped: Option<String>,
 }
 
-fn see(
-    text: &[u8],
-    piece: usize,
-    options: &ReadOptions,
-    most: usize,
-    csv_crate_only: bool,
-) -> Result<Seen, String> {
+fn see(text: &[u8], piece: usize, options: &ReadOptions, most: usize) -> Result<Seen, String> {
     let reader = Box::new(Pieces(Cursor::new(text.to_vec()), piece));
     let inputs = vec![Input::Reader { name: "text".into(), reader }];
-    let mut options = options.clone();
-    if csv_crate_only {
-        options = options.csv_crate_only();
-    }
     let mut stream = options.open_inputs(inputs).map_err(|error| error.to_string())?;
     let mut block = Block::new(stream.columns().len());
     let mut bits = Vec::new();
@@ -66,10 +59,28 @@ fn see(
     })
 }
 
+/// What is seen if there are so many threads.
+fn see_on(
+    threads: usize,
+    text: &[u8],
+    piece: usize,
+    options: &ReadOptions,
+    most: usize,
+) -> Result<Seen, String> {
+    static POOLS: LazyLock<Vec<ThreadPool>> = LazyLock::new(|| {
+        (1..=4).map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().unwrap()).collect()
+    });
+    POOLS[threads - 1].install(|| see(text, piece, options, most))
+}
+
 fn assert_same(text: &[u8], piece: usize, options: &ReadOptions, most: usize) {
-    let fast = see(text, piece, options, most, false);
-    let reference = see(text, piece, options, most, true);
-    assert_eq!(fast, reference, "{:?} in pieces of {piece}, {options:?}", String::from_utf8_lossy(text));
+    let reference = see_on(1, text, piece, &options.clone().csv_crate_only(), most);
+    for (threads, part_bytes) in [(1, 1), (2, 64 * 1024), (3, 1), (4, 40)] {
+        let options = options.clone().part_bytes(part_bytes);
+        let fast = see_on(threads, text, piece, &options, most);
+        let shown = String::from_utf8_lossy(text);
+        assert_eq!(fast, reference, "{shown:?} in pieces of {piece} on {threads} threads, {options:?}");
+    }
 }
 
 fn cell() -> impl Strategy<Value = String> {
@@ -167,11 +178,12 @@ fn reading() -> impl Strategy<Value = ReadOptions> {
     let delimiter = select(vec![None, None, None, Some(b','), Some(b' ')]);
     let missing = select(vec![Missing::Refuse, Missing::Skip, Missing::Marginal, Missing::Marginal]);
     let limit = select(vec![None, None, Some(7)]);
-    (any::<bool>(), missing, columns, header, delimiter, limit).prop_map(
-        |(skip, missing, columns, has_header, delimiter, limit)| {
+    let left_out = select(vec![0, 0, 3]);
+    (any::<bool>(), missing, columns, header, delimiter, limit, left_out).prop_map(
+        |(skip, missing, columns, has_header, delimiter, limit, left_out)| {
             let bad_rows = if skip { BadRows::Skip } else { BadRows::Refuse };
             let options = options().bad_rows(bad_rows).missing(missing).columns(columns);
-            options.has_header(has_header).delimiter(delimiter).limit(limit)
+            options.has_header(has_header).delimiter(delimiter).limit(limit).skip(left_out)
         },
     )
 }
@@ -226,7 +238,7 @@ fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
         }
     }
     let marginal = skipping().missing(Missing::Marginal);
-    let seen = see(text.as_bytes(), usize::MAX, &marginal, 4096, false).unwrap();
+    let seen = see_on(4, text.as_bytes(), usize::MAX, &marginal, 4096).unwrap();
     assert_eq!(
         (seen.rows, seen.missing.rows, seen.missing.values),
         ((29_910, 60, 0), 29_910, vec![0, 30, 30, 0])
@@ -236,7 +248,8 @@ fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
 #[test]
 fn lines_longer_than_the_buffer_are_read_alike() {
     let line = |length: usize| format!("{},2\n", "1".repeat(length));
-    let text: String = [100, 200_000, 3, 131_071, 131_072, 131_069, 70, 400_000, 5].map(line).concat();
+    let text: String =
+        [100, 200_000, 3, 131_071, 131_072, 131_069, 70, 400_000, 5, 1_100_000, 9].map(line).concat();
     for piece in [1000, usize::MAX] {
         assert_same(text.as_bytes(), piece, &skipping(), 100);
     }
