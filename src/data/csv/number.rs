@@ -57,7 +57,7 @@ const WINDOW: usize = 24;
 pub(super) fn leading_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
     let negative = text.first() == Some(&b'-');
     let digits = if negative { &text[1..] } else { text };
-    let Some(window) = digits.first_chunk::<WINDOW>() else { return None };
+    let window = digits.first_chunk::<WINDOW>()?;
     let first = eight_bytes(window, 0);
     let whole = digit_count(first);
     if whole == 8 {

@@ -62,16 +62,15 @@ impl PlainLines {
         let at_a_time = (NUMBERS_AT_A_TIME / block.columns()).max(1);
         let end = block.rows().saturating_add(most);
         while block.rows() < end {
-            let mut rows = block.rows();
-            for row in block.grow_by(at_a_time.min(end - rows)) {
+            let rows = block.rows();
+            for (i, row) in block.grow_by(at_a_time.min(end - rows)).enumerate() {
                 match self.read_line(&text[taken.bytes..], row, &mut taken.met_gap) {
                     Some(length) => taken.bytes += length,
                     None => {
-                        block.truncate(rows);
+                        block.truncate(rows + i);
                         return taken;
                     }
                 }
-                rows += 1;
             }
         }
         taken
