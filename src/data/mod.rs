@@ -6,8 +6,8 @@
 //!
 //! Reading needs the feature `csv`; that of Parquet and Arrow files needs the feature `parquet`.
 
-#[cfg(feature = "csv")]
 mod bad_row;
+#[cfg(feature = "csv")]
 mod binary;
 mod block;
 mod catalogue;

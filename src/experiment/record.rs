@@ -28,7 +28,7 @@ pub enum Record {
 /// Settings and provenance of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Version of the form of the records, [`RECORDS_VERSION`]; 0 in those of early versions.
+    /// Version of the form of the records, `RECORDS_VERSION`; 0 in those of early versions.
     #[serde(default)]
     pub version: u32,
     /// Version of the tool.

@@ -25,10 +25,10 @@ pub enum Zeros {
 /// The null distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
-    /// Exact up to [`MOST_EXACT`] differences without ties and zeros, else normal with continuity correction.
+    /// Exact up to `MOST_EXACT` differences without ties and zeros, else normal with continuity correction.
     #[default]
     Auto,
-    /// Exact. With ties, zeros or more than [`MOST_EXACT`] differences, the same as [`Method::Auto`].
+    /// Exact. With ties, zeros or more than `MOST_EXACT` differences, the same as [`Method::Auto`].
     Exact,
     /// Normal, with or without continuity correction.
     Normal {

@@ -11,7 +11,7 @@ const TAIL: f64 = 0.005;
 /// Corners of an ellipse.
 const CORNERS: usize = 24;
 /// Points of a density's curve.
-const CURVE: usize = 80;
+const CURVE: usize = 60;
 
 /// `P(X ≤ x)` of one component on one axis.
 fn below(component: &Marginal, axis: usize, x: f64) -> f64 {
