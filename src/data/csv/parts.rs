@@ -15,7 +15,7 @@ use crate::data::block::Block;
 /// pipe gives at once.
 pub(in crate::data) const PART_BYTES: usize = 64 * 1024;
 
-/// After a line that is not plain, one thread reads the length of so many of the shortest parts.
+/// After a line that is not plain, one thread reads the next text, of the length of this many parts of the smallest size.
 const CAUTION: usize = 16;
 
 /// Rows of plain lines that were read before they are asked for.
@@ -48,7 +48,7 @@ impl Parts {
         if most < 2 || self.cautious > 0 { 1 } else { most.min(rayon::current_num_threads()) }
     }
 
-    /// Notes that so many bytes of plain lines were read, and whether a line that is not plain follows.
+    /// Records how many bytes of plain lines were read, and whether a line that is not plain follows.
     pub(super) fn note(&mut self, bytes: usize, stopped: bool) {
         self.cautious = if stopped { CAUTION * self.shortest } else { self.cautious.saturating_sub(bytes) };
     }

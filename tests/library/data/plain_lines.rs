@@ -59,7 +59,7 @@ fn see(text: &[u8], piece: usize, options: &ReadOptions, most: usize) -> Result<
     })
 }
 
-/// What is seen if there are so many threads.
+/// The outcome with this number of threads.
 fn see_on(
     threads: usize,
     text: &[u8],
