@@ -80,14 +80,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        let score = || {
-            let scores = self.mixture.score_samples(rows);
-            match self.mixture.log_density_of_missing(rows) {
-                Some(missing) => scores + missing,
-                None => scores,
-            }
-        };
-        Ok(py.detach(score).into_pyarray(py))
+        Ok(py.detach(|| self.mixture.score_whole(rows)).into_pyarray(py))
     }
 
     /// The most probable component of each row.

@@ -49,6 +49,15 @@ impl GaussianMixture {
         });
     }
 
+    /// The log-density of each row, where missing values are as probable as usual; see [`Self::log_density_of_missing`].
+    pub fn score_whole(&self, rows: ArrayView2<f64>) -> Array1<f64> {
+        let scores = self.score_samples(rows);
+        match self.log_density_of_missing(rows) {
+            Some(missing) => scores + missing,
+            None => scores,
+        }
+    }
+
     /// The mean log-density of the missing values of each row given its observed values: `Σ_j r_j E_j[ln f_j(x_M | x_O)]`, and 0
     /// for a row without gaps. With it, the log-density of a row with gaps is comparable with that of a whole row. `None` if
     /// no row has gaps.

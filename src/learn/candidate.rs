@@ -287,12 +287,7 @@ fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
 
 /// The log-density of each row, where missing values are as probable as usual.
 pub(super) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
-    let rows = rows_of(values, mixture.dim());
-    let scores = mixture.score_samples(rows);
-    match mixture.log_density_of_missing(rows) {
-        Some(missing) => scores + missing,
-        None => scores,
-    }
+    mixture.score_whole(rows_of(values, mixture.dim()))
 }
 
 /// Adds log-densities to the score and to the distribution, which has those of whole rows.
