@@ -242,7 +242,8 @@ impl Learning {
                 settings.effort.limits()
             };
             let cheap = kept.is_complete() && limits.restarts > 1;
-            let revises = candidate.schedule().wants_closing(rows, cheap) && kept.may_revise();
+            let memory = settings.algorithm.memory(rows);
+            let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
             let steady = !kept.is_complete() && candidate.schedule().is_steady();
             let most =
                 if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };

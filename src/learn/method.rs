@@ -132,6 +132,15 @@ impl Algorithm {
             other => *other,
         }
     }
+
+    /// The number of last rows, of `rows` rows, that the mixture mainly depends on if there is no half-life. It is smaller for
+    /// online EM: the inverse of its step.
+    pub(super) fn memory(&self, rows: u64) -> u64 {
+        match self {
+            Algorithm::Oem(settings) => (rows as f64).powf(settings.alpha) as u64,
+            _ => rows,
+        }
+    }
 }
 
 methods! {

@@ -189,9 +189,11 @@ impl Schedule {
         self.next = Some(rows.saturating_mul(2));
     }
 
-    /// Whether the end of the stream triggers a revision: if it is cheap, or if at least a tenth of the rows are new.
-    pub(in crate::learn) fn wants_closing(&self, rows: u64, cheap: bool) -> bool {
-        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= self.horizon(rows))
+    /// Whether the end of the stream triggers a revision: if it is cheap, or if at least a tenth of the rows that count are new.
+    /// Without a half-life, the last `memory` rows count.
+    pub(in crate::learn) fn wants_closing(&self, rows: u64, memory: u64, cheap: bool) -> bool {
+        let count = self.half_life.map_or(memory, |_| self.horizon(rows));
+        self.closes && (cheap || (rows - self.last.min(rows)).saturating_mul(10) >= count)
     }
 
     /// Whether there was novelty recently, after `rows` rows in total.
@@ -249,13 +251,19 @@ mod tests {
         }
         schedule.revised(rows, Reason::Doubling, true);
         assert_eq!(schedule.rows_until_due(rows), 2000);
-        assert!(schedule.wants_closing(rows + 200, false) && !schedule.wants_closing(rows + 199, false));
+        assert!(schedule.wants_closing(rows + 200, rows, false) && !schedule.wants_closing(rows + 199, rows, false));
     }
 
     #[test]
     fn a_short_continuation_needs_no_closing_revision() {
         let schedule = Schedule::after_start(5000);
-        assert!(!schedule.wants_closing(5500, false) && schedule.wants_closing(5600, false));
-        assert!(schedule.wants_closing(5500, true) && !Schedule::never().wants_closing(1000, true));
+        assert!(!schedule.wants_closing(5500, 5500, false) && schedule.wants_closing(5600, 5600, false));
+        assert!(schedule.wants_closing(5500, 5500, true) && !Schedule::never().wants_closing(1000, 1000, true));
+    }
+
+    #[test]
+    fn a_learner_that_forgets_needs_a_closing_revision_sooner() {
+        let schedule = Schedule::after_start(5000);
+        assert!(schedule.wants_closing(5200, 2000, false) && !schedule.wants_closing(5199, 2000, false));
     }
 }
