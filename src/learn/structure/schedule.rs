@@ -251,14 +251,19 @@ mod tests {
         }
         schedule.revised(rows, Reason::Doubling, true);
         assert_eq!(schedule.rows_until_due(rows), 2000);
-        assert!(schedule.wants_closing(rows + 200, rows, false) && !schedule.wants_closing(rows + 199, rows, false));
+        assert!(
+            schedule.wants_closing(rows + 200, rows, false)
+                && !schedule.wants_closing(rows + 199, rows, false)
+        );
     }
 
     #[test]
     fn a_short_continuation_needs_no_closing_revision() {
         let schedule = Schedule::after_start(5000);
         assert!(!schedule.wants_closing(5500, 5500, false) && schedule.wants_closing(5600, 5600, false));
-        assert!(schedule.wants_closing(5500, 5500, true) && !Schedule::never().wants_closing(1000, 1000, true));
+        assert!(
+            schedule.wants_closing(5500, 5500, true) && !Schedule::never().wants_closing(1000, 1000, true)
+        );
     }
 
     #[test]

@@ -142,13 +142,19 @@ mod tests {
             .sum()
     }
 
+    /// The number of lines of a colour.
+    fn lines_of(svg: &str, colour: RGBColor) -> usize {
+        let stroke = format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour.0, colour.1, colour.2);
+        let is_line = |line: &&str| ["<polyline", "<path"].iter().any(|name| line.starts_with(name));
+        svg.lines().filter(is_line).filter(|line| line.contains(&stroke)).count()
+    }
+
     #[test]
     fn every_panel_has_two_ellipses_for_each_component() {
         for (axes, k) in [(1, 1), (1, 3), (2, 1), (3, 4), (5, 2)] {
             let svg = svg(&plot(axes, k));
             for colour in COLOURS.iter().take(k) {
-                let stroke = format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour.0, colour.1, colour.2);
-                let lines = svg.lines().filter(|l| l.starts_with("<polyline") && l.contains(&stroke)).count();
+                let lines = lines_of(&svg, *colour);
                 // Two in each pair's panel, a curve on the diagonal, and one line in the legend.
                 assert_eq!(lines, axes * (axes - 1) + axes + 1, "{axes} axes, {k} components");
             }
@@ -168,10 +174,7 @@ mod tests {
         };
         plot.groups = vec![group("#7", &[0, 2, 3], false), group("outliers", &[1], true)];
         let svg = svg(&plot);
-        let lines = |colour: RGBColor| {
-            let stroke = format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour.0, colour.1, colour.2);
-            svg.lines().filter(|l| l.starts_with("<polyline") && l.contains(&stroke)).count()
-        };
+        let lines = |colour: RGBColor| lines_of(&svg, colour);
         // Of each component two ellipses and two curves; of each group one line in the legend.
         assert_eq!((lines(COLOURS[0]), lines(COLOURS[1])), (3 * 4 + 1, 0));
         for words in ["#7   0.750", "outliers   0.250", "one colour for each cluster"] {

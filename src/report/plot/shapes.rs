@@ -9,7 +9,7 @@ pub(super) const LETTER: f64 = 0.62;
 /// The fraction of the rows, or of the mixture, that may lie beyond either end of an axis.
 const TAIL: f64 = 0.005;
 /// Corners of an ellipse.
-const CORNERS: usize = 20;
+const CORNERS: usize = 28;
 /// Points of a density's curve.
 const CURVE: usize = 60;
 
