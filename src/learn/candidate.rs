@@ -2,7 +2,7 @@
 
 use super::drift::{DataChanges, DriftWatch};
 use super::forgetting::Forgetting;
-use super::structure::{Arrival, KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
+use super::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use super::{
     Algorithm, CandidateState, Estimate, Finished, FitSettings, Health, Identifiers, LearnError,
     LearnerState, OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure, Surprise,
@@ -430,18 +430,5 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),
         Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),
-    }
-}
-
-/// Routes rows of the stream: appends the rows to learn now to `to`, in the order of learning.
-pub(super) fn route(kept: &mut KeptRows, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
-    for row in rows.chunks_exact(dim) {
-        let from = to.len();
-        match kept.arrive(row, to) {
-            Arrival::Learn => to.extend_from_slice(row),
-            Arrival::Exchanged => {}
-            Arrival::HeldBack => continue,
-        }
-        kept.keep(&to[from..]);
     }
 }

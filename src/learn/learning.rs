@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use super::candidate::{Candidate, route, whole_scores};
+use super::candidate::{Candidate, whole_scores};
 use super::forgetting::Forgetting;
 use super::structure::{BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows};
 use super::{
@@ -133,7 +133,7 @@ fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> 
         if has_room {
             learned.clear();
         }
-        route(kept, rows, dim, &mut learned);
+        kept.route(rows, dim, &mut learned);
     }
     if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
 }
@@ -183,7 +183,7 @@ impl Learning {
             rows += (now.len() / dim) as u64;
             let mut staged = std::mem::take(&mut self.staged);
             staged.clear();
-            route(&mut self.kept, now, dim, &mut staged);
+            self.kept.route(now, dim, &mut staged);
             self.learn(&staged);
             self.staged = staged;
             for candidate in &mut self.candidates {

@@ -220,13 +220,11 @@ impl<R: Rule> Online<R> {
         }
         let total = rule.weights().1;
         let all = A::Vector::splat(sum);
-        for own in responsibilities.iter_mut() {
-            // Divided, not multiplied by an inverse: the responsibility of a single component is exactly one.
-            (A::Vector::load(own) / all).store(own);
-        }
         let mut distance = A::Vector::splat(0.0);
-        for (i, (group, own)) in grouped.groups.iter_mut().zip(&*responsibilities).enumerate() {
-            let r = A::Vector::load(own);
+        for (i, (group, own)) in grouped.groups.iter_mut().zip(responsibilities).enumerate() {
+            // Divided, not multiplied by an inverse: the responsibility of a single component is exactly one.
+            let r = A::Vector::load(own) / all;
+            r.store(own);
             let moved = r.mul_add(A::Vector::load(&group.q), r);
             distance = distance + moved;
             let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);

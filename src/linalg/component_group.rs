@@ -16,8 +16,6 @@ pub(crate) struct ComponentGroup {
     interleaved: Option<Box<Interleaved>>,
     /// `vᵀΨ⁻¹v` of the current row.
     pub q: Quad,
-    /// `q · scale`.
-    form: Quad,
     pub scalars: MatrixScalars,
 }
 
@@ -156,7 +154,7 @@ impl ComponentGroup {
         let dim = components.first().map_or(0, |component| component.dim());
         let interleaved = (dim <= MOST_COLUMNS).then(|| Box::new(Interleaved::new(&components, dim)));
         let scalars = MatrixScalars::new(&components);
-        ComponentGroup { components, interleaved, q: Quad::default(), form: Quad::default(), scalars }
+        ComponentGroup { components, interleaved, q: Quad::default(), scalars }
     }
 
     pub fn count(&self) -> usize {
@@ -223,7 +221,7 @@ impl ComponentGroup {
     #[inline(always)]
     pub fn quadratic_forms<A: Arithmetic>(&mut self, x: &[Quad]) -> A::Vector {
         let zero = A::Vector::splat(0.0);
-        let form = match &mut self.interleaved {
+        let mut form = match &mut self.interleaved {
             Some(interleaved) => {
                 interleaved.quadratic_forms::<A>(Quad::flat(x), A::Vector::load(&self.scalars.gain))
             }
@@ -237,25 +235,25 @@ impl ComponentGroup {
             }
         };
         zero.store(&mut self.scalars.gain);
-        form.store(&mut self.form);
         if self.interleaved.is_some() && !zero.all_at_most(A::Vector::load(&self.scalars.largest_jump)) {
-            self.quadratic_forms_by_factor();
+            form = A::Vector::load(&self.quadratic_forms_by_factor(form.to_quad()));
         }
-        let q = A::Vector::load(&self.form) * A::Vector::load(&self.scalars.inverse_scale);
+        let q = form * A::Vector::load(&self.scalars.inverse_scale);
         q.store(&mut self.q);
         if zero.all_at_most(q) { q } else { self.repair_quadratic_forms::<A>() }
     }
 
-    /// The quadratic forms of lanes in the Cholesky form while the others are interleaved.
+    /// Replaces the quadratic forms of lanes in the Cholesky form while the others are interleaved.
     #[inline(never)]
-    fn quadratic_forms_by_factor(&mut self) {
-        let Some(interleaved) = &self.interleaved else { return };
+    fn quadratic_forms_by_factor(&mut self, mut forms: Quad) -> Quad {
+        let Some(interleaved) = &self.interleaved else { return forms };
         for (i, component) in self.components.iter_mut().enumerate() {
             if component.precision.is_none() {
                 interleaved.store_lane(i, component);
-                self.form.0[i] = component.quadratic_form_by_factor();
+                forms.0[i] = component.quadratic_form_by_factor();
             }
         }
+        forms
     }
 
     /// Recomputes, by the Cholesky form, quadratic forms that are negative or NaN: rounding has made `M` indefinite.

@@ -65,13 +65,13 @@ pub struct KeptRows {
 /// The fields of [`KeptRows`] that hold rows, by their names in a model file.
 pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
 
-/// What to learn when a row arrives.
-pub(in crate::learn) enum Arrival {
+/// What to learn when a row is drawn for validation.
+enum Drawn {
     /// The row itself.
     Learn,
     /// Nothing: the row is kept for validation.
     HeldBack,
-    /// The validation row that it replaces, which [`KeptRows::arrive`] appends to its `out`.
+    /// The validation row that it replaces, which [`KeptRows::take_drawn`] appends to its `out`.
     Exchanged,
 }
 
@@ -185,46 +185,75 @@ impl KeptRows {
         KeptRows { unknown: rows, ..self }
     }
 
-    /// Takes a row of the stream. If another row is to be learned instead, appends it to `out`.
-    pub(in crate::learn) fn arrive(&mut self, row: &[f64], out: &mut Vec<f64>) -> Arrival {
+    /// Takes rows of the stream, and keeps some. Appends the rows to learn now to `to`, in the order of learning.
+    pub(in crate::learn) fn route(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+        // The first row that is not routed yet.
+        let mut first = 0;
+        for (i, row) in rows.chunks_exact(dim).enumerate() {
+            if !self.draws_next() {
+                continue;
+            }
+            self.learn_and_keep(&rows[first * dim..i * dim], dim, to);
+            first = i + 1;
+            let from = to.len();
+            match self.take_drawn(row, to) {
+                Drawn::Learn => to.extend_from_slice(row),
+                Drawn::Exchanged => {}
+                Drawn::HeldBack => continue,
+            }
+            self.keep(&to[from..], dim);
+        }
+        self.learn_and_keep(&rows[first * dim..], dim, to);
+    }
+
+    fn learn_and_keep(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+        to.extend_from_slice(rows);
+        self.keep(rows, dim);
+    }
+
+    /// Counts the next row of the stream. Returns whether it is drawn for validation.
+    fn draws_next(&mut self) -> bool {
         let index = self.seen;
         self.seen += 1;
         if let Some(fading) = &mut self.fading {
             fading.of_validation.age(fading.forgetting().rate());
         }
-        if !self.holds_back || !random(self.seed, index, VALIDATION).is_multiple_of(VALIDATION_SHARE) {
-            return Arrival::Learn;
-        }
+        self.holds_back && random(self.seed, index, VALIDATION).is_multiple_of(VALIDATION_SHARE)
+    }
+
+    /// Takes the last counted row, which is drawn for validation. If another row is to be learned instead, appends it to `out`.
+    fn take_drawn(&mut self, row: &[f64], out: &mut Vec<f64>) -> Drawn {
+        let index = self.seen - 1;
         self.drawn += 1;
         if self.fading.is_some() {
-            return self.arrive_for_validation(row, index, out);
+            return self.take_drawn_fading(row, index, out);
         }
         let validation = Arc::make_mut(&mut self.validation);
         if validation.len() < MOST_VALIDATION * row.len() {
             validation.extend_from_slice(row);
-            return Arrival::HeldBack;
+            return Drawn::HeldBack;
         }
         let place = below(random(self.seed, index, PLACE), self.drawn) as usize;
         if place >= MOST_VALIDATION {
-            return Arrival::Learn;
+            return Drawn::Learn;
         }
         let held = &mut validation[place * row.len()..][..row.len()];
         out.extend_from_slice(held);
         held.copy_from_slice(row);
-        Arrival::Exchanged
+        Drawn::Exchanged
     }
 
-    /// Takes a row that is drawn for validation, in a pass with a half-life.
-    fn arrive_for_validation(&mut self, row: &[f64], index: u64, out: &mut Vec<f64>) -> Arrival {
-        let Some(mut fading) = self.fading.take() else { return Arrival::Learn };
+    /// [`KeptRows::take_drawn`] in a pass with a half-life.
+    fn take_drawn_fading(&mut self, row: &[f64], index: u64, out: &mut Vec<f64>) -> Drawn {
+        let Some(mut fading) = self.fading.take() else { return Drawn::Learn };
         let most = most_validation(&fading);
         let (p, random) = (self.validation_admission(&fading), random(self.seed, index, PLACE));
         let validation = Arc::make_mut(&mut self.validation);
         let count = validation.len() / row.len();
-        let arrival = if count < most {
+        let drawn = if count < most {
             fading.of_validation.push();
             validation.extend_from_slice(row);
-            Arrival::HeldBack
+            Drawn::HeldBack
         } else {
             fading.of_validation.offered(p);
             if uniform(random) < p {
@@ -236,18 +265,20 @@ impl KeptRows {
                     out.extend_from_slice(held);
                 }
                 held.copy_from_slice(row);
-                if learned { Arrival::Exchanged } else { Arrival::HeldBack }
+                if learned { Drawn::Exchanged } else { Drawn::HeldBack }
             } else {
-                Arrival::Learn
+                Drawn::Learn
             }
         };
         self.fading = Some(fading);
-        arrival
+        drawn
     }
 
     /// Offers a learned row to the reservoir, in a pass with a half-life.
-    fn keep_fading(&mut self, row: &[f64], index: u64) {
+    fn keep_fading(&mut self, row: &[f64]) {
         let Some(mut fading) = self.fading.take() else { return };
+        let index = self.learned;
+        self.learned += 1;
         let p = self.reservoir_admission(&fading);
         let weights = &mut fading.of_reservoir;
         weights.age(Forgetting::new(fading.half_life).rate());
@@ -267,23 +298,27 @@ impl KeptRows {
         self.fading = Some(fading);
     }
 
-    /// Offers a learned row to the reservoir.
-    pub(in crate::learn) fn keep(&mut self, row: &[f64]) {
+    /// Offers learned rows to the reservoir.
+    fn keep(&mut self, rows: &[f64], dim: usize) {
+        if self.most > 0 && self.fading.is_some() {
+            return rows.chunks_exact(dim).for_each(|row| self.keep_fading(row));
+        }
         let index = self.learned;
-        self.learned += 1;
+        self.learned += (rows.len() / dim) as u64;
         if self.most == 0 {
             return;
         }
-        if self.fading.is_some() {
-            return self.keep_fading(row, index);
+        let room = self.most.saturating_mul(dim) - self.reservoir.len();
+        let (fitting, others) = rows.split_at(room.min(rows.len()));
+        if !fitting.is_empty() {
+            Arc::make_mut(&mut self.reservoir).extend_from_slice(fitting);
         }
-        if self.reservoir.len() < self.most.saturating_mul(row.len()) {
-            Arc::make_mut(&mut self.reservoir).extend_from_slice(row);
-            return;
-        }
-        let place = below(random(self.seed, index, RESERVOIR), self.learned) as usize;
-        if place < self.most {
-            Arc::make_mut(&mut self.reservoir)[place * row.len()..][..row.len()].copy_from_slice(row);
+        let index = index + (fitting.len() / dim) as u64;
+        for (index, row) in (index..).zip(others.chunks_exact(dim)) {
+            let place = below(random(self.seed, index, RESERVOIR), index + 1) as usize;
+            if place < self.most {
+                Arc::make_mut(&mut self.reservoir)[place * dim..][..dim].copy_from_slice(row);
+            }
         }
     }
 
@@ -418,19 +453,24 @@ mod tests {
 
     fn stream(rows: u64, seed: u64, most: usize) -> (KeptRows, Vec<f64>) {
         let mut kept = KeptRows::new(seed, most, true);
-        let (mut learned, mut out) = (Vec::new(), Vec::new());
-        for i in 0..rows {
-            let row = [i as f64];
-            out.clear();
-            let row = match kept.arrive(&row, &mut out) {
-                Arrival::Learn => row[0],
-                Arrival::Exchanged => out[0],
-                Arrival::HeldBack => continue,
-            };
-            kept.keep(&[row]);
-            learned.push(row);
-        }
+        let mut learned = Vec::new();
+        kept.route(&(0..rows).map(|i| i as f64).collect::<Vec<_>>(), 1, &mut learned);
         (kept, learned)
+    }
+
+    #[test]
+    fn the_division_into_batches_does_not_matter() {
+        let rows: Vec<f64> = (0..12_000).map(f64::from).collect();
+        for half_life in [None, Some(300)] {
+            let routed = |batch: usize| {
+                let mut kept = KeptRows::new(5, 400, true).with_half_life(half_life, 2);
+                let mut learned = Vec::new();
+                rows.chunks(2 * batch).for_each(|batch| kept.route(batch, 2, &mut learned));
+                (kept, learned)
+            };
+            let whole = routed(6000);
+            assert!([1, 7, 250].iter().all(|&batch| routed(batch) == whole));
+        }
     }
 
     #[test]

@@ -31,7 +31,6 @@ pub(in crate::learn) use em::{Em, Improved};
 use fill::complete_rows;
 pub(in crate::learn) use fill::filled;
 pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
-pub(in crate::learn) use kept::Arrival;
 pub(crate) use kept::PACKED_FIELDS;
 pub use kept::{KeptRows, default_kept_rows};
 pub(in crate::learn) use maximise::Shape;
