@@ -35,6 +35,10 @@ fn caption(summary: &Summary, table: &Table) -> String {
             " Bold: the best online learner. ↑ / ↓: significantly better / worse than {} (Wilcoxon, p < 0.05).",
             reference.name()
         );
+        if table.rows.iter().flatten().any(|cell| cell.marks().contains(tables::AGAINST_MEAN)) {
+            let _ =
+                write!(caption, " {}: the difference in means has the opposite sign.", tables::AGAINST_MEAN);
+        }
     }
     if let Some(seeds) = summary.seeds() {
         let _ = write!(caption, " ±: standard error over {seeds} seeds.");
