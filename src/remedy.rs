@@ -52,6 +52,8 @@ pub enum Remedy {
     Dequantize,
     /// Learn fewer components.
     FewerComponents,
+    /// Allow more components.
+    MoreComponents,
     /// Use fewer shards.
     FewerShards,
     /// Fit the start to fewer rows.

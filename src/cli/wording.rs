@@ -40,6 +40,7 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
             | Finding::DiscreteColumns { .. }
             | Finding::ColumnsAtFloor { .. }
             | Finding::DataChange { .. }
+            | Finding::LargestK { .. }
             | Finding::RepeatedRows { .. }
             | Finding::LiteralStepsKept { .. }
             | Finding::LargeStart { .. }
@@ -140,6 +141,7 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::GiveMoreRows => "give more rows",
         Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
         Remedy::FewerComponents => "choose a smaller --k",
+        Remedy::MoreComponents => "allow more with --k auto:LEAST..MOST",
         Remedy::FewerShards => "use fewer shards (--shards)",
         Remedy::FewerStartRows => "lower --init-rows",
         Remedy::LongerWarmUp => "use a longer --warmup",

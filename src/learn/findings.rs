@@ -7,7 +7,8 @@ use std::fmt;
 use serde::Serialize;
 
 pub(super) use detect::{
-    find_columns_at_floor, find_repeated_rows, judge_choice, judge_health, judge_order, judge_prior_rows,
+    find_columns_at_floor, find_repeated_rows, judge_choice, judge_health, judge_learned_k, judge_order,
+    judge_prior_rows,
 };
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
 
@@ -102,6 +103,11 @@ pub enum Finding {
         /// Rows learned.
         rows: u64,
     },
+    /// The learned K is the largest one that was allowed.
+    LargestK {
+        /// The K.
+        k: usize,
+    },
     /// One K of several was chosen by the scores of few rows.
     FewRowsScored {
         /// Rows scored.
@@ -176,6 +182,7 @@ impl Finding {
             Finding::RepeatedRows { .. } | Finding::RowsLearnedBefore { .. } => vec![Remedy::GiveNewRows],
             Finding::PriorRowsRepeated { .. } => vec![Remedy::SkipPriorRows],
             Finding::FewRowsPerComponent { .. } => vec![Remedy::FewerComponents],
+            Finding::LargestK { .. } => vec![Remedy::MoreComponents],
             Finding::FewRowsScored { .. } => vec![Remedy::GiveMoreRows],
             Finding::RowsOutOfRange { .. } => vec![Remedy::CorrectData],
             Finding::DampedComponents { .. } => vec![Remedy::FewerShards, Remedy::LongerWarmUp],
@@ -272,6 +279,12 @@ impl fmt::Display for Finding {
                  rows",
                 count(*rows, "row")
             ),
+            Finding::LargestK { k } => {
+                write!(
+                    f,
+                    "K = {k} is the largest that was allowed, so a larger K may describe the data better"
+                )
+            }
             Finding::FewRowsScored { rows } => {
                 write!(
                     f,

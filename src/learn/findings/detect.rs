@@ -10,7 +10,7 @@ use crate::dist::GaussianMixture;
 use crate::learn::columns::ColumnFault;
 use crate::learn::order::ColumnShift;
 use crate::learn::recognise::are_repeated;
-use crate::learn::{Health, Prequential};
+use crate::learn::{Components, Health, Prequential};
 use crate::stats::ColumnSummary;
 
 /// Columns that number the rows, judged by the values that the first rows have.
@@ -153,6 +153,14 @@ pub(in crate::learn) fn judge_choice(scores: &[(usize, Prequential)]) -> Option<
 /// Whether there are too few rows for `k` components.
 pub fn judge_row_count(k: usize, rows: u64) -> Option<Finding> {
     (rows < ENOUGH_PER_COMPONENT * k as u64).then_some(Finding::FewRowsPerComponent { k, rows })
+}
+
+/// Whether a learned K is the largest one that was allowed, with a choice.
+pub(in crate::learn) fn judge_learned_k(components: &Components, k: usize) -> Option<Finding> {
+    match components {
+        Components::Learned { least, most } if k == *most && least < most => Some(Finding::LargestK { k }),
+        _ => None,
+    }
 }
 
 /// The safeguards that a user should know of.

@@ -5,7 +5,7 @@ use ndarray::s;
 use super::{End, OnlineFit, Stage};
 use crate::learn::findings::{
     find_columns_at_floor, find_discrete_columns, find_numbering, find_repeated_rows, judge_choice,
-    judge_health, judge_order, judge_row_count, name_column_faults,
+    judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
 };
 use crate::learn::structure::rows_of;
 use crate::learn::{DataChanges, Finding, Lineage};
@@ -49,6 +49,7 @@ impl OnlineFit {
                 found.extend(find_columns_at_floor(&mixture, floor, &faults, names));
             }
             found.extend(judge_row_count(mixture.k(), self.rows));
+            found.extend(judge_learned_k(&self.settings.components, mixture.k()));
         }
         found.extend(judge_health(&health));
         found

@@ -19,6 +19,22 @@ fn a_choice_by_hardly_any_rows_is_warned_of() {
 }
 
 #[test]
+fn a_learned_k_at_its_upper_bound_is_told() {
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&clusters(900, 3, 1), &["a", "b", "c"]));
+    let said = |k: &str| {
+        let line = format!("fit --data rows.csv --k {k} --out m.json");
+        String::from_utf8(place.run(&line).success().get_output().stderr.clone()).unwrap()
+    };
+    let told = said("auto:1..2");
+    assert!(
+        told.contains("note: K = 2 is the largest that was allowed") && told.contains("--k auto:"),
+        "{told}"
+    );
+    assert!(["auto:1..9", "auto:2..2", "2"].iter().all(|k| !said(k).contains("is the largest")));
+}
+
+#[test]
 fn a_range_of_k_keeps_the_best_prequential_score() {
     let place = with_clusters(4000);
     let result = place.json("fit --data rows.csv --k 1..5 --out model.json");
