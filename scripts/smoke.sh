@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every command, the tables and the figure on tiny synthetic data, and the README's other commands, in a minute or
-# two. Fails if an output is missing. PROFILE=dev uses the build of the tests.
+# two. Fails if an output is missing. PROFILE=dev PACKAGES=--workspace uses the build of the tests; cargo install would compile
+# anew then and is left out, and README's commands run with fewer learners, K, folds and rows.
 GMM_BMM_DATASETS=target/smoke/datasets
 RESULTS=target/smoke/results
 STAND_INS=target/smoke/stand-ins
@@ -35,13 +36,18 @@ tool=../../$GMM_BMM
 "$tool" datasets >/dev/null
 cd ../..
 
-# Commands of the README that tests/cli/readme.rs does not run. They reuse the build from above.
-cargo install --quiet --locked --profile "$PROFILE" --path . --root target/smoke/installed
-target/smoke/installed/bin/gmm-bmm --version
+# Commands of the README that tests/cli/readme.rs does not run.
 unset GMM_BMM_DATASETS RESULTS GMM_BMM
 export PROFILE
-K=2 FOLDS=2 RESULTS=target/smoke/results/small scripts/table1.sh
-"${MAKE:-make}" demo PROFILE="$PROFILE"
+if [ "$PROFILE" = dev ]; then
+    algos=start,obmm fit='--k 2 --limit 4000' compare='--k 2 --folds 2'
+else
+    algos=all fit='--k 2..8' compare='--k 2..6 --folds 5'
+    cargo install --quiet --locked --profile "$PROFILE" --path . --root target/smoke/installed
+    target/smoke/installed/bin/gmm-bmm --version
+fi
+K=2 FOLDS=2 ALGOS=$algos RESULTS=target/smoke/results/small scripts/table1.sh
+"${MAKE:-make}" demo PROFILE="$PROFILE" PACKAGES="${PACKAGES:-}" DEMO_FIT="$fit" DEMO_COMPARE="$compare"
 RESULTS=target/smoke/results
 for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html; do
     [ -s "$RESULTS/$file" ] || { echo "smoke: $RESULTS/$file is missing" >&2; exit 1; }
