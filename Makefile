@@ -59,7 +59,7 @@ test-plain:
 	$(CARGO) test $(ALL) --test cli --test library --test fuzz
 	$(CARGO) test $(ALL) --doc
 	$(NOT_OPTIMISED) $(CARGO) test $(ALL) --lib
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --lib
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --lib
 
 # Checks that everything compiles without AVX2. 'rustup target add aarch64-unknown-linux-gnu' installs the target.
 OTHER_TARGET = aarch64-unknown-linux-gnu
