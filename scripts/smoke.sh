@@ -7,6 +7,7 @@ RESULTS=target/smoke/results
 STAND_INS=target/smoke/stand-ins
 STAND_IN_ROWS=1500
 export GMM_BMM_DATASETS
+[ "${PROFILE:-}" = dev ] || PACKAGES=
 . "$(dirname "$0")/tables_common.sh"
 rm -rf target/smoke
 mkdir -p "$DATASETS" "$RESULTS"
