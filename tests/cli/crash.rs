@@ -104,7 +104,7 @@ fn version_of(path: &Path) -> Option<(u64, i64, i64)> {
 /// its end, so a kill was inside if it leaves the checkpoint that was saved before it, and the killed run has saved it.
 #[test]
 fn a_fit_that_is_killed_goes_on_from_its_checkpoint() {
-    let place = with_rows(20_000);
+    let place = with_rows(40_000);
     let line = "fit --data rows.csv --k 2..3 --threads 1 --out model.json";
     let usual = finish(place.folder.path(), line);
     let expected = fs::read(place.path("model.json")).unwrap();
