@@ -21,7 +21,7 @@ GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test test-long lint test-plain test-portable test-openblas test-mpi test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -43,7 +43,7 @@ demo: $(GMM_BMM)
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
 # what computes little is not optimised. METHODOLOGY.md has the times.
-test: lint test-plain test-portable test-openblas test-mpi advisories smoke test-python test-python-package
+test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package
 
 # Elsewhere than on Linux only maturin links the Python package.
 ALL = $(if $(filter Linux,$(shell uname)),--workspace)
@@ -57,8 +57,6 @@ test-plain:
 	$(CARGO) build $(ALL)
 	$(CARGO) test $(ALL) --test cli --test library --test fuzz
 	$(CARGO) test $(ALL) --doc
-	# The two that are left out learn from thousands of rows. 'make test-long' runs them, and tests/cli compares the same learners.
-	$(NOT_OPTIMISED) $(CARGO) test $(ALL) --lib -- --skip revising::tests::a_pass_is_what --skip revising::tests::the_course_of
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --lib
 
 # Checks that everything compiles without AVX2. 'rustup target add aarch64-unknown-linux-gnu' installs the target.
@@ -70,11 +68,15 @@ test-portable:
 
 # The two modules that call OpenBLAS, and those that build on them. Compiles the library without other features.
 test-openblas:
-	$(NOT_OPTIMISED) scripts/with_openblas.sh $(CARGO) test $(ALL) --no-default-features --features gmm-bmm/openblas --lib -- \
+	$(NOT_OPTIMISED) scripts/with_openblas.sh $(CARGO) test --no-default-features --features openblas --lib -- \
 		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::em:: learn::structure::kmeans::
 
-test-mpi:
-	$(NOT_OPTIMISED) scripts/with_openmpi.sh $(CARGO) test $(ALL) --features gmm-bmm/mpi --test mpi
+# The unit tests, and those of MPI where it is installed. The two that are left out learn from thousands of rows: 'make test-long' runs
+# them, and tests/cli compares the same learners.
+SLOW = --skip revising::tests::a_pass_is_what --skip revising::tests::the_course_of
+test-units:
+	$(NOT_OPTIMISED) scripts/with_openmpi.sh --otherwise '$(CARGO) test $(ALL) --lib -- $(SLOW)' \
+		$(CARGO) test $(ALL) --features gmm-bmm/mpi --lib --test mpi -- $(SLOW)
 
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
