@@ -35,7 +35,10 @@ import tomllib
 project = tomllib.load(open("python/pyproject.toml", "rb"))["project"]
 print(*project["dependencies"], *project["optional-dependencies"]["test"], sep="\n")
 END
-    # Most of the modules are never imported, so they are compiled as needed.
+    # Most of the modules are never imported, so they are compiled as needed, and kept even where the user wants no compiled files.
+    unset PYTHONDONTWRITEBYTECODE
+    PYTHONPYCACHEPREFIX=$PWD/target/python-cache
+    export PYTHONPYCACHEPREFIX
     pip install --no-compile -r target/python-requirements.txt
 else
     MATURIN_PEP517_ARGS=${MATURIN_PEP517_ARGS:---profile dev}
