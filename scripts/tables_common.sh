@@ -1,7 +1,7 @@
 # Shared by the scripts of the tables and of Figure 1: settings, the build, and running a comparison.
 set -eu
 cd "$(dirname "$0")/.."
-# PROFILE=dev uses the build of the tests.
+# PROFILE=dev PACKAGES=--workspace uses the build of the tests.
 PROFILE=${PROFILE:-release}
 case $PROFILE in dev) folder=debug ;; *) folder=$PROFILE ;; esac
 GMM_BMM=${GMM_BMM:-${CARGO_TARGET_DIR:-target}/$folder/gmm-bmm}
@@ -19,7 +19,7 @@ export GMM_BMM_DATASETS="$DATASETS"
 # A table with other settings does not replace the results in the repository.
 [ -z "${K:-}${FOLDS:-}${ALGOS:-}" ] || RESULTS=${RESULTS:-target/results}
 RESULTS=${RESULTS:-results}
-[ -n "${SKIP_BUILD:-}" ] || cargo build --profile "$PROFILE"
+[ -n "${SKIP_BUILD:-}" ] || cargo build ${PACKAGES:-} --profile "$PROFILE"
 
 is_present() { [ -f "$DATASETS/$1.csv" ]; }
 

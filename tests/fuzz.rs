@@ -249,7 +249,8 @@ fn no_change_of_a_bit_in_a_model_file_goes_unnoticed() {
     let model = models().remove(0);
     let text = text_of(&model);
     for at in 0..text.len() {
-        for bit in 0..8 {
+        // Neighbouring bytes are alike, so one bit of each is enough to meet every bit of every part.
+        for bit in if at_full_size() { 0..8 } else { at % 8..at % 8 + 1 } {
             let mut damaged = text.clone();
             damaged[at] ^= 1 << bit;
             // A blank may become a line end: that changes nothing.
@@ -266,7 +267,8 @@ fn no_model_file_that_was_cut_passes_for_whole() {
     for model in models() {
         let text = text_of(&model);
         let end = text.iter().rposition(|&byte| byte == b'}').unwrap();
-        for length in 0..text.len() {
+        let step = if at_full_size() { 1 } else { 5 };
+        for length in (0..end - 100).step_by(step).chain(end - 100..text.len()) {
             let read = Model::read(&text[..length]);
             assert_eq!(read.is_ok(), length > end, "{length} of {} bytes: {read:?}", text.len());
         }

@@ -476,17 +476,17 @@ mod tests {
 
     #[test]
     fn every_contender_fills_its_cell() {
-        let plan = plan_of(240, 4);
+        let plan = plan_of(120, 4);
         let mut trial = Trial::new(&plan, &plan.sets[0], 1, 2);
         for &contender in Contender::ALL {
             let cell = trial.run_own(contender).unwrap();
-            assert_eq!((cell.contender, cell.fold, cell.train_rows), (contender, 1, 180));
+            assert_eq!((cell.contender, cell.fold, cell.train_rows), (contender, 1, 90));
             assert!(
                 cell.k == 2 || contender.learns_k() && cell.k > 0,
                 "{contender:?} has {} components",
                 cell.k
             );
-            assert_eq!(cell.test.len(), 60);
+            assert_eq!(cell.test.len(), 30);
             assert!(cell.test.iter().all(|score| score.is_finite()), "{contender:?}");
             assert!(cell.validation.is_some_and(f64::is_finite), "{contender:?}");
             assert_eq!(cell.prequential.is_some(), !contender.is_batch(), "{contender:?}");

@@ -117,6 +117,11 @@ impl From<serde_json::Error> for ModelError {
 impl Model {
     /// Writes the model as JSON, with a checksum at its end.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        self.write_to(&mut to)
+    }
+
+    // Not generic, so that the code for every part of a model is compiled once.
+    fn write_to(&self, mut to: &mut dyn Write) -> io::Result<()> {
         self.check().map_err(io::Error::other)?;
         let sum = Cell::new(Sum::new());
         let summing = Summing { to: &mut to, sum: &sum };
@@ -144,8 +149,12 @@ impl Model {
 
     /// Reads a model and checks all of it. Also returns whether the file has a checksum.
     pub fn read_sealed(mut from: impl Read) -> Result<(Self, Seal), ModelError> {
+        Model::read_from(&mut from)
+    }
+
+    fn read_from(from: &mut dyn Read) -> Result<(Self, Seal), ModelError> {
         let mut beginning = Vec::new();
-        from.by_ref().take(4096).read_to_end(&mut beginning)?;
+        from.take(4096).read_to_end(&mut beginning)?;
         if beginning.trim_ascii_start().first() != Some(&b'{') {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
@@ -302,7 +311,7 @@ fn is_present_form(beginning: &[u8]) -> bool {
 }
 
 /// Parses a text while it is read, so that the whole text is never in memory.
-fn parse<T: DeserializeOwned>(text: impl Read) -> Result<T, ModelError> {
+fn parse<T: DeserializeOwned>(text: &mut dyn Read) -> Result<T, ModelError> {
     let mut text = BufReader::with_capacity(1 << 16, text);
     let mut parser = serde_json::Deserializer::from_reader(&mut text);
     let parsed = T::deserialize(&mut parser).and_then(|found| parser.end().map(|()| found));
@@ -313,7 +322,7 @@ fn parse<T: DeserializeOwned>(text: impl Read) -> Result<T, ModelError> {
     })
 }
 
-fn parse_present_form(text: impl Read) -> Result<Model, ModelError> {
+fn parse_present_form(text: &mut dyn Read) -> Result<Model, ModelError> {
     let mut text = Lifting::new(text);
     let mut model: Model = parse(&mut text)?;
     if let Some(kept) = &mut model.kept {
@@ -323,7 +332,7 @@ fn parse_present_form(text: impl Read) -> Result<Model, ModelError> {
 }
 
 /// Parses a file of an earlier version, one with members in another order, or some other file.
-fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
+fn parse_other_form(from: &mut dyn Read) -> Result<Model, ModelError> {
     #[derive(Deserialize)]
     struct Heading {
         format: String,
@@ -331,7 +340,7 @@ fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
     }
     let mut text = Vec::new();
     from.read_to_end(&mut text)?;
-    let heading: Heading = parse(text.as_slice())?;
+    let heading: Heading = parse(&mut text.as_slice())?;
     if heading.format != FORMAT {
         return Err(ModelError::OtherFormat(heading.format));
     }
@@ -339,12 +348,16 @@ fn parse_other_form(mut from: impl Read) -> Result<Model, ModelError> {
         return Err(ModelError::LaterVersion(heading.version));
     }
     if heading.version == VERSION {
-        return parse(text.as_slice());
+        return parse(&mut text.as_slice());
     }
-    let mut value = parse(text.as_slice())?;
+    let mut value = parse(&mut text.as_slice())?;
     upgrade(&mut value, heading.version);
-    Ok(serde_json::from_value(value)?)
+    // Parsed as a text again: the code to read a model from a 'Value' would be as large as that to read it from a text. The line
+    // end keeps an error at the last bracket from being taken for a file that was cut.
+    let text = serde_json::to_string(&value)? + "\n";
+    parse(&mut text.as_bytes())
 }
+
 /// Converts a file of an earlier version to the present form.
 fn upgrade(value: &mut serde_json::Value, version: u32) {
     if version < 3 {

@@ -166,7 +166,7 @@ fn a_comparison_that_is_killed_goes_on_from_its_records() {
 #[test]
 fn data_that_are_being_drawn_when_killed_are_drawn_whole_or_not_at_all() {
     let place = Workplace::new();
-    let line = "synth --k 4 --d 8 --n 40000 --test-rows 5000 --out train.csv --test-out test.csv.gz --truth truth.json";
+    let line = "synth --k 4 --d 8 --n 20000 --test-rows 2500 --out train.csv --test-out test.csv.gz --truth truth.json";
     let usual = finish(place.folder.path(), line);
     let names = ["train.csv", "test.csv.gz", "truth.json"];
     let expected = names.map(|name| fs::read(place.path(name)).unwrap());
@@ -190,8 +190,8 @@ fn a_merge_that_is_killed_leaves_the_old_model_or_the_new_one() {
     let place = Workplace::new();
     let folder = place.folder.path();
     // Wide and of many components, so that there is time to kill it.
-    finish(folder, "synth --k 10 --d 40 --n 3000 --out rows.csv");
-    finish(folder, "fit --data rows.csv --k 10 --init-rows 400 --limit 800 --out prior.json");
+    finish(folder, "synth --k 6 --d 30 --n 1000 --out rows.csv");
+    finish(folder, "fit --data rows.csv --k 6 --init-rows 300 --limit 400 --out prior.json");
     finish(folder, "fit --data rows.csv --limit 100 --prior prior.json --out one.json");
     finish(folder, "fit --data rows.csv --limit 300 --prior prior.json --out two.json");
     let usual = finish(folder, "merge --prior prior.json one.json two.json --out model.json");

@@ -124,8 +124,8 @@ fn scores_have_the_row_numbers_of_the_file() {
 #[test]
 fn any_k_of_a_range_can_be_scored_and_shown() {
     let place = with_model();
-    place.write("more.csv", &as_csv(&clusters(6000, 3, 1), &["a", "b", "c"]));
-    for learner in ["obmm --init-rows 2000", "em"] {
+    place.write("more.csv", &as_csv(&clusters(2400, 3, 1), &["a", "b", "c"]));
+    for learner in ["obmm --init-rows 800", "em"] {
         let line = format!("fit --data more.csv --algo {learner}");
         place.run(&format!("{line} --k 2..4 --out several.json")).success();
         for k in 2..=4 {

@@ -98,7 +98,7 @@ fn no_output_replaces_what_the_command_reads() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_told_with_its_name() {
-    let place = with_rows(2000);
+    let place = with_rows(1200);
     place.run("fit --data rows.csv --k 2 --out model.json").success();
     for line in [
         "fit --data rows.csv --k 2 --out /dev/full",

@@ -379,15 +379,15 @@ fn pass(rows: &Array2<f64>, settings: &FitSettings, batch: usize) -> OnlineFit {
 
 #[test]
 fn batching_and_resuming_change_no_bit() {
-    let rows = with_gaps(&clusters(3_000, 3, 3), 0.2, 4);
+    let rows = with_gaps(&clusters(1_500, 3, 3), 0.2, 4);
     for settings in [
         FitSettings::obmm(3),
         FitSettings::oem(2),
         FitSettings::obmm(vec![2, 3]),
-        FitSettings::learned_k(1..=5),
+        FitSettings::learned_k(1..=3),
         FitSettings::odmm(3, 4),
     ] {
-        let settings = settings.seed(5).start_rows(1_000).gaps(true);
+        let settings = settings.seed(5).start_rows(500).gaps(true);
         let bytes = |mut fit: OnlineFit| {
             fit.finish(&AtomicBool::new(false)).unwrap();
             bytes_of(&fit)
@@ -396,7 +396,7 @@ fn batching_and_resuming_change_no_bit() {
         if !matches!(settings.algorithm, Algorithm::Odmm(_)) {
             assert!(whole == bytes(pass(&rows, &settings, 777)), "batches, {settings:?}");
         }
-        for cut in [300, 2_555] {
+        for cut in [300, 1_255] {
             let (first, rest) = rows.view().split_at(Axis(0), cut);
             let mut fit = OnlineFit::new(3, settings.clone()).unwrap();
             fit.observe(first).unwrap();
@@ -430,7 +430,7 @@ fn structure_is_found_with_a_third_of_the_values_missing() {
 
 #[test]
 fn rows_without_gaps_learn_the_same_whether_gaps_are_allowed_or_not() {
-    let rows = clusters(12_000, 3, 6);
+    let rows = clusters(6_000, 3, 6);
     let bytes = |gaps: bool| {
         let mut fit = pass(&rows, &FitSettings::obmm(3).gaps(gaps), 1000);
         fit.finish(&AtomicBool::new(false)).unwrap();
@@ -457,9 +457,9 @@ fn gaps_are_refused_unless_allowed_and_empty_rows_are_counted() {
 
 #[test]
 fn a_column_that_begins_or_remains_empty_does_no_harm() {
-    for from in [6_000, 20_000] {
-        let mut rows = clusters(10_000, 3, 2);
-        rows.slice_mut(ndarray::s![..from.min(10_000), 1]).fill(f64::NAN);
+    for from in [3_000, 5_000] {
+        let mut rows = clusters(5_000, 3, 2);
+        rows.slice_mut(ndarray::s![..from.min(5_000), 1]).fill(f64::NAN);
         for k in [1, 3] {
             let mut fit = pass(&rows, &FitSettings::obmm(k).gaps(true), 1000);
             fit.finish(&AtomicBool::new(false)).unwrap();

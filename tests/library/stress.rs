@@ -123,7 +123,7 @@ fn condition_numbers_up_to_1e14() {
         ));
         guarded(&[PAPER], 2, &ill_conditioned(condition), "condition");
     }
-    for condition in [1e8, 1e10, 1e12, 1e14] {
+    for &condition in if at_full_size() { &[1e8, 1e10, 1e12, 1e14][..] } else { &[1e8, 1e14] } {
         the_floor_held(guarded(&ALL, 2, &ill_conditioned(condition), &format!("condition {condition:e}")));
     }
 }
@@ -131,7 +131,7 @@ fn condition_numbers_up_to_1e14() {
 #[test]
 fn scales_from_1e_minus_150_to_1e150() {
     let rows = clusters(2000, 3, 2);
-    for power in [-145, -100, -50, 50, 100, 149] {
+    for &power in if at_full_size() { &[-145, -100, -50, 50, 100, 149][..] } else { &[-145, 149] } {
         nothing_was_guarded(guarded(&ALL, 3, &(10f64.powi(power) * &rows), &format!("scale 1e{power}")));
     }
     // Here the least variance that the floor allows is that of the rows.
@@ -199,7 +199,7 @@ fn whole_numbers() {
 
 #[test]
 fn many_components_and_many_columns() {
-    let (k, columns) = if at_full_size() { (100, 200) } else { (50, 80) };
+    let (k, columns) = if at_full_size() { (100, 200) } else { (30, 40) };
     for (what, health) in guarded(&ALL, k, &clusters(20 * k, 2, 6), &format!("K = {k}")) {
         assert_eq!(health.rows_out_of_range, 0, "{what}");
     }

@@ -74,7 +74,7 @@ mod tests {
     fn overlap(spec: SynthSpec) -> f64 {
         let synth = Synth::new(spec).unwrap();
         let mut block = Block::new(synth.spec().dim);
-        synth.test(20_000).read_block(&mut block, 20_000).unwrap();
+        synth.test(1_000).read_block(&mut block, 1_000).unwrap();
         let mut level = TrueLevel::default();
         level.add(&synth, &block);
         level.bayes_error()

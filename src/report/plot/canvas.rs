@@ -347,9 +347,10 @@ fn encode(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, png::Encodi
 /// The 256 most frequent colours, and the place of the nearest of them for each pixel. A chart has few colours, and the shades
 /// of smoothed edges are close to others, so the file is a third as large and looks the same.
 fn with_palette(pixels: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let colours = || pixels.chunks_exact(3).map(|pixel| [pixel[0], pixel[1], pixel[2]]);
+    // A chart has long runs of one colour, and each run is looked up once.
+    let runs = || pixels.as_chunks::<3>().0.chunk_by(|a, b| a == b);
     let mut counts: BTreeMap<[u8; 3], usize> = BTreeMap::new();
-    colours().for_each(|colour| *counts.entry(colour).or_default() += 1);
+    runs().for_each(|run| *counts.entry(run[0]).or_default() += run.len());
     let mut frequent: Vec<([u8; 3], usize)> =
         counts.iter().map(|(colour, count)| (*colour, *count)).collect();
     frequent.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -361,7 +362,8 @@ fn with_palette(pixels: &[u8]) -> (Vec<u8>, Vec<u8>) {
         (0..palette.len()).min_by_key(|&i| distance(&palette[i], colour)).unwrap_or(0) as u8
     };
     let places: BTreeMap<[u8; 3], u8> = counts.keys().map(|colour| (*colour, nearest(colour))).collect();
-    (palette.concat(), colours().map(|colour| places[&colour]).collect())
+    let indices = runs().flat_map(|run| std::iter::repeat_n(places[&run[0]], run.len())).collect();
+    (palette.concat(), indices)
 }
 
 #[cfg(test)]

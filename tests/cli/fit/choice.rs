@@ -59,8 +59,8 @@ fn a_list_of_k_is_learned_as_a_range_is() {
 #[test]
 fn the_elbow_is_named_in_words_and_for_programs() {
     let place = Workplace::new();
-    place.run("synth --k 3 --d 3 --n 8000 --seed 1 --out rows.csv").success();
-    let line = "fit --data rows.csv --k 2..6 --out model.json";
+    place.run("synth --k 3 --d 3 --n 4000 --seed 1 --out rows.csv").success();
+    let line = "fit --data rows.csv --k 2..6 --init-rows 1500 --out model.json";
     let result = place.json(line);
     assert_eq!((&result["elbow"]["k"], &result["k"]), (&3.into(), &3.into()), "{result}");
     assert_eq!(result["elbow"]["beyond"], "nothing");

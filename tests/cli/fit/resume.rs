@@ -109,9 +109,9 @@ fn wait_for(place: &Workplace, file: &str) {
 
 #[test]
 fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
-    let place = with_clusters(30_000);
+    let place = with_clusters(12_000);
     place.run("fit --data rows.csv --k 2..3 --out straight.json").success();
-    let line = "fit --data - --k 2..3 --out model.json --checkpoint run.checkpoint --checkpoint-every 5000";
+    let line = "fit --data - --k 2..3 --out model.json --checkpoint run.checkpoint --checkpoint-every 2000";
     // Fed slowly, so that it is killed in the middle.
     let text = place.read("rows.csv");
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("gmm-bmm"))
@@ -129,7 +129,7 @@ fn a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes() {
     assert!(!place.path("model.json").exists());
 
     // Of other data, or a model that is no checkpoint: refused.
-    place.write("other.csv", &as_csv(&clusters(30_000, 3, 99), &["a", "b", "c"]));
+    place.write("other.csv", &as_csv(&clusters(12_000, 3, 99), &["a", "b", "c"]));
     place.refuses(&line.replace("--data -", "--data other.csv"), 2, &["the rows are not those"]);
     place.write("short.csv", &as_csv(&clusters(100, 3, 99), &["a", "b", "c"]));
     place.refuses(
