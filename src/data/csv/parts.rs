@@ -73,7 +73,8 @@ impl Parts {
     /// Records how long the last lines took, read by several threads or by one. Where the processors are busy, or share a core,
     /// several threads may be slower than one. Then one thread reads on, for longer each time. The rows are the same.
     pub(super) fn note_time(&mut self, bytes: usize, took: Duration, several: bool) {
-        if bytes < self.shortest {
+        // Less is too short to tell.
+        if bytes < PART_BYTES {
             return;
         }
         let pace = took.as_secs_f64() / bytes as f64;
@@ -243,20 +244,20 @@ mod tests {
         pool.install(|| {
             let mut parts = Parts::new(10);
             let milliseconds = Duration::from_millis;
-            parts.note_time(100, milliseconds(100), false);
-            parts.note_time(100, milliseconds(90), true);
+            parts.note_time(PART_BYTES, milliseconds(100), false);
+            parts.note_time(PART_BYTES, milliseconds(90), true);
             assert_eq!(parts.count(1000), 2, "faster");
-            parts.note_time(5, milliseconds(90), true);
+            parts.note_time(PART_BYTES - 1, milliseconds(110), true);
             assert_eq!(parts.count(1000), 2, "too short to tell");
             for patience in [160, 320, 640] {
-                parts.note_time(100, milliseconds(110), true);
+                parts.note_time(PART_BYTES, milliseconds(110), true);
                 parts.note(patience - 1, false);
                 assert_eq!(parts.count(1000), 1);
                 parts.note(1, false);
                 assert_eq!(parts.count(1000), 2);
             }
-            parts.note_time(100, milliseconds(90), true);
-            parts.note_time(100, milliseconds(110), true);
+            parts.note_time(PART_BYTES, milliseconds(90), true);
+            parts.note_time(PART_BYTES, milliseconds(110), true);
             parts.note(160, false);
             assert_eq!(parts.count(1000), 2, "patience is short again");
         });
