@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compare gmm-bmm with scikit-learn, polars and Armadillo on the same files, one thread each.
+"""Compare gmm-bmm with scikit-learn, polars, Armadillo and mlpack on the same files, one thread each.
 
-The script installs scikit-learn and polars into a virtual environment. Armadillo takes part if its headers and g++ are
-installed (Debian: libarmadillo-dev). The page lists what is left out.
+The script installs scikit-learn, polars and mlpack into a virtual environment. mlpack is left out if there is no package for
+this Python. Armadillo takes part if its headers and g++ are installed (Debian: libarmadillo-dev). The page lists what is left out.
 
     bench_peers.py                        all sets, half an hour; writes results/peers.md and .json
     bench_peers.py --quick --out DIR      the same with few rows, to check that it works
@@ -64,6 +64,18 @@ SETS = (
 )
 
 
+class Peers(NamedTuple):
+    """What the other programs are run with; None or False for those that are not there."""
+
+    python: Optional[Path] = None
+    armadillo: Optional[Path] = None
+    mlpack: bool = False
+
+    def left_out(self) -> List[str]:
+        there = {"scikit-learn and polars": self.python, "Armadillo": self.armadillo, "mlpack": self.mlpack}
+        return [f"{name} (not installed)" for name, found in there.items() if not found]
+
+
 def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -81,6 +93,22 @@ def python_with_packages(folder: Path) -> Optional[Path]:
     return python if installed.returncode == 0 else None
 
 
+def has_mlpack(python: Path) -> bool:
+    """Whether mlpack is in the virtual environment, where it is installed if possible."""
+    def imports() -> bool:
+        return subprocess.run([python, "-c", "import mlpack"], capture_output=True).returncode == 0
+
+    if imports():
+        return True
+    say("installing mlpack")
+    # Without a wheel, pip would compile it for an hour.
+    command = [python, "-m", "pip", "install", "--quiet", "--only-binary", "mlpack", "mlpack"]
+    installed = subprocess.run(command, capture_output=True, text=True)
+    if installed.returncode != 0:
+        say(installed.stderr.strip())
+    return imports()
+
+
 def armadillo_program(folder: Path) -> Optional[Path]:
     """The compiled program for Armadillo; None if it cannot be compiled."""
     compiler = shutil.which("g++")
@@ -91,12 +119,20 @@ def armadillo_program(folder: Path) -> Optional[Path]:
     return program
 
 
-def versions(gmm_bmm: Path, python: Optional[Path], armadillo: Optional[Path]) -> Dict[str, str]:
+def find_peers(environment: Path, folder: Path) -> Peers:
+    """Installs or compiles the other programs where that is possible."""
+    python = python_with_packages(environment)
+    return Peers(python, armadillo_program(folder), python is not None and has_mlpack(python))
+
+
+def versions(gmm_bmm: Path, peers: Peers) -> Dict[str, str]:
     found = {"gmm-bmm": run([gmm_bmm, "-V"]).output.split()[-1]}
-    if python:
+    if peers.python:
         code = "import sklearn, polars, json; print(json.dumps([sklearn.__version__, polars.__version__]))"
-        found.update(zip(PACKAGES, json.loads(run([python, "-c", code]).output)))
-    if armadillo:
+        found.update(zip(PACKAGES, json.loads(run([peers.python, "-c", code]).output)))
+    if peers.mlpack:
+        found["mlpack"] = run([peers.python, "-c", "import mlpack; print(mlpack.__version__)"]).output.strip()
+    if peers.armadillo:
         macros = subprocess.run(["g++", "-x", "c++", "-E", "-dM", "-include", "armadillo", os.devnull],
                                 capture_output=True, text=True).stdout.split("\n")
         parts = [line.split()[-1] for part in ("MAJOR", "MINOR", "PATCH") for line in macros
@@ -116,13 +152,13 @@ def machine() -> Dict[str, Any]:
 
 
 class Bench:
-    """The runs on one data set."""
+    """The runs on one data set of at most `most_rows` rows. A real set is in `file`."""
 
-    def __init__(self, gmm_bmm: Path, library: Path, folder: Path, spec: DataSpec, repeats: int) -> None:
+    def __init__(self, gmm_bmm: Path, library: Path, folder: Path, spec: DataSpec, file: Path, repeats: int,
+                 most_rows: int = sys.maxsize) -> None:
         self.gmm_bmm, self.library, self.repeats, self.spec = gmm_bmm, library, repeats, spec
-        self.rows, self.k = spec.rows, spec.k
-        # Of a real set.
-        self.file, self.most_rows = Path(), sys.maxsize
+        self.file, self.most_rows = file, most_rows
+        self.rows, self.k = min(spec.rows, most_rows), spec.k
         self.train, self.test, self.truth = folder / "train.csv", folder / "test.csv", folder / "truth.json"
         self.model = folder / "model.json"
         self.runs: List[table.Run] = []
@@ -132,12 +168,12 @@ class Bench:
              "--seed", self.spec.seed, "--separation", self.spec.separation, "--out", self.train,
              "--test-rows", test_rows, "--test-out", self.test, "--truth", self.truth])
 
-    def split(self, file: Path, most: int) -> None:
-        """Copies the numeric columns of a file in random order; every tenth row is a test row."""
-        header, *lines = file.read_text().splitlines()
+    def split(self) -> None:
+        """Copies the numeric columns of the file in random order; every tenth row is a test row."""
+        header, *lines = self.file.read_text().splitlines()
         names = header.split(",")
         numeric = [i for i, cell in enumerate(lines[0].split(",")) if is_number(cell)][:self.spec.columns]
-        chosen = [",".join(line.split(",")[i] for i in numeric) for line in lines[:most]]
+        chosen = [",".join(line.split(",")[i] for i in numeric) for line in lines[:self.most_rows]]
         random.Random(self.spec.seed).shuffle(chosen)
         title = ",".join(names[i] for i in numeric)
         parts = {self.test: chosen[::10], self.train: [line for i, line in enumerate(chosen) if i % 10]}
@@ -161,7 +197,7 @@ class Bench:
         self.add(who, **least, wall_seconds=min(fit.seconds for fit in fits), passes=1,
                  peak_megabytes=max(fit.peak_megabytes for fit in fits), log_likelihood=self.score(self.model))
 
-    def of_python(self, python: Path) -> None:
+    def of_python(self, python: Path, mlpack: bool) -> None:
         def job(*arguments: object) -> Finished:
             return run([python, PEERS / "python_peer.py", *arguments])
 
@@ -172,6 +208,11 @@ class Bench:
         self.add(table.ITERATION, learn_seconds=figures["iteration_seconds"], score_seconds=figures["score_seconds"],
                  passes=1, peak_megabytes=iteration.peak_megabytes)
         self.whole_fit(table.SKLEARN, job("fit", self.train, self.test, self.k, self.spec.seed))
+        if mlpack:
+            iteration = job("mlpack_iteration", self.train, self.k, self.repeats)
+            self.add(table.MLPACK_ITERATION, learn_seconds=iteration.json()["iteration_seconds"], passes=1,
+                     peak_megabytes=iteration.peak_megabytes)
+            self.whole_fit(table.MLPACK, job("mlpack_fit", self.train, self.test, self.k, self.spec.seed))
 
     def whole_fit(self, who: str, done: Finished) -> None:
         figures = done.json()
@@ -189,9 +230,9 @@ class Bench:
             figures["rows_per_second"] = self.rows / figures["read_seconds"]
         self.runs.append({"who": who, **figures})
 
-    def all(self, python: Optional[Path], armadillo: Optional[Path]) -> table.DataSet:
+    def all(self, peers: Peers) -> table.DataSet:
         if self.spec.file:
-            self.split(self.file, self.most_rows)
+            self.split()
         else:
             self.draw(min(self.rows, 30_000))
         data = {"name": self.spec.name(), "rows": self.rows, "columns": self.spec.columns, "k": self.k,
@@ -201,10 +242,10 @@ class Bench:
         self.ours(table.OEM, "oem")
         self.in_memory(table.OBMM_IN_MEMORY, "obmm")
         self.in_memory(table.OEM_IN_MEMORY, "oem")
-        if python:
-            self.of_python(python)
-        if armadillo:
-            self.of_armadillo(armadillo)
+        if peers.python:
+            self.of_python(peers.python, peers.mlpack)
+        if peers.armadillo:
+            self.of_armadillo(peers.armadillo)
         if not self.spec.file:
             self.add(table.TRUTH, log_likelihood=self.score(self.truth))
         return data
@@ -244,22 +285,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     repeats = 1 if options.quick else options.repeats
     specs = [spec for spec in SETS if not options.columns or spec.columns in options.columns]
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
-        python = None if options.no_peers else python_with_packages(options.venv)
-        armadillo = None if options.no_peers else armadillo_program(Path(folder))
-        left_out = [name for name, there in (("scikit-learn and polars (not installed)", python),
-                                             ("Armadillo (not installed)", armadillo)) if not there]
-        results = {"machine": machine(), "versions": versions(options.gmm_bmm, python, armadillo),
-                   "repeats": repeats, "left_out": left_out, "sets": []}
+        peers = Peers() if options.no_peers else find_peers(options.venv, Path(folder))
+        left_out = peers.left_out()
+        for name in left_out:
+            say(f"left out: {name}")
+        results = {"machine": machine(), "versions": versions(options.gmm_bmm, peers), "repeats": repeats,
+                   "left_out": left_out, "sets": []}
         files = {spec: options.datasets / f"{spec.file}.csv" for spec in specs}
         missing = [spec for spec in specs if spec.file and not files[spec].exists()]
         left_out += [f"{spec.file} (no file)" for spec in missing]
         for spec in (spec for spec in specs if spec not in missing):
-            bench = Bench(options.gmm_bmm, options.library, Path(folder), spec, repeats)
-            bench.file = files[spec]
-            if options.quick:
-                bench.rows, bench.most_rows = min(spec.rows, QUICK_ROWS), QUICK_ROWS
+            bench = Bench(options.gmm_bmm, options.library, Path(folder), spec, files[spec], repeats,
+                          QUICK_ROWS if options.quick else sys.maxsize)
             try:
-                results["sets"].append(bench.all(python, armadillo))
+                results["sets"].append(bench.all(peers))
             except ChildError as error:
                 say(str(error))
                 return 1

@@ -11,6 +11,7 @@ OBMM, OEM = "gmm-bmm, oBMM", "gmm-bmm, oEM"
 OBMM_IN_MEMORY, OEM_IN_MEMORY = "the library, oBMM, rows in memory", "the library, oEM, rows in memory"
 SKLEARN, ITERATION = "scikit-learn, whole default fit", "scikit-learn, one EM iteration"
 POLARS, ARMADILLO, TRUTH = "polars", "Armadillo, gmm_full", "the true model"
+MLPACK, MLPACK_ITERATION = "mlpack, gmm_train", "mlpack, one EM iteration"
 
 COLUMNS: Sequence[tuple] = (
     ("rows/s read", lambda run: number(run.get("rows_per_second"), 0)),
@@ -27,16 +28,18 @@ COLUMNS: Sequence[tuple] = (
 )
 
 NOTES = """\
-- Times are wall seconds, the minimum of {repeats} runs (one run for scikit-learn's whole fit and Armadillo). Only ratios
+- Times are wall seconds, the minimum of {repeats} runs (one run for scikit-learn's whole fit, Armadillo and mlpack's gmm_train). Only ratios
   of times within this page are meaningful.
 - Every program has one thread for its work. `gmm-bmm` parses on a second thread while it learns, so its `s in all` is
   less than reading plus learning; `s to read` and `s to learn` are the times spent on each. If both threads share a core,
   as on many rented machines, each takes longer. The library reads all rows and then learns them, on one thread.
-- `s in all` is the lifetime of the process. For scikit-learn and Armadillo it includes scoring the test rows. polars reads
-  the rows for scikit-learn.
+- `s in all` is the lifetime of the process. For scikit-learn, Armadillo and mlpack it includes scoring the test rows. polars
+  reads the rows for scikit-learn and mlpack.
 - One EM iteration is a third of the difference between a fit of four iterations and a fit of one iteration, both from the
-  same initial parameters, so it contains no k-means.
-- scikit-learn's passes are its EM iterations, without k-means. Armadillo has 10 of k-means and 10 of EM.
+  same initial parameters, so it contains no k-means. mlpack's is measured in the same way. It contains the log-likelihood of
+  all rows, which mlpack computes in every iteration to test for convergence.
+- scikit-learn's passes are its EM iterations, without k-means. Armadillo has 10 of k-means and 10 of EM. mlpack, called from
+  Python with one trial and full covariances, has at most 10 of k-means and 10 of EM; `s to learn` contains both.
 - `start`, `pass` and `revisions` (those at the end of the stream included) are the parts of `s to learn`. `s to score` is the
   time of the log-densities of all training rows.
 - Peak memory is that of the process. Values below some 15 MB cannot be observed, because the script itself uses that much.
@@ -91,6 +94,8 @@ RATIOS: Sequence[tuple] = (
      lambda data: of_library(data, "learn_seconds", ITERATION, "learn_seconds")),
     ("one iteration of our EM / one of scikit-learn", 2,
      lambda data: of_library(data, "iteration_seconds", ITERATION, "learn_seconds")),
+    ("one iteration of our EM / one of mlpack", 2,
+     lambda data: of_library(data, "iteration_seconds", MLPACK_ITERATION, "learn_seconds")),
     ("scikit-learn's scoring / ours", 1,
      lambda data: ratio(find(data, ITERATION).get("score_seconds"), find(data, OBMM_IN_MEMORY).get("score_seconds"))),
     ("scikit-learn's whole fit / whole oBMM fit, in memory", 1,

@@ -12,8 +12,8 @@ use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
 use super::stream::RowStream;
 
-/// Rows in a block where all rows are read at once.
-const BLOCK_ROWS: usize = 4096;
+/// Numbers that are read at a time where all rows are read: few enough to stay in the processor's cache until they are copied.
+const NUMBERS_AT_A_TIME: usize = 1 << 15;
 
 /// Rows of numbers that are read from files, block by block, so that any length needs the memory of a block.
 /// [`ReadOptions`](super::ReadOptions) open them.
@@ -86,10 +86,10 @@ impl Rows {
 
     /// Reads all rows that are left.
     pub fn read_all(&mut self) -> Result<Block, DataError> {
-        let mut all = Block::new(self.columns().len());
-        let mut block = Block::new(self.columns().len());
-        while self.read_block(&mut block, BLOCK_ROWS)? {
-            block.iter().for_each(|row| all.push(row));
+        let columns = self.columns().len();
+        let (mut all, mut block) = (Block::new(columns), Block::new(columns));
+        while self.read_block(&mut block, (NUMBERS_AT_A_TIME / columns).max(1))? {
+            all.extend_from(&block, 0..block.rows());
         }
         Ok(all)
     }

@@ -42,6 +42,30 @@ else:
     print(json.dumps({{"read_seconds": 0.25, "learn_seconds": 1.5 if arguments[2] == "oem" else 0.75}}))
 """
 
+# Replaces the Python of the virtual environment. It has mlpack if there is a file with that name beside it, and answers jobs.
+FAKE_PYTHON = """#!{python}
+import json, pathlib, sys
+arguments = sys.argv[1:]
+if arguments[0] == "-m":
+    raise SystemExit(1)  # nothing can be installed
+elif arguments[0] == "-c" and "mlpack" in arguments[1]:
+    if not pathlib.Path(sys.argv[0]).with_name("mlpack").exists():
+        raise SystemExit(1)
+    print("8.8.8")
+elif arguments[0] == "-c":
+    print(json.dumps(["1.1", "2.2"]))
+else:
+    assert arguments[0].endswith("python_peer.py"), arguments
+    fit = {{"read_seconds": 0.5, "learn_seconds": 6.0, "iterations": 20, "log_likelihood": None}}
+    print(json.dumps({{
+        "read": {{"read_seconds": 1.0}},
+        "iteration": {{"iteration_seconds": 4.0, "score_seconds": 2.0}},
+        "fit": {{**fit, "iterations": 12, "log_likelihood": -1.5}},
+        "mlpack_iteration": {{"iteration_seconds": 3.0}},
+        "mlpack_fit": fit,
+    }}[arguments[1]]))
+"""
+
 
 class Children(unittest.TestCase):
     def test_a_child_is_measured_and_has_one_thread(self):
@@ -67,6 +91,7 @@ class Page(unittest.TestCase):
             {"who": table.POLARS, "read_seconds": 1.0, "rows_per_second": 1000.0},
             {"who": table.ITERATION, "learn_seconds": 4.0, "score_seconds": 2.0},
             {"who": table.SKLEARN, "learn_seconds": 50.0, "passes": 12, "log_likelihood": -3.25},
+            {"who": table.MLPACK_ITERATION, "learn_seconds": 8.0},
             {"who": table.TRUTH, "log_likelihood": -3.0},
         ]
         return {"machine": {"processor": "a processor", "cores": 2}, "versions": {"polars": "1"}, "repeats": 3,
@@ -81,6 +106,7 @@ class Page(unittest.TestCase):
             "pass of oBMM / one scikit-learn iteration": "0.11",
             "whole oBMM fit / one scikit-learn iteration, in memory": "0.21",
             "one iteration of our EM / one of scikit-learn": "0.25",
+            "one iteration of our EM / one of mlpack": "0.12",
             "scikit-learn's scoring / ours": "4.0",
             "scikit-learn's whole fit / whole oBMM fit, in memory": "59.5",
             "rows/s read, the library / polars": "2.50",
@@ -137,6 +163,33 @@ class Driver(unittest.TestCase):
         self.assertEqual(status, 0, said)
         results = json.loads((self.folder / "out" / "peers.json").read_text())
         self.assertEqual([(data["rows"], data["columns"]) for data in results["sets"]], [(130_064, 50)])
+
+    def run_with_fake_python(self):
+        python = self.folder / "python"
+        python.write_text(FAKE_PYTHON.format(python=sys.executable))
+        python.chmod(0o755)
+        with mock.patch.object(bench_peers, "python_with_packages", return_value=python), \
+                mock.patch.object(bench_peers, "armadillo_program", return_value=None):
+            status, said = self.main("--quick", "--columns", "50")
+        self.assertEqual(status, 0, said)
+        results = json.loads((self.folder / "out" / "peers.json").read_text())
+        return said, results, {run["who"]: run for run in results["sets"][0]["runs"]}
+
+    def test_mlpack_takes_part_where_it_is_installed(self):
+        (self.folder / "mlpack").touch()
+        said, results, runs = self.run_with_fake_python()
+        self.assertEqual((results["left_out"], results["versions"]["mlpack"]), (["Armadillo (not installed)"], "8.8.8"))
+        self.assertEqual(runs[table.MLPACK_ITERATION]["learn_seconds"], 3.0)
+        whole = runs[table.MLPACK]
+        self.assertEqual([whole["learn_seconds"], whole["passes"], whole["log_likelihood"]], [6.0, 20, None])
+        self.assertIn("mlpack, gmm_train", (self.folder / "out" / "peers.md").read_text())
+
+    def test_the_others_take_part_without_mlpack(self):
+        said, results, runs = self.run_with_fake_python()
+        self.assertIn("left out: mlpack (not installed)", said)
+        self.assertIn("mlpack (not installed)", results["left_out"])
+        self.assertNotIn("mlpack", results["versions"])
+        self.assertEqual((table.SKLEARN in runs, table.MLPACK in runs), (True, False))
 
     def test_a_binary_that_is_not_there_or_fails_is_said(self):
         self.tool.write_text("#!/bin/sh\ncase $1 in -V) echo gmm-bmm 1 ;; *) exit 4 ;; esac\n")

@@ -13,6 +13,10 @@ mod plain;
 mod records;
 mod sample;
 mod table;
+// Vector instructions. Each block of unsafe code says what makes it sound.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod wide;
 
 pub(super) use cell::{Comma, LARGEST};
 pub(super) use detect::ColumnSample;

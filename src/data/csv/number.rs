@@ -9,14 +9,19 @@
 /// Powers of five up to this one, and their reciprocals, can be computed with 128-bit integers.
 const MOST_EXPONENT: i64 = 27;
 /// Any number of this many digits fits in 64 bits.
-const MOST_DIGITS: usize = 19;
+pub(super) const MOST_DIGITS: usize = 19;
 
-/// `5^q ≈ bits·2^exponent`, truncated to 64 bits.
+/// A power of five, `5^q ≈ bits·2^e`.
 #[derive(Clone, Copy)]
 struct PowerOfFive {
+    /// Truncated to 64 bits, of which the first is set.
     bits: u64,
-    exponent: i64,
+    /// The exponent bits of the double `2^126·2^e·2^q`, less one: the least product of `bits` and another 64 bits is `2^126`.
+    exponent: u64,
 }
+
+/// The exponent bits of the double `2^126`, less one.
+const LEAST_PRODUCT: i64 = 126 + 1023 - 1;
 
 /// From `q = −MOST_EXPONENT` up.
 const POWERS_OF_FIVE: [PowerOfFive; 2 * MOST_EXPONENT as usize + 1] = powers_of_five();
@@ -31,9 +36,11 @@ const fn powers_of_five() -> [PowerOfFive; 2 * MOST_EXPONENT as usize + 1] {
         let down = (MOST_EXPONENT - q) as usize;
         // 2^(127 − zeros)/5^q lies between 2^63 and 2^64.
         let exponent = 127 - zeros;
-        table[down] =
-            PowerOfFive { bits: ((1u128 << exponent) / power as u128) as u64, exponent: -(exponent as i64) };
-        table[up] = PowerOfFive { bits: power << zeros, exponent: -(zeros as i64) };
+        table[down] = PowerOfFive {
+            bits: ((1u128 << exponent) / power as u128) as u64,
+            exponent: (LEAST_PRODUCT - exponent as i64 - q) as u64,
+        };
+        table[up] = PowerOfFive { bits: power << zeros, exponent: (LEAST_PRODUCT - zeros as i64 + q) as u64 };
         q += 1;
     }
     table
@@ -131,8 +138,8 @@ pub(super) fn any_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
     Some((signed(scaled(w, q)?, negative), at))
 }
 
-#[inline]
-fn signed(magnitude: f64, negative: bool) -> f64 {
+#[inline(always)]
+pub(super) fn signed(magnitude: f64, negative: bool) -> f64 {
     f64::from_bits(magnitude.to_bits() | u64::from(negative) << 63)
 }
 
@@ -216,7 +223,7 @@ fn leading_zeros(number: &[u8]) -> usize {
 }
 
 /// The exponent that `text` begins with, and its length in bytes with its `e`, if the byte after it is `end`.
-fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
+pub(super) fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
     if !matches!(text.first()?, b'e' | b'E') {
         return None;
     }
@@ -233,8 +240,8 @@ fn written_exponent(text: &[u8], end: u8) -> Option<(i64, usize)> {
 }
 
 /// `w·10^q`, correctly rounded; `None` if the rounding is not determined here.
-#[inline]
-fn scaled(w: u64, q: i64) -> Option<f64> {
+#[inline(always)]
+pub(super) fn scaled(w: u64, q: i64) -> Option<f64> {
     if w == 0 {
         return Some(0.0);
     }
@@ -244,23 +251,27 @@ fn scaled(w: u64, q: i64) -> Option<f64> {
     rounded_product(w, q).or_else(|| exact_quotient(w, q))
 }
 
-#[inline]
-fn rounded_product(w: u64, q: i64) -> Option<f64> {
+/// `w·10^q`, correctly rounded, for `w` other than zero and an exponent in the table; `None` if the product does not determine it.
+#[inline(always)]
+pub(super) fn rounded_product(w: u64, q: i64) -> Option<f64> {
     let power = POWERS_OF_FIVE[(q + MOST_EXPONENT) as usize];
     let zeros = w.leading_zeros();
     let product = u128::from(w << zeros) * u128::from(power.bits);
     let upper = (product >> 64) as u64;
+    let carry = upper >> 63;
     // 54 bits: those of a double and one for rounding. The true product is larger by less than two in the last bit of
     // `upper`. So it may be half-way between two doubles, or on the other side, only if `upper` is half-way or one less.
-    let below = 9 + (upper >> 63) as u32;
-    let half = 1 << below;
-    if (upper & (2 * half - 1)).wrapping_sub(half - 1) <= 1 {
-        return None;
+    // The bits below tell nearly always that it is not.
+    if upper.wrapping_add(1) & 0x1ff <= 1 {
+        let half = 0x200 << carry;
+        if (upper & (2 * half - 1)).wrapping_sub(half - 1) <= 1 {
+            return None;
+        }
     }
-    let mantissa = ((upper >> below) + 1) >> 1;
-    let exponent = i64::from(below) + 65 - i64::from(zeros) + power.exponent + q;
+    let mantissa = ((upper >> (9 + carry)) + 1) >> 1;
     // The leading bit of the mantissa adds one to the exponent, and so does rounding up to a power of two.
-    Some(f64::from_bits((((exponent + 1074) as u64) << 52) + mantissa))
+    let exponent = power.exponent + carry - u64::from(zeros);
+    Some(f64::from_bits((exponent << 52) + mantissa))
 }
 
 /// One operation on two exact doubles, which rounds once.

@@ -2,9 +2,10 @@
 //!
 //! The parts begin and end where lines do. Their rows are given out in order, and only up to the first line that is not plain:
 //! a quoted cell may contain line ends, so what follows is unknown until the csv crate has read that line. Rows, errors and
-//! line numbers are therefore those of one thread.
+//! line numbers are therefore those of one thread. The clock only decides how many threads read.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -18,6 +19,9 @@ pub(in crate::data) const PART_BYTES: usize = 64 * 1024;
 /// After a line that is not plain, one thread reads the next text, of the length of this many parts of the smallest size.
 const CAUTION: usize = 16;
 
+/// One thread reads at most this many parts of the smallest size before several threads try again where they were slower.
+const MOST_PATIENCE: usize = 1024;
+
 /// Rows of plain lines that were read before they are asked for.
 pub(super) struct Parts {
     /// The shortest part that a thread reads, in bytes.
@@ -27,8 +31,13 @@ pub(super) struct Parts {
     /// The next row that is given out: its part, and its place there.
     next: (usize, usize),
     /// Bytes of plain lines that one thread reads before several threads try again. After a line that is not plain, the parts
-    /// behind it are read a second time. This bounds that work by the work of one thread.
+    /// behind it are read a second time. This bounds that work by the work of one thread. The same if several threads were
+    /// slower than one.
     cautious: usize,
+    /// Seconds for each byte that one thread took last.
+    pace_of_one: f64,
+    /// What `cautious` becomes when several threads are slower than one.
+    patience: usize,
 }
 
 #[derive(Default)]
@@ -39,7 +48,15 @@ struct Part {
 
 impl Parts {
     pub(super) fn new(shortest: usize) -> Parts {
-        Parts { shortest: shortest.max(1), parts: Vec::new(), next: (0, 0), cautious: 0 }
+        let shortest = shortest.max(1);
+        Parts {
+            shortest,
+            parts: Vec::new(),
+            next: (0, 0),
+            cautious: 0,
+            pace_of_one: f64::INFINITY,
+            patience: CAUTION * shortest,
+        }
     }
 
     /// In how many parts a text of whole lines should be read: one for each thread of the current pool, but none too short.
@@ -51,6 +68,24 @@ impl Parts {
     /// Records how many bytes of plain lines were read, and whether a line that is not plain follows.
     pub(super) fn note(&mut self, bytes: usize, stopped: bool) {
         self.cautious = if stopped { CAUTION * self.shortest } else { self.cautious.saturating_sub(bytes) };
+    }
+
+    /// Records how long the last lines took, read by several threads or by one. Where the processors are busy, or share a core,
+    /// several threads may be slower than one. Then one thread reads on, for longer each time. The rows are the same.
+    pub(super) fn note_time(&mut self, bytes: usize, took: Duration, several: bool) {
+        // Less is too short to tell.
+        if bytes < PART_BYTES {
+            return;
+        }
+        let pace = took.as_secs_f64() / bytes as f64;
+        if !several {
+            self.pace_of_one = pace;
+        } else if pace > self.pace_of_one {
+            self.cautious = self.cautious.max(self.patience);
+            self.patience = (2 * self.patience).min(MOST_PATIENCE * self.shortest);
+        } else {
+            self.patience = CAUTION * self.shortest;
+        }
     }
 
     /// Whether no row is left.
@@ -200,6 +235,31 @@ mod tests {
             assert_eq!(parts.count(1000), 1);
             parts.note(10, false);
             assert_eq!(parts.count(1000), 3);
+        });
+    }
+
+    #[test]
+    fn one_thread_reads_on_where_several_are_slower() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        pool.install(|| {
+            let mut parts = Parts::new(10);
+            let milliseconds = Duration::from_millis;
+            parts.note_time(PART_BYTES, milliseconds(100), false);
+            parts.note_time(PART_BYTES, milliseconds(90), true);
+            assert_eq!(parts.count(1000), 2, "faster");
+            parts.note_time(PART_BYTES - 1, milliseconds(110), true);
+            assert_eq!(parts.count(1000), 2, "too short to tell");
+            for patience in [160, 320, 640] {
+                parts.note_time(PART_BYTES, milliseconds(110), true);
+                parts.note(patience - 1, false);
+                assert_eq!(parts.count(1000), 1);
+                parts.note(1, false);
+                assert_eq!(parts.count(1000), 2);
+            }
+            parts.note_time(PART_BYTES, milliseconds(90), true);
+            parts.note_time(PART_BYTES, milliseconds(110), true);
+            parts.note(160, false);
+            assert_eq!(parts.count(1000), 2, "patience is short again");
         });
     }
 }

@@ -3,6 +3,8 @@
 
 use super::cell::{is_missing, parse_number};
 use super::number::{any_number, leading_number};
+#[cfg(target_arch = "x86_64")]
+use super::wide;
 use crate::data::block::Block;
 
 /// The position of a field that is not read: outside of every row.
@@ -36,6 +38,12 @@ struct Field {
     end: u8,
 }
 
+/// The number that begins at a place of a text, and its length in bytes, if the byte after it is the last argument. `None` if it
+/// has an unusual form.
+trait Usual: Fn(&[u8], usize, u8) -> Option<(f64, usize)> {}
+
+impl<F: Fn(&[u8], usize, u8) -> Option<(f64, usize)>> Usual for F {}
+
 impl PlainLines {
     /// Lines of `width` fields, of which those at `positions` make a row; `None` if a position occurs twice.
     pub(super) fn new(delimiter: u8, width: usize, positions: &[usize]) -> Option<PlainLines> {
@@ -58,14 +66,38 @@ impl PlainLines {
     ///
     /// The text must be whole lines.
     pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+        #[cfg(target_arch = "x86_64")]
+        if wide::is_available() {
+            // SAFETY: the machine has the instructions that the function was compiled for.
+            #[allow(unsafe_code)]
+            return unsafe { self.read_wide(text, block, most) };
+        }
+        self.read_portably(text, block, most)
+    }
+
+    /// [`read`](PlainLines::read) on any machine.
+    fn read_portably(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+        self.read_lines(text, block, most, |text, at, end| leading_number(&text[at..], end))
+    }
+
+    /// [`read`](PlainLines::read) on machines with vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+    fn read_wide(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+        self.read_lines(text, block, most, wide::wide_number)
+    }
+
+    /// [`read`](PlainLines::read), with a function for numbers in the usual forms.
+    #[inline(always)]
+    fn read_lines(&self, text: &[u8], block: &mut Block, most: usize, usual: impl Usual) -> Taken {
         let mut taken = Taken::default();
         let at_a_time = (NUMBERS_AT_A_TIME / block.columns()).max(1);
         let end = block.rows().saturating_add(most);
         while block.rows() < end {
             let rows = block.rows();
             for (i, row) in block.grow_by(at_a_time.min(end - rows)).enumerate() {
-                match self.read_line(&text[taken.bytes..], row, &mut taken.met_gap) {
-                    Some(length) => taken.bytes += length,
+                match self.read_line(text, taken.bytes, row, &mut taken.met_gap, &usual) {
+                    Some(line_end) => taken.bytes = line_end,
                     None => {
                         block.truncate(rows + i);
                         return taken;
@@ -76,19 +108,24 @@ impl PlainLines {
         taken
     }
 
-    /// Reads one line and returns its length in bytes; `None` if it is not plain.
-    #[inline]
-    fn read_line(&self, text: &[u8], row: &mut [f64], met_gap: &mut bool) -> Option<usize> {
+    /// Reads the line that begins `at` bytes after the beginning of `text` and returns where it ends; `None` if it is not plain.
+    #[inline(always)]
+    fn read_line(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        row: &mut [f64],
+        met_gap: &mut bool,
+        usual: &impl Usual,
+    ) -> Option<usize> {
         let mut gap = false;
-        let mut at = 0;
         for field in &self.fields {
-            let rest = &text[at..];
             at += 1 + match row.get_mut(field.place) {
-                None => self.cell(rest, field.end)?.len(),
+                None => self.cell(&text[at..], field.end)?.len(),
                 Some(number) => {
-                    let (value, length) = match leading_number(rest, field.end) {
+                    let (value, length) = match usual(text, at, field.end) {
                         Some(usual) => usual,
-                        None => self.unusual(rest, field.end, &mut gap)?,
+                        None => self.unusual(&text[at..], field.end, &mut gap)?,
                     };
                     *number = value;
                     length
@@ -126,10 +163,23 @@ impl PlainLines {
 mod tests {
     use super::*;
 
+    /// Reads a text by the instructions of this machine and by those of any machine.
     fn read(text: &str, width: usize, positions: &[usize], most: usize) -> (Vec<f64>, usize) {
-        let mut block = Block::new(positions.len());
-        let taken = PlainLines::new(b',', width, positions).unwrap().read(text.as_bytes(), &mut block, most);
+        let lines = PlainLines::new(b',', width, positions).unwrap();
+        let [mut block, mut portable] = [(); 2].map(|()| Block::new(positions.len()));
+        let taken = lines.read(text.as_bytes(), &mut block, most);
+        assert_eq!(lines.read_portably(text.as_bytes(), &mut portable, most), taken);
+        assert_eq!(block, portable);
         (block.values().to_vec(), taken.bytes)
+    }
+
+    #[test]
+    fn a_text_of_many_lines_is_read_to_the_last_bit() {
+        let number =
+            |i: u32| f64::from(i % 7 + 1).sqrt() * 10f64.powi((i % 9) as i32 - 4) * (f64::from(i % 3) - 1.0);
+        let rows: Vec<[f64; 3]> = (0..200).map(|i| [number(i), f64::from(i), number(i + 5)]).collect();
+        let text: String = rows.iter().map(|[a, b, c]| format!("{a},{b},{c:e}\n")).collect();
+        assert_eq!(read(&text, 3, &[0, 1, 2], usize::MAX), (rows.concat(), text.len()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The records of a text, one after the other in one allocation of bounded size.
 
 use std::io::{self, Read};
+use std::time::Instant;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
@@ -148,6 +149,7 @@ impl Records {
             let lines = feed.whole_lines().map_err(RecordError::Io)?;
             let whole = lines.len();
             let count = if parallel { self.parts.count(whole) } else { 1 };
+            let begun = Instant::now();
             let bytes = if count > 1 {
                 self.parts.read(plain, lines, block.columns(), count)
             } else {
@@ -157,6 +159,7 @@ impl Records {
                 self.met_gap |= taken.met_gap;
                 taken.bytes
             };
+            self.parts.note_time(bytes, begun.elapsed(), count > 1);
             feed.consume(bytes);
             if (bytes < whole || whole == 0) && self.parts.is_empty() {
                 break;
