@@ -14,7 +14,8 @@ fn with_clusters() -> Workplace {
 /// Lines in the colour of the first cluster, without the one in the legend: for each of its components two ellipses in each
 /// panel of a pair, and a curve in each of one axis.
 fn lines(svg: &str) -> usize {
-    svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("#0072B2")).count() - 1
+    let is_line = |line: &&str| ["<polyline", "<path"].iter().any(|name| line.starts_with(name));
+    svg.lines().filter(is_line).filter(|line| line.contains("#0072B2")).count() - 1
 }
 
 /// Components of the first cluster.

@@ -45,7 +45,7 @@ pub(super) fn wide_number(text: &[u8], at: usize, end: u8) -> Option<(f64, usize
     // If there is no such byte the place is 0, so that the number has no digits.
     let first = others.trailing_zeros() as usize % LANES;
     if window[BEFORE + first] != b'.' {
-        let count = first - usize::from(negative);
+        let count = first.wrapping_sub(usize::from(negative));
         if count.wrapping_sub(1) >= MOST_DIGITS || window[BEFORE + first] != end {
             return None;
         }
@@ -204,6 +204,7 @@ mod tests {
             "1e5",
             "1.e",
             "12345678901234567890",
+            "-1234567890123456789012345678901234567890",
             "nan",
         ] {
             assert!(!is_available() || number(text).is_none(), "{text}");
