@@ -312,6 +312,33 @@ fn a_missing_set_keeps_its_row_and_a_stand_in_has_its_own_name() {
     assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");
 }
 
+/// Only its columns and its number of rows make a file a set of the catalogue; its name does not.
+#[test]
+fn an_own_file_with_the_name_of_a_known_set_is_an_own_set() {
+    let workplace = workplace();
+    let row = |i: usize| format!("{},{},{},{}\n", i % 7, i % 11, i % 13, i % 17);
+    let rows: String = (0..80).map(row).collect();
+    let line = |out: &str| format!("compare --data banknote.csv --k 1 --folds 2 --algos start --out {out}");
+    let note = "'banknote.csv' has the name of a set in the catalogue";
+    for (out, names) in [("known", "variance,skewness,curtosis,entropy"), ("other", "p,q,r,s")] {
+        workplace.write("banknote.csv", &format!("{names}\n{rows}"));
+        let run = workplace.run(&line(out)).success();
+        assert!(String::from_utf8_lossy(&run.get_output().stderr).contains(note));
+        let page = workplace.read(&format!("{out}/summary.md"));
+        assert!(!page.contains("Banknote") && !page.contains("Paper"), "{page}");
+    }
+    workplace.run(&format!("{} --stand-in", line("stand-in"))).success();
+    workplace.write("banknote.csv", &format!("variance,skewness,curtosis,entropy\n{rows}"));
+    workplace.run(&format!("{} --stand-in", line("short"))).success();
+    assert!(workplace.read("short/summary.md").contains("Banknote Authentication"));
+    let whole = format!("{} --drop class", line("whole"));
+    std::fs::copy(repository("datasets/banknote.csv"), workplace.path("banknote.csv")).unwrap();
+    let run = workplace.run(&whole).success();
+    assert!(!String::from_utf8_lossy(&run.get_output().stderr).contains(note));
+    let page = workplace.read("whole/summary.md");
+    assert!(page.contains("Banknote Authentication") && page.contains("Paper"), "{page}");
+}
+
 /// `python/tests/test_records.py` checks records against the schema.
 #[test]
 fn the_schema_of_the_records_names_all_learners() {
