@@ -117,21 +117,17 @@ command = "sh -c 'sed s/.*/-1/ \"$2\" | tail -n +3 >\"$3\"' sh {train} {test} {s
 [[learner]]
 name = "writes nothing"
 command = "true {train} {test} {scores} {k}"
-[[learner]]
-name = "is not there"
-command = "no-such-program {train} {test} {scores} {k}"
 "#,
     );
     let begun = Instant::now();
     let line = "compare --data rows.csv --k 1 --folds 2 --algos obmm --learners learners.toml --time-limit 0.5 --out out";
     let result = compared(&workplace, line, &[]);
     assert!(begun.elapsed() < Duration::from_secs(40));
-    assert_eq!(result["cells_run"], 2 * 8);
+    assert_eq!(result["cells_run"], 2 * 7);
     let failure = |name: &str| cells(&workplace, name)[0].failure.clone().unwrap();
     assert!(matches!(failure("sleeps"), Failure::TimedOut { seconds: 0.5, .. }));
     assert!(matches!(failure("writes nothing"), Failure::NoScores { .. }));
     assert!(matches!(failure("forgets a row"), Failure::Count { .. }));
-    assert!(matches!(failure("is not there"), Failure::NotStarted { .. }));
     let page = workplace.read("out/summary.md");
     for said in [
         "| timed out |",
@@ -145,7 +141,36 @@ command = "no-such-program {train} {test} {scores} {k}"
     }
     assert_eq!(compared(&workplace, line, &[])["cells_run"], 0);
     let again = compared(&workplace, line, &["--retry-failed"]);
-    assert_eq!(again["cells_run"], 2 * 7);
+    assert_eq!(again["cells_run"], 2 * 6);
+}
+
+#[test]
+fn failed_cells_are_counted_until_they_are_run_again() {
+    let workplace = workplace();
+    let learner = "mine=sh -c 'test -e ready || { echo not ready >&2; exit 1; }; \
+                   sh learn.sh $@' sh {k} {train} {model}";
+    workplace.write("learn.sh", "awk -F, -v k=$1 -f learn.awk \"$2\" >\"$3\"\n");
+    let told = |more: &[&str]| {
+        let words = ["--learner", learner, "--scorer", SCORER];
+        let run = workplace
+            .command(&QUICK.replace("start,obmm", "start"))
+            .args(words)
+            .args(more)
+            .assert()
+            .success();
+        String::from_utf8_lossy(&run.get_output().stderr).into_owned()
+    };
+    let first = told(&[]);
+    assert!(
+        first.contains("all 6 cells of 'mine' failed; the first: learning ended with status 1: not ready"),
+        "{first}"
+    );
+    workplace.write("ready", "");
+    let second = told(&[]);
+    assert!(second.contains("has 12 cells already, of which 6 failed; 0 are missing"), "{second}");
+    assert!(second.contains("6 cells failed") && second.contains("--retry-failed"), "{second}");
+    let third = told(&["--retry-failed"]);
+    assert!(third.contains("6 are missing or run again") && !third.contains("warning"), "{third}");
 }
 
 #[test]
@@ -276,6 +301,13 @@ fn mistakes_in_learners_are_explained() {
     refuses(&["--learner", "a=./learn {train} 'x"], 2, "is not closed");
     refuses(&["--learner", "a=./learn {train}"], 2, "needs the placeholder {test}");
     refuses(&["--learner", "oBMM=./learn {train} {test} {scores}"], 2, "two learners are called 'oBMM'");
+    refuses(
+        &["--learner", "x=./none {train} {test} {scores}"],
+        2,
+        "the program './none' of 'x' does not exist",
+    );
+    refuses(&["--learner", "x=no-such {train} {test} {scores}"], 2, "'no-such' of 'x' is not found in PATH");
+    refuses(&["--learner", LEARNER, "--scorer", "./none {model} {test} {scores}"], 2, "'./none' of 'mine'");
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
     refuses(&["--reference", "unknown"], 2, "--reference 'unknown'");
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");

@@ -105,6 +105,34 @@ impl LearnerArgs {
     }
 }
 
+/// Refuses commands whose program is not there. A name that a placeholder completes is not known before it is run.
+pub(super) fn check_programs(contenders: &[Contender]) -> anyhow::Result<()> {
+    for learner in contenders.iter().filter_map(|contender| contender.commands()) {
+        let commands = [Some(&learner.command), learner.scorer.as_ref()];
+        for program in commands.into_iter().flatten().filter_map(|words| words.first()) {
+            if !program.contains('{') && !is_program(program) {
+                let place = if program.contains('/') { "does not exist" } else { "is not found in PATH" };
+                return Err(usage(format!("the program '{program}' of '{}' {place}", learner.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a command can begin with this word, as far as that can be known. Windows adds endings to names, so nothing is known
+/// there.
+fn is_program(word: &str) -> bool {
+    let in_path = || {
+        let folders = std::env::var_os("PATH")?;
+        Some(std::env::split_paths(&folders).any(|folder| folder.join(word).is_file()))
+    };
+    cfg!(windows)
+        || match word.contains('/') {
+            true => Path::new(word).is_file(),
+            false => in_path().unwrap_or(true),
+        }
+}
+
 fn split(text: &str, name: &str) -> anyhow::Result<Vec<String>> {
     shlex::split(text)
         .ok_or_else(|| usage(format!("a quotation in the command of '{name}' is not closed: {text}")))

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Args;
+use super::learners::check_programs;
 use super::option_values::{Dequantize, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
@@ -10,7 +11,9 @@ use crate::cli::{usage, usage_error, wording};
 use crate::data::{
     Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
 };
-use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, PaperRecord, Plan, PlannedSet, STAND_IN};
+use crate::experiment::{
+    CellSettings, Contender, DataRecord, ExperimentError, PaperRecord, Plan, PlannedSet, STAND_IN,
+};
 use crate::learn::{
     Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
 };
@@ -64,6 +67,7 @@ impl Args {
             ExperimentError::Plan(text) => usage(text),
             other => other.into(),
         })?;
+        check_programs(&plan.contenders)?;
         if plan.contenders.contains(&Contender::Odmm) {
             let largest = plan.ks.iter().copied().max().unwrap_or(1);
             for set in &plan.sets {
