@@ -13,6 +13,9 @@ use super::split::{Split, fitting_rows};
 use crate::fnv;
 use crate::learn::mix_bits;
 
+/// Commands get smaller seeds than this, because many take 32 bits with a sign.
+pub(super) const SEEDS_OF_COMMANDS: u64 = 1 << 31;
+
 /// A data set with its rows.
 #[derive(Debug, Clone)]
 pub struct PlannedSet {
