@@ -205,8 +205,8 @@ impl DataSet {
     /// Whether rows with these columns can be those of its file: the same columns in any order, if they are known, and as many
     /// rows.
     pub fn has(&self, columns: &[String], rows: u64) -> bool {
-        let same_columns = columns.len() == self.columns.len()
-            && self.columns.iter().all(|column| columns.contains(column));
+        let same_columns =
+            columns.len() == self.columns.len() && self.columns.iter().all(|column| columns.contains(column));
         (self.columns.is_empty() || same_columns) && rows == self.file_rows()
     }
 

@@ -92,6 +92,15 @@ fn one_command_can_learn_and_score() {
 }
 
 #[test]
+fn a_chosen_k_that_is_no_number_is_a_failure() {
+    let workplace = workplace();
+    let learner = "mine=sh -c 'sed s/.*/-9/ \"$2\" | tail -n +2 >\"$3\"; echo many >\"$4\"' sh {train} {test} {scores} {chosen_k}";
+    compared(&workplace, &QUICK.replace("start,obmm", "start"), &["--learner", learner]);
+    let failure = cells(&workplace, "mine")[0].failure.clone().unwrap();
+    assert!(failure.to_string().contains("'many', which is not a whole number"), "{failure}");
+}
+
+#[test]
 fn failures_and_time_outs_are_rows_that_say_so() {
     let workplace = workplace();
     workplace.write(
@@ -247,6 +256,28 @@ fn exported_folds_recompute_a_cell() {
 }
 
 #[test]
+fn exported_seeds_are_those_that_commands_get() {
+    let workplace = workplace();
+    let keeps = "sh -c 'mkdir -p seeds; touch seeds/$1-$2; exit 1' sh";
+    let learner = |name: &str, k: &str| format!("{name}={keeps} {k} {{seed}} {{train}} {{test}} {{scores}}");
+    let words = ["--learner", &learner("given", "{k}"), "--learner", &learner("chosen", "auto")];
+    let line = "compare --data rows.csv --k 1..2 --folds 2 --algos start";
+    workplace.command(&format!("{line} --out out")).args(words).assert().success();
+    workplace.run(&format!("{line} --export-folds folds")).success();
+    let folds: Value = serde_json::from_str(&workplace.read("folds/folds.json")).unwrap();
+    let mut exported = Vec::new();
+    for fold in folds["folds"].as_array().unwrap() {
+        let seeds = fold["command_seeds"].as_object().unwrap();
+        exported.extend(seeds.iter().map(|(k, seed)| format!("{k}-{seed}")));
+    }
+    let files = std::fs::read_dir(workplace.path("seeds")).unwrap();
+    let mut got: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    exported.sort();
+    got.sort();
+    assert_eq!((got.len(), &got), (6, &exported));
+}
+
+#[test]
 fn seeds_repeat_splits_and_starts() {
     let workplace = workplace();
     let line = "compare --data rows.csv --k 1..2 --folds 3 --algos start,obmm,em";
@@ -308,6 +339,11 @@ fn mistakes_in_learners_are_explained() {
     );
     refuses(&["--learner", "x=no-such {train} {test} {scores}"], 2, "'no-such' of 'x' is not found in PATH");
     refuses(&["--learner", LEARNER, "--scorer", "./none {model} {test} {scores}"], 2, "'./none' of 'mine'");
+    refuses(
+        &["--learner", "x=sh {K} {train} {test} {scores}"],
+        2,
+        "unknown placeholder {K}: the placeholders are {train}, {test}",
+    );
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
     refuses(&["--reference", "unknown"], 2, "--reference 'unknown'");
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");
