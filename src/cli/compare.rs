@@ -86,9 +86,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
     folds: u16,
 
-    /// Seed of splits and starts; equal seeds give equal scores
+    /// Seed of splits and starts; equal seeds, sets and names give equal scores
     ///
-    /// The number of threads does not change the scores.
+    /// The name of a set, which is that of its file without folder and ending, is mixed into the seed. So the same rows in a file of another name are split differently. The number of threads does not change the scores.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
