@@ -193,15 +193,31 @@ fn records_of_other_settings_or_other_data_are_refused() {
     let few = "compare --data clusters.csv --k 1 --algos start,em --folds 3 --em-restarts 2 --out out";
     workplace.run(few).success();
     let before = workplace.read("out/records.jsonl");
-    workplace.refuses(&format!("{few} --seed 2"), 1, &["seed 1, not 2", "--out"]);
-    workplace.refuses(&few.replace("--folds 3", "--folds 4"), 1, &["folds 3, not 4"]);
-    workplace.refuses(&few.replace("--em-restarts 2", "--em-restarts 3"), 1, &["starts of EM 2, not 3"]);
-    workplace.refuses(&format!("{few} --drop c"), 1, &["columns of 'clusters' a,b,c, not a,b"]);
-    workplace.refuses(&format!("{few} --limit 299"), 1, &["rows of 'clusters' 300, not 299"]);
+    workplace.refuses(&format!("{few} --seed 2"), 1, &["the seed differs: 1 in the records, 2 now", "--out"]);
+    workplace.refuses(
+        &few.replace("--folds 3", "--folds 4"),
+        1,
+        &["the number of folds differs: 3 in the records, 4 now"],
+    );
+    workplace.refuses(
+        &few.replace("--em-restarts 2", "--em-restarts 3"),
+        1,
+        &["starts of EM differs: 2 in the records, 3 now"],
+    );
+    workplace.refuses(
+        &format!("{few} --drop c"),
+        1,
+        &["the list of columns of 'clusters' differs: a,b,c in the records, a,b now"],
+    );
+    workplace.refuses(
+        &format!("{few} --limit 299"),
+        1,
+        &["the number of rows of 'clusters' differs: 300 in the records, 299 now"],
+    );
     let changed = workplace.read("clusters.csv").replacen("\n0", "\n1", 1).replacen("\n-0", "\n-1", 1);
     assert_ne!(changed, workplace.read("clusters.csv"));
     workplace.write("clusters.csv", &changed);
-    workplace.refuses(few, 1, &["'clusters' with other rows"]);
+    workplace.refuses(few, 1, &["the content of 'clusters' differs: other rows in the records"]);
     assert_eq!(before, workplace.read("out/records.jsonl"));
 }
 

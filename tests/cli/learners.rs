@@ -302,7 +302,7 @@ fn seeds_repeat_splits_and_starts() {
             && page.contains("3 folds with each of 3 seeds"),
         "{page}"
     );
-    workplace.refuses(&format!("{line} --seed 3 --out out"), 1, &["seed 1, not 3"]);
+    workplace.refuses(&format!("{line} --seed 3 --out out"), 1, &["seed differs: 1 in the records, 3 now"]);
 }
 
 #[test]
@@ -345,11 +345,17 @@ fn mistakes_in_learners_are_explained() {
         "unknown placeholder {K}: the placeholders are {train}, {test}",
     );
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
-    refuses(&["--reference", "unknown"], 2, "--reference 'unknown'");
+    refuses(
+        &["--reference", "unknown"],
+        2,
+        "--reference 'unknown': there is no such learner: name one of start,",
+    );
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");
     workplace.write("l.toml", "protocol = 9\nlearner = []\n");
     refuses(&["--learners", "l.toml"], 1, "protocol 9");
     workplace.write("l.toml", "protocol = 1\n[[learner]]\nname = \"a\"\nkommand = \"b\"\n");
     refuses(&["--learners", "l.toml"], 1, "kommand");
+    workplace.write("l.toml", "protocol = 1\n[[learner]]\nname = \"a\"\ncommand = 5\n");
+    refuses(&["--learners", "l.toml"], 1, "a command is a text or a list of words");
     refuses(&["--learners", "missing.toml"], 1, "cannot read the learners of 'missing.toml'");
 }

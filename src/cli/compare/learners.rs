@@ -23,7 +23,7 @@ pub(super) struct LearnerArgs {
 
     /// Compare the learners of this file
     ///
-    /// It has an entry [[learner]] for each, with 'name', 'command', and where needed 'scorer' and 'batch = true'. {here} is the folder of the file.
+    /// It begins with 'protocol = 1' and has an entry [[learner]] for each, with 'name', 'command', and where needed 'scorer' and 'batch = true'. {here} is the folder of the file.
     #[arg(long, hide_short_help = true, value_name = "FILE.toml")]
     learners: Option<PathBuf>,
 
@@ -56,7 +56,7 @@ struct Described {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a command is a text or a list of words")]
 enum Words {
     Text(String),
     List(Vec<String>),
