@@ -5,6 +5,7 @@ mod option_values;
 mod plan;
 mod provenance;
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -30,7 +31,7 @@ use crate::experiment::{
     RecordIndex, SelectRule, Session, Workers, export_folds, read_records, refuse_file_as_folder,
 };
 use crate::report::{ReportError, ReportOptions, SetSummary, report_files, write_report};
-use crate::text::printable;
+use crate::text::{count, printable};
 
 /// Compare learners over a range of K on one or more data sets
 ///
@@ -85,9 +86,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_folds)]
     folds: u16,
 
-    /// Seed of splits and starts; equal seeds give equal scores
+    /// Seed of splits and starts; equal seeds, sets and names give equal scores
     ///
-    /// The number of threads does not change the scores.
+    /// The name of a set, which is that of its file without folder and ending, is mixed into the seed. So the same rows in a file of another name are split differently. The number of threads does not change the scores.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
@@ -323,6 +324,7 @@ fn run_plan(
     console: &Console,
 ) -> anyhow::Result<(Session, usize)> {
     let interrupted = watch_for_interrupt();
+    let retry_failed = plan.retry_failed;
     let mut session = Session::open(folder, plan).map_err(|error| match error {
         error @ ExperimentError::OtherSettings { .. } => {
             anyhow::Error::from(error).context(format!("cannot add to '{}'", folder.display()))
@@ -332,7 +334,15 @@ fn run_plan(
     let missing = session.missing_cells().len();
     let finished = RecordIndex::new(session.records()).cell_count();
     if finished > 0 {
-        console.note(&format!("'{}' has {finished} cells already; {missing} are missing", folder.display()));
+        let failed = match failures(session.records()).values().map(|learner| learner.failed).sum::<usize>() {
+            0 => String::new(),
+            failed => format!(", of which {failed} failed"),
+        };
+        console.note(&format!(
+            "'{}' has {finished} cells already{failed}; {missing} are {}",
+            folder.display(),
+            if retry_failed { "missing or run again" } else { "missing" }
+        ));
     }
     let bar = console.progress(Some(missing as u64));
     let mut progress = |cell: &CellRecord| {
@@ -350,7 +360,56 @@ fn run_plan(
         ))
         .into());
     }
+    tell_failures(session.records(), console);
     Ok((session, run))
+}
+
+/// The cells of a learner, over all sets.
+#[derive(Debug, Default)]
+struct Failures {
+    failed: usize,
+    scored: usize,
+    /// Why the first one failed.
+    first: String,
+}
+
+/// The learners of the tables that failed somewhere.
+fn failures(records: &[Record]) -> BTreeMap<Contender, Failures> {
+    let index = RecordIndex::new(records);
+    let mut all: BTreeMap<Contender, Failures> = BTreeMap::new();
+    for set in index.sets() {
+        for contender in set.contenders() {
+            let learner = all.entry(contender).or_default();
+            learner.scored += set.cells_of(contender).count();
+            for failure in set.failures_of(contender).filter_map(|cell| cell.failure.as_ref()) {
+                learner.failed += 1;
+                if learner.first.is_empty() {
+                    learner.first = failure.to_string();
+                }
+            }
+        }
+    }
+    all.retain(|_, learner| learner.failed > 0);
+    all
+}
+
+/// Says which cells have no scores, and how to run them again.
+fn tell_failures(records: &[Record], console: &Console) {
+    let failures = failures(records);
+    for (contender, Failures { failed, first, .. }) in failures.iter().filter(|(_, one)| one.scored == 0) {
+        let name = contender.name();
+        match failed {
+            1 => console.warn(&format!("the only cell of '{name}' failed: {first}")),
+            _ => console.warn(&format!("all {failed} cells of '{name}' failed; the first: {first}")),
+        }
+    }
+    let failed: usize = failures.values().map(|learner| learner.failed).sum();
+    if failed > 0 {
+        console.warn(&format!(
+            "{} failed, and the tables say why; once the cause is removed, --retry-failed runs failed cells again",
+            count(failed as u64, "cell")
+        ));
+    }
 }
 
 impl Args {

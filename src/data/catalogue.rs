@@ -202,6 +202,14 @@ impl DataSet {
         self.dimensions.or((!self.columns.is_empty()).then_some(self.columns.len()))
     }
 
+    /// Whether rows with these columns can be those of its file: the same columns in any order, if they are known, and as many
+    /// rows.
+    pub fn has(&self, columns: &[String], rows: u64) -> bool {
+        let same_columns =
+            columns.len() == self.columns.len() && self.columns.iter().all(|column| columns.contains(column));
+        (self.columns.is_empty() || same_columns) && rows == self.file_rows()
+    }
+
     /// Where its file is to be had.
     pub fn availability(&self) -> Availability {
         match (self.bundled, self.sources.is_empty()) {
@@ -247,6 +255,17 @@ mod tests {
         assert_eq!((found.name.as_str(), found.width()), ("yearmsd", Some(91)));
         assert_eq!(Catalogue::built_in().find("miniboone").unwrap().file_rows(), 129_596);
         assert!(Catalogue::built_in().find("iris").is_none());
+    }
+
+    #[test]
+    fn a_set_is_known_by_its_columns_and_rows() {
+        let set = Catalogue::built_in().find("banknote").unwrap();
+        let mut columns = set.columns.clone();
+        assert!(set.has(&columns, 1372) && !set.has(&columns, 1371));
+        columns.reverse();
+        assert!(set.has(&columns, 1372));
+        columns[0] = "p".into();
+        assert!(!set.has(&columns, 1372) && !set.has(&columns[1..], 1372));
     }
 
     #[test]

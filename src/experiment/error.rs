@@ -26,7 +26,7 @@ pub enum ExperimentError {
         source: LearnError,
     },
     /// Records of another comparison in the same folder.
-    #[error("the records are of {what} {theirs}, not {ours}")]
+    #[error("the {what} differs: {theirs} in the records, {ours} now")]
     OtherSettings {
         /// What differs.
         what: String,

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::external::{FoldFiles, PROTOCOL};
-use super::plan::{Plan, PlannedSet};
+use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::split::Split;
 
 /// The name of the file that describes the exported folds.
@@ -37,8 +37,10 @@ struct ExportedFold {
     /// The first training rows; the rest are validation rows.
     fitting_rows: usize,
     test_rows: usize,
-    /// The seed of a learner for each K.
+    /// The seed of a learner of this program for each K. It has 64 bits.
     learner_seeds: BTreeMap<usize, u64>,
+    /// The seed that a command gets for each K, and as `auto` if it chooses K.
+    command_seeds: BTreeMap<String, u64>,
 }
 
 /// Writes the training and test rows of every fold into folders of their own, and a file that describes them. Returns the
@@ -64,6 +66,7 @@ fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io:
     let files = FoldFiles::new(&own);
     files.write_train(&set.record.columns, split.train.view())?;
     files.write_test(&set.record.columns, split.test.view())?;
+    let ks = plan.ks.iter().map(ToString::to_string).chain(["auto".to_string()]);
     Ok(ExportedFold {
         data: set.record.data.clone(),
         fold,
@@ -73,5 +76,11 @@ fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io:
         fitting_rows: split.fitting_rows,
         test_rows: split.test.nrows(),
         learner_seeds: plan.ks.iter().map(|&k| (k, plan.start_seed(set, fold, k))).collect(),
+        command_seeds: ks
+            .map(|k| {
+                let seed = plan.start_seed(set, fold, &k) % SEEDS_OF_COMMANDS;
+                (k, seed)
+            })
+            .collect(),
     })
 }

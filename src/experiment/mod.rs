@@ -30,7 +30,7 @@ pub use export::{FOLDS_FILE, export_folds};
 pub use external::{ExternalLearner, Failure, Launcher, PROTOCOL, Usage};
 pub use figure1::figure1_curves;
 pub use index::{Folds, RecordIndex, SetIndex};
-pub use paper::PaperColumns;
+pub use paper::{PaperColumns, PaperRecord};
 pub use plan::{Plan, PlannedSet};
 pub use record::STAND_IN;
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};

@@ -13,6 +13,9 @@ use super::split::{Split, fitting_rows};
 use crate::fnv;
 use crate::learn::mix_bits;
 
+/// Commands get smaller seeds than this, because many take 32 bits with a sign.
+pub(super) const SEEDS_OF_COMMANDS: u64 = 1 << 31;
+
 /// A data set with its rows.
 #[derive(Debug, Clone)]
 pub struct PlannedSet {
@@ -162,12 +165,12 @@ impl Plan {
     pub(super) fn check_against(&self, index: &RecordIndex) -> Result<(), ExperimentError> {
         for run in index.runs() {
             // Cells of early versions say nothing about the learners of this version.
-            same("starts", &moves(run.moves), &moves(true))?;
+            same("start", &moves(run.moves), &moves(true))?;
             same("seed", &run.seed, &self.seed)?;
-            same("folds", &run.folds, &self.folds)?;
-            same("starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
-            same("shards", &run.settings.shards, &self.settings.shards)?;
-            same("rows in", &order(&run.settings), &order(&self.settings))?;
+            same("number of folds", &run.folds, &self.folds)?;
+            same("number of starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
+            same("number of shards", &run.settings.shards, &self.settings.shards)?;
+            same("order of rows", &order(&run.settings), &order(&self.settings))?;
             same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
             same("half-life", &half_life(&run.settings), &half_life(&self.settings))?;
         }
@@ -175,8 +178,8 @@ impl Plan {
             let Some(recorded) = index.set(&set.record.data) else { continue };
             if let Some(data) = recorded.data().filter(|data| data.missing.is_none()) {
                 let of = |what: &str| format!("{what} of '{}'", data.data);
-                same(&of("rows"), &data.rows, &set.record.rows)?;
-                same(&of("columns"), &data.columns.join(","), &set.record.columns.join(","))?;
+                same(&of("number of rows"), &data.rows, &set.record.rows)?;
+                same(&of("list of columns"), &data.columns.join(","), &set.record.columns.join(","))?;
                 same(&of("noise"), &noise(data), &noise(&set.record))?;
             }
             self.check_rows_against(set, recorded)?;
@@ -191,9 +194,9 @@ impl Plan {
             let split = Split::new(self, set, fold);
             if (cell.log_jacobian, cell.test.len()) != (split.log_jacobian(), split.test.nrows()) {
                 return Err(ExperimentError::OtherSettings {
-                    what: format!("'{}' with", set.record.data),
+                    what: format!("content of '{}'", set.record.data),
                     theirs: "other rows".into(),
-                    ours: "those it has now".into(),
+                    ours: "these".into(),
                 });
             }
         }
@@ -232,15 +235,15 @@ fn order(settings: &CellSettings) -> &'static str {
 }
 
 fn warmup(settings: &CellSettings) -> String {
-    settings.warmup.map_or("of the start's rows".into(), |rows| format!("{rows} rows"))
+    settings.warmup.map_or("the start's rows".into(), |rows| format!("{rows} rows"))
 }
 
 fn half_life(settings: &CellSettings) -> String {
-    settings.half_life.map_or("of a tenth of the rows".into(), |rows| format!("{rows} rows"))
+    settings.half_life.map_or("a tenth of the rows".into(), |rows| format!("{rows} rows"))
 }
 
 fn moves(moves: bool) -> &'static str {
-    if moves { "with moves" } else { "without moves, as in early versions" }
+    if moves { "with moves" } else { "without moves (as in early versions)" }
 }
 
 fn noise(data: &DataRecord) -> String {
@@ -332,7 +335,7 @@ pub(super) mod tests {
             .check_against(&RecordIndex::new(std::slice::from_ref(&early)))
             .unwrap_err()
             .to_string();
-        assert!(refused.contains("starts without moves, as in early versions"), "{refused}");
+        assert!(refused.contains("the start differs: without moves (as in early versions)"), "{refused}");
         let Record::Run(run) = early else { panic!("a run") };
         let description = Contender::Em.describe(Some(&run));
         assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");

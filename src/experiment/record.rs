@@ -125,7 +125,8 @@ pub struct DataRecord {
     /// The first few columns of a random sample of rows, for a picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Vec<Vec<f64>>>,
-    /// What the paper reports for it. `None` in records of early versions; reading them fills it in.
+    /// What the paper reports for it. `None` in a plan, if the catalogue has the set, and in records of early versions: it is
+    /// filled in by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperRecord>,
 }

@@ -74,7 +74,11 @@ fn new_sets(plan: &Plan, index: &RecordIndex) -> Vec<DataRecord> {
         known.is_none_or(|known| known.missing.is_some() != set.missing.is_some())
     };
     let sets = plan.sets.iter().map(|set| with_sample(plan, set)).chain(plan.missing.iter().cloned());
-    sets.filter(is_new).map(|set| DataRecord { paper: Some(paper_figures(&set)), ..set }).collect()
+    let with_paper = |set: DataRecord| {
+        let paper = set.paper.clone().unwrap_or_else(|| paper_figures(&set));
+        DataRecord { paper: Some(paper), ..set }
+    };
+    sets.filter(is_new).map(with_paper).collect()
 }
 
 /// Rows in the picture of a set: few, because every table reads all records.

@@ -7,7 +7,7 @@ use ndarray::{ArrayView2, s};
 
 use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
-use super::plan::{Plan, PlannedSet};
+use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::record::{CellRecord, CellSettings};
 use super::revising::{Course, Revising};
 use super::split::Split;
@@ -20,9 +20,6 @@ use crate::stats::median;
 
 /// The most starts of the batch EM that is scored on the validation rows. It only serves to choose K.
 pub const VALIDATION_RESTARTS: usize = 3;
-
-/// Commands get smaller seeds than this, because many take 32 bits with a sign.
-const SEEDS_OF_COMMANDS: u64 = 1 << 31;
 
 /// One K on one fold of one data set, with the parts that its learners have in common.
 pub(super) struct Trial<'a> {

@@ -54,7 +54,8 @@ fn cell(cell: &Cell) -> String {
     format!("{number}{}{aside}", escape(&cell.marks()))
 }
 
-/// Escapes LaTeX's special characters. Symbols beyond Latin letters become commands, so that any engine prints them.
+/// Escapes LaTeX's special characters. Greek letters and some symbols become commands, and other characters beyond Latin letters
+/// their numbers, so that any engine makes a page.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {
@@ -73,15 +74,73 @@ fn escape(text: &str) -> String {
             '†' => escaped.push_str("\\dag{}"),
             '–' => escaped.push_str("--"),
             '\n' => escaped.push(' '),
-            _ => escaped.push(c),
+            _ if c.is_ascii() || is_printed(c) => escaped.push(c),
+            _ => match greek(c) {
+                Some(symbol) => escaped.push_str(&symbol),
+                None => escaped.push_str(&format!("[U+{:04X}]", u32::from(c))),
+            },
         }
     }
     escaped
 }
 
+/// Whether pdfLaTeX prints a character beyond ASCII with its default fonts.
+fn is_printed(c: char) -> bool {
+    const LATIN_WITHOUT_GLYPH: &str = "«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ";
+    ('\u{a0}'..='\u{17f}').contains(&c) && !LATIN_WITHOUT_GLYPH.contains(c) || "‘’“”—…•€™".contains(c)
+}
+
+/// A Greek letter in mathematical type, or the Latin letter that looks the same.
+fn greek(c: char) -> Option<String> {
+    const SMALL: [&str; 25] = [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "o",
+        "pi",
+        "rho",
+        "varsigma",
+        "sigma",
+        "tau",
+        "upsilon",
+        "varphi",
+        "chi",
+        "psi",
+        "omega",
+    ];
+    const CAPITAL: [&str; 25] = [
+        "A", "B", "Gamma", "Delta", "E", "Z", "H", "Theta", "I", "K", "Lambda", "M", "N", "Xi", "O", "Pi",
+        "P", "", "Sigma", "T", "Upsilon", "Phi", "X", "Psi", "Omega",
+    ];
+    let place = |first: char| (u32::from(c)).checked_sub(u32::from(first)).map(|place| place as usize);
+    let of = |first: char, names: &[&'static str]| names.get(place(first)?).copied();
+    let name = of('α', &SMALL).or_else(|| of('Α', &CAPITAL)).filter(|name| !name.is_empty())?;
+    Some(if name.len() == 1 { format!("${name}$") } else { format!("$\\{name}$") })
+}
+
 #[cfg(test)]
 mod tests {
     use super::escape;
+
+    #[test]
+    fn letters_beyond_latin_become_commands_or_numbers() {
+        assert_eq!(
+            escape("α-EM größe β ω ς Ω Α"),
+            "$\\alpha$-EM größe $\\beta$ $\\omega$ $\\varsigma$ $\\Omega$ $A$"
+        );
+        assert_eq!(escape("中þ𝛼 ▼"), "[U+4E2D][U+00FE][U+1D6FC] [U+25BC]");
+    }
 
     #[test]
     fn names_cannot_break_the_table() {

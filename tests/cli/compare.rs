@@ -193,15 +193,31 @@ fn records_of_other_settings_or_other_data_are_refused() {
     let few = "compare --data clusters.csv --k 1 --algos start,em --folds 3 --em-restarts 2 --out out";
     workplace.run(few).success();
     let before = workplace.read("out/records.jsonl");
-    workplace.refuses(&format!("{few} --seed 2"), 1, &["seed 1, not 2", "--out"]);
-    workplace.refuses(&few.replace("--folds 3", "--folds 4"), 1, &["folds 3, not 4"]);
-    workplace.refuses(&few.replace("--em-restarts 2", "--em-restarts 3"), 1, &["starts of EM 2, not 3"]);
-    workplace.refuses(&format!("{few} --drop c"), 1, &["columns of 'clusters' a,b,c, not a,b"]);
-    workplace.refuses(&format!("{few} --limit 299"), 1, &["rows of 'clusters' 300, not 299"]);
+    workplace.refuses(&format!("{few} --seed 2"), 1, &["the seed differs: 1 in the records, 2 now", "--out"]);
+    workplace.refuses(
+        &few.replace("--folds 3", "--folds 4"),
+        1,
+        &["the number of folds differs: 3 in the records, 4 now"],
+    );
+    workplace.refuses(
+        &few.replace("--em-restarts 2", "--em-restarts 3"),
+        1,
+        &["starts of EM differs: 2 in the records, 3 now"],
+    );
+    workplace.refuses(
+        &format!("{few} --drop c"),
+        1,
+        &["the list of columns of 'clusters' differs: a,b,c in the records, a,b now"],
+    );
+    workplace.refuses(
+        &format!("{few} --limit 299"),
+        1,
+        &["the number of rows of 'clusters' differs: 300 in the records, 299 now"],
+    );
     let changed = workplace.read("clusters.csv").replacen("\n0", "\n1", 1).replacen("\n-0", "\n-1", 1);
     assert_ne!(changed, workplace.read("clusters.csv"));
     workplace.write("clusters.csv", &changed);
-    workplace.refuses(few, 1, &["'clusters' with other rows"]);
+    workplace.refuses(few, 1, &["the content of 'clusters' differs: other rows in the records"]);
     assert_eq!(before, workplace.read("out/records.jsonl"));
 }
 
@@ -310,6 +326,33 @@ fn a_missing_set_keeps_its_row_and_a_stand_in_has_its_own_name() {
     workplace.json(&format!("compare --data yearmsd.csv --stand-in {options}"));
     let names: Vec<String> = cells(&workplace.path("out")).into_iter().map(|cell| cell.data).collect();
     assert!(names.iter().any(|name| name == "yearmsd-stand-in"), "{names:?}");
+}
+
+/// Only its columns and its number of rows make a file a set of the catalogue; its name does not.
+#[test]
+fn an_own_file_with_the_name_of_a_known_set_is_an_own_set() {
+    let workplace = workplace();
+    let row = |i: usize| format!("{},{},{},{}\n", i % 7, i % 11, i % 13, i % 17);
+    let rows: String = (0..80).map(row).collect();
+    let line = |out: &str| format!("compare --data banknote.csv --k 1 --folds 2 --algos start --out {out}");
+    let note = "'banknote.csv' has the name of a set in the catalogue";
+    for (out, names) in [("known", "variance,skewness,curtosis,entropy"), ("other", "p,q,r,s")] {
+        workplace.write("banknote.csv", &format!("{names}\n{rows}"));
+        let run = workplace.run(&line(out)).success();
+        assert!(String::from_utf8_lossy(&run.get_output().stderr).contains(note));
+        let page = workplace.read(&format!("{out}/summary.md"));
+        assert!(!page.contains("Banknote") && !page.contains("Paper"), "{page}");
+    }
+    workplace.run(&format!("{} --stand-in", line("stand-in"))).success();
+    workplace.write("banknote.csv", &format!("variance,skewness,curtosis,entropy\n{rows}"));
+    workplace.run(&format!("{} --stand-in", line("short"))).success();
+    assert!(workplace.read("short/summary.md").contains("Banknote Authentication"));
+    let whole = format!("{} --drop class", line("whole"));
+    std::fs::copy(repository("datasets/banknote.csv"), workplace.path("banknote.csv")).unwrap();
+    let run = workplace.run(&whole).success();
+    assert!(!String::from_utf8_lossy(&run.get_output().stderr).contains(note));
+    let page = workplace.read("whole/summary.md");
+    assert!(page.contains("Banknote Authentication") && page.contains("Paper"), "{page}");
 }
 
 /// `python/tests/test_records.py` checks records against the schema.

@@ -92,6 +92,15 @@ fn one_command_can_learn_and_score() {
 }
 
 #[test]
+fn a_chosen_k_that_is_no_number_is_a_failure() {
+    let workplace = workplace();
+    let learner = "mine=sh -c 'sed s/.*/-9/ \"$2\" | tail -n +2 >\"$3\"; echo many >\"$4\"' sh {train} {test} {scores} {chosen_k}";
+    compared(&workplace, &QUICK.replace("start,obmm", "start"), &["--learner", learner]);
+    let failure = cells(&workplace, "mine")[0].failure.clone().unwrap();
+    assert!(failure.to_string().contains("'many', which is not a whole number"), "{failure}");
+}
+
+#[test]
 fn failures_and_time_outs_are_rows_that_say_so() {
     let workplace = workplace();
     workplace.write(
@@ -117,21 +126,17 @@ command = "sh -c 'sed s/.*/-1/ \"$2\" | tail -n +3 >\"$3\"' sh {train} {test} {s
 [[learner]]
 name = "writes nothing"
 command = "true {train} {test} {scores} {k}"
-[[learner]]
-name = "is not there"
-command = "no-such-program {train} {test} {scores} {k}"
 "#,
     );
     let begun = Instant::now();
     let line = "compare --data rows.csv --k 1 --folds 2 --algos obmm --learners learners.toml --time-limit 0.5 --out out";
     let result = compared(&workplace, line, &[]);
     assert!(begun.elapsed() < Duration::from_secs(40));
-    assert_eq!(result["cells_run"], 2 * 8);
+    assert_eq!(result["cells_run"], 2 * 7);
     let failure = |name: &str| cells(&workplace, name)[0].failure.clone().unwrap();
     assert!(matches!(failure("sleeps"), Failure::TimedOut { seconds: 0.5, .. }));
     assert!(matches!(failure("writes nothing"), Failure::NoScores { .. }));
     assert!(matches!(failure("forgets a row"), Failure::Count { .. }));
-    assert!(matches!(failure("is not there"), Failure::NotStarted { .. }));
     let page = workplace.read("out/summary.md");
     for said in [
         "| timed out |",
@@ -145,7 +150,36 @@ command = "no-such-program {train} {test} {scores} {k}"
     }
     assert_eq!(compared(&workplace, line, &[])["cells_run"], 0);
     let again = compared(&workplace, line, &["--retry-failed"]);
-    assert_eq!(again["cells_run"], 2 * 7);
+    assert_eq!(again["cells_run"], 2 * 6);
+}
+
+#[test]
+fn failed_cells_are_counted_until_they_are_run_again() {
+    let workplace = workplace();
+    let learner = "mine=sh -c 'test -e ready || { echo not ready >&2; exit 1; }; \
+                   sh learn.sh $@' sh {k} {train} {model}";
+    workplace.write("learn.sh", "awk -F, -v k=$1 -f learn.awk \"$2\" >\"$3\"\n");
+    let told = |more: &[&str]| {
+        let words = ["--learner", learner, "--scorer", SCORER];
+        let run = workplace
+            .command(&QUICK.replace("start,obmm", "start"))
+            .args(words)
+            .args(more)
+            .assert()
+            .success();
+        String::from_utf8_lossy(&run.get_output().stderr).into_owned()
+    };
+    let first = told(&[]);
+    assert!(
+        first.contains("all 6 cells of 'mine' failed; the first: learning ended with status 1: not ready"),
+        "{first}"
+    );
+    workplace.write("ready", "");
+    let second = told(&[]);
+    assert!(second.contains("has 12 cells already, of which 6 failed; 0 are missing"), "{second}");
+    assert!(second.contains("6 cells failed") && second.contains("--retry-failed"), "{second}");
+    let third = told(&["--retry-failed"]);
+    assert!(third.contains("6 are missing or run again") && !third.contains("warning"), "{third}");
 }
 
 #[test]
@@ -222,6 +256,28 @@ fn exported_folds_recompute_a_cell() {
 }
 
 #[test]
+fn exported_seeds_are_those_that_commands_get() {
+    let workplace = workplace();
+    let keeps = "sh -c 'mkdir -p seeds; touch seeds/$1-$2; exit 1' sh";
+    let learner = |name: &str, k: &str| format!("{name}={keeps} {k} {{seed}} {{train}} {{test}} {{scores}}");
+    let words = ["--learner", &learner("given", "{k}"), "--learner", &learner("chosen", "auto")];
+    let line = "compare --data rows.csv --k 1..2 --folds 2 --algos start";
+    workplace.command(&format!("{line} --out out")).args(words).assert().success();
+    workplace.run(&format!("{line} --export-folds folds")).success();
+    let folds: Value = serde_json::from_str(&workplace.read("folds/folds.json")).unwrap();
+    let mut exported = Vec::new();
+    for fold in folds["folds"].as_array().unwrap() {
+        let seeds = fold["command_seeds"].as_object().unwrap();
+        exported.extend(seeds.iter().map(|(k, seed)| format!("{k}-{seed}")));
+    }
+    let files = std::fs::read_dir(workplace.path("seeds")).unwrap();
+    let mut got: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    exported.sort();
+    got.sort();
+    assert_eq!((got.len(), &got), (6, &exported));
+}
+
+#[test]
 fn seeds_repeat_splits_and_starts() {
     let workplace = workplace();
     let line = "compare --data rows.csv --k 1..2 --folds 3 --algos start,obmm,em";
@@ -246,7 +302,7 @@ fn seeds_repeat_splits_and_starts() {
             && page.contains("3 folds with each of 3 seeds"),
         "{page}"
     );
-    workplace.refuses(&format!("{line} --seed 3 --out out"), 1, &["seed 1, not 3"]);
+    workplace.refuses(&format!("{line} --seed 3 --out out"), 1, &["seed differs: 1 in the records, 3 now"]);
 }
 
 #[test]
@@ -276,12 +332,30 @@ fn mistakes_in_learners_are_explained() {
     refuses(&["--learner", "a=./learn {train} 'x"], 2, "is not closed");
     refuses(&["--learner", "a=./learn {train}"], 2, "needs the placeholder {test}");
     refuses(&["--learner", "oBMM=./learn {train} {test} {scores}"], 2, "two learners are called 'oBMM'");
+    refuses(
+        &["--learner", "x=./none {train} {test} {scores}"],
+        2,
+        "the program './none' of 'x' does not exist",
+    );
+    refuses(&["--learner", "x=no-such {train} {test} {scores}"], 2, "'no-such' of 'x' is not found in PATH");
+    refuses(&["--learner", LEARNER, "--scorer", "./none {model} {test} {scores}"], 2, "'./none' of 'mine'");
+    refuses(
+        &["--learner", "x=sh {K} {train} {test} {scores}"],
+        2,
+        "unknown placeholder {K}: the placeholders are {train}, {test}",
+    );
     refuses(&["--scorer", "./score {test}"], 2, "--learner");
-    refuses(&["--reference", "unknown"], 2, "--reference 'unknown'");
+    refuses(
+        &["--reference", "unknown"],
+        2,
+        "--reference 'unknown': there is no such learner: name one of start,",
+    );
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");
     workplace.write("l.toml", "protocol = 9\nlearner = []\n");
     refuses(&["--learners", "l.toml"], 1, "protocol 9");
     workplace.write("l.toml", "protocol = 1\n[[learner]]\nname = \"a\"\nkommand = \"b\"\n");
     refuses(&["--learners", "l.toml"], 1, "kommand");
+    workplace.write("l.toml", "protocol = 1\n[[learner]]\nname = \"a\"\ncommand = 5\n");
+    refuses(&["--learners", "l.toml"], 1, "a command is a text or a list of words");
     refuses(&["--learners", "missing.toml"], 1, "cannot read the learners of 'missing.toml'");
 }

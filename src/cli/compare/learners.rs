@@ -23,7 +23,7 @@ pub(super) struct LearnerArgs {
 
     /// Compare the learners of this file
     ///
-    /// It has an entry [[learner]] for each, with 'name', 'command', and where needed 'scorer' and 'batch = true'. {here} is the folder of the file.
+    /// It begins with 'protocol = 1' and has an entry [[learner]] for each, with 'name', 'command', and where needed 'scorer' and 'batch = true'. {here} is the folder of the file.
     #[arg(long, hide_short_help = true, value_name = "FILE.toml")]
     learners: Option<PathBuf>,
 
@@ -56,7 +56,7 @@ struct Described {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a command is a text or a list of words")]
 enum Words {
     Text(String),
     List(Vec<String>),
@@ -103,6 +103,34 @@ impl LearnerArgs {
         };
         self.learner.iter().enumerate().map(learner).collect()
     }
+}
+
+/// Refuses commands whose program is not there. A name that a placeholder completes is not known before it is run.
+pub(super) fn check_programs(contenders: &[Contender]) -> anyhow::Result<()> {
+    for learner in contenders.iter().filter_map(|contender| contender.commands()) {
+        let commands = [Some(&learner.command), learner.scorer.as_ref()];
+        for program in commands.into_iter().flatten().filter_map(|words| words.first()) {
+            if !program.contains('{') && !is_program(program) {
+                let place = if program.contains('/') { "does not exist" } else { "is not found in PATH" };
+                return Err(usage(format!("the program '{program}' of '{}' {place}", learner.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a command can begin with this word, as far as that can be known. Windows adds endings to names, so nothing is known
+/// there.
+fn is_program(word: &str) -> bool {
+    let in_path = || {
+        let folders = std::env::var_os("PATH")?;
+        Some(std::env::split_paths(&folders).any(|folder| folder.join(word).is_file()))
+    };
+    cfg!(windows)
+        || match word.contains('/') {
+            true => Path::new(word).is_file(),
+            false => in_path().unwrap_or(true),
+        }
 }
 
 fn split(text: &str, name: &str) -> anyhow::Result<Vec<String>> {

@@ -48,12 +48,14 @@ pub(super) fn parse_contender(text: &str) -> Result<Contender, String> {
     if let Some(&contender) = named {
         return Ok(contender);
     }
-    match parse_learners(text)?.0.as_slice() {
-        [one] => Ok(*one),
-        several => {
-            let names: Vec<&str> = several.iter().map(|contender| contender.profile().id).collect();
-            Err(format!("'{text}' selects several learners: name one of {}", names.join(", ")))
-        }
+    let one_of = |learners: &[Contender]| {
+        let names: Vec<&str> = learners.iter().map(|contender| contender.profile().id).collect();
+        format!("name one of {}", names.join(", "))
+    };
+    match parse_learners(text) {
+        Ok(Learners(learners)) if learners.len() == 1 => Ok(learners[0]),
+        Ok(Learners(several)) => Err(format!("'{text}' selects several learners: {}", one_of(&several))),
+        Err(_) => Err(format!("there is no such learner: {}, or a --learner", one_of(Contender::ALL))),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Args;
+use super::learners::check_programs;
 use super::option_values::{Dequantize, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
@@ -10,7 +11,9 @@ use crate::cli::{usage, usage_error, wording};
 use crate::data::{
     Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
 };
-use crate::experiment::{CellSettings, Contender, DataRecord, ExperimentError, Plan, PlannedSet, STAND_IN};
+use crate::experiment::{
+    CellSettings, Contender, DataRecord, ExperimentError, PaperRecord, Plan, PlannedSet, STAND_IN,
+};
 use crate::learn::{
     Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
 };
@@ -64,6 +67,7 @@ impl Args {
             ExperimentError::Plan(text) => usage(text),
             other => other.into(),
         })?;
+        check_programs(&plan.contenders)?;
         if plan.contenders.contains(&Contender::Odmm) {
             let largest = plan.ks.iter().copied().max().unwrap_or(1);
             for set in &plan.sets {
@@ -94,10 +98,37 @@ impl Args {
         console.tell(find_numbering(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
-        // A file with the name of a catalogue set is that set only if it has as many columns.
-        let known = Catalogue::built_in().find(&name).filter(|set| set.width() == Some(columns.len()));
+        let rows = values.nrows() + test.as_ref().map_or(0, Block::rows);
+        let known = self.known_set(path, &name, &columns.names, rows as u64, console);
         let record = self.record_of(name, known, values.nrows(), columns.names);
         Ok(PlannedSet { record, rows: values, test: test.map(Block::into_array) })
+    }
+
+    /// The set of the catalogue that was read. A file that only has its name is the user's own, unless it is declared as a
+    /// stand-in.
+    fn known_set(
+        &self,
+        path: &Path,
+        name: &str,
+        columns: &[String],
+        rows: u64,
+        console: &Console,
+    ) -> Option<&'static DataSet> {
+        let set = Catalogue::built_in().find(name)?;
+        let is_named = self.stand_in || Catalogue::set_named_by(path).is_some();
+        if is_named && set.width().is_none_or(|width| width == columns.len()) || set.has(columns, rows) {
+            return Some(set);
+        }
+        if !is_named {
+            console.note(&format!(
+                "'{}' has the name of a set in the catalogue, {}, but not its columns and {} rows: it is compared as a set \
+                 of its own",
+                path.display(),
+                set.title,
+                set.file_rows()
+            ));
+        }
+        None
     }
 
     /// The record of a set, which may be one of the catalogue. A set without columns is a missing one.
@@ -120,7 +151,8 @@ impl Args {
             discrete: Vec::new(),
             stand_in: self.stand_in,
             sample: None,
-            paper: None,
+            // The figures of a known set are filled in; a set of the user has none, whatever its name.
+            paper: known.is_none().then(PaperRecord::default),
         }
     }
 

@@ -7,10 +7,24 @@ use crate::experiment::Provenance;
 pub(super) fn of_this_run() -> Provenance {
     Provenance {
         tool: env!("CARGO_PKG_VERSION").into(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: command(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
         began: utc(SystemTime::now()),
         processor: processor(),
     }
+}
+
+/// A command line that a shell splits into these words.
+fn command(words: impl Iterator<Item = String>) -> String {
+    // A comma needs no quotation marks outside braces.
+    let is_plain = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-./:@_,=".contains(c))
+    };
+    let quoted = |word: String| match shlex::try_quote(&word) {
+        Ok(quoted) if !is_plain(&word) => quoted.into_owned(),
+        // A word of a command line contains no zero byte.
+        _ => word,
+    };
+    words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Formats a time as `2026-01-31T12:00:00Z`. No dependency formats dates, and one format needs none.
@@ -41,6 +55,15 @@ fn processor() -> String {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn commands_can_be_pasted() {
+        let words =
+            ["gmm-bmm", "--k=1..2", "--algos", "oem,obmm", "we_ird & 50% #1 $et.csv", "", "a='b' {k}", "β"];
+        let text = command(words.iter().map(|word| word.to_string()));
+        assert_eq!(shlex::split(&text).unwrap(), words);
+        assert!(text.starts_with("gmm-bmm --k=1..2 --algos oem,obmm 'we_ird"), "{text}");
+    }
 
     #[test]
     fn times_are_written_as_dates() {

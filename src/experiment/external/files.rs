@@ -44,9 +44,14 @@ impl<'a> FoldFiles<'a> {
         self.folder.join("k.txt")
     }
 
-    /// The number of components that a learner has written.
-    pub(super) fn chosen_k(&self) -> Option<usize> {
-        std::fs::read_to_string(self.chosen_k_file()).ok()?.trim().parse().ok()
+    /// The number of components that a learner has written, if it has.
+    pub(super) fn chosen_k(&self) -> Result<Option<usize>, Failure> {
+        let Ok(text) = std::fs::read(self.chosen_k_file()) else { return Ok(None) };
+        let text = String::from_utf8_lossy(&text);
+        match text.trim().parse() {
+            Ok(k) if k > 0 => Ok(Some(k)),
+            _ => Err(Failure::ChosenK { text: text.trim().chars().take(40).collect() }),
+        }
     }
 
     /// Writes the training rows.
@@ -113,6 +118,20 @@ mod tests {
         files.write_train(&["a,b".into(), "c".into()], rows.view()).unwrap();
         let text = std::fs::read_to_string(files.train()).unwrap();
         assert_eq!(text, "\"a,b\",c\n0.30000000000000004,-1e300\n5e-324,3.0\n");
+    }
+
+    #[test]
+    fn a_chosen_k_is_a_whole_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = FoldFiles::new(folder.path());
+        assert_eq!(files.chosen_k(), Ok(None), "a learner need not say it");
+        for (text, k) in
+            [("3\n", Some(3)), ("many", None), ("-3", None), ("0", None), ("2.5", None), ("", None)]
+        {
+            std::fs::write(files.chosen_k_file(), text).unwrap();
+            assert_eq!(files.chosen_k().ok().flatten(), k);
+            assert_eq!(files.chosen_k().is_err(), k.is_none(), "{text}");
+        }
     }
 
     #[test]

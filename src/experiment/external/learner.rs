@@ -66,6 +66,17 @@ impl Placeholder {
         }
     }
 
+    /// The first name in braces that is no placeholder. After `$` it is a variable of a shell.
+    fn unknown_in(word: &str) -> Option<&str> {
+        word.match_indices('{').find_map(|(from, _)| {
+            let text = &word[from..from + word[from..].find('}')? + 1];
+            let name = &text[1..text.len() - 1];
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+            let is_known = Placeholder::ALL.iter().any(|placeholder| placeholder.text() == text);
+            (is_name && !is_known && !word[..from].ends_with('$')).then_some(text)
+        })
+    }
+
     fn is_in(self, words: &[String]) -> bool {
         words.iter().any(|word| word.contains(self.text()))
     }
@@ -92,6 +103,16 @@ impl ExternalLearner {
         }
         if let Some(word) = command.iter().chain(scorer.iter().flatten()).find(|word| word.contains('\0')) {
             return Some(format!("a word of '{name}' contains a zero byte: {word:?}"));
+        }
+        for (which, words) in [("command", Some(command)), ("scorer", scorer.as_ref())] {
+            if let Some(unknown) = words.into_iter().flatten().find_map(|word| Placeholder::unknown_in(word))
+            {
+                let known = Placeholder::ALL.map(Placeholder::text).join(", ");
+                return Some(format!(
+                    "the {which} of '{name}' has the unknown placeholder {unknown}: the placeholders are {known}; write a \
+                     space after a brace that begins none"
+                ));
+            }
         }
         use Placeholder::*;
         match scorer {
@@ -212,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_learner_names_the_files_that_it_needs() {
-        let fault = |command, scorer| learner(command, scorer).fault().unwrap_or_default();
+        let fault = |command: &str, scorer| learner(command, scorer).fault().unwrap_or_default();
         assert_eq!(fault("a {train} {test} {scores}", None), "");
         assert_eq!(fault("a {train} {model}", Some("b {model} {test} {scores}")), "");
         assert!(fault("a {train} {scores}", None).contains("{test}"));
@@ -224,6 +245,17 @@ mod tests {
             fault("a {train} {model}", Some("b {test} {scores}"))
                 .contains("scorer of 'mine' needs the placeholder {model}")
         );
+        assert!(
+            fault("a {K} {train} {test} {scores}", None)
+                .contains("command of 'mine' has the unknown placeholder {K}")
+        );
+        assert!(
+            fault("a {train} {model}", Some("b {model} {test} {scores} {sed}"))
+                .contains("scorer of 'mine' has")
+        );
+        for other in ["{", "{}", "{a:1}", "{{", "${HOME}", "{\"k\":{k}}", "{1}", "{a,b}"] {
+            assert_eq!(fault(&format!("a {other} {{train}} {{test}} {{scores}}"), None), "");
+        }
         assert!(learner("a {train} {test} {scores}", None).learns_k());
         assert!(!learner("a k={k} {train} {test} {scores}", None).learns_k());
     }

@@ -106,6 +106,12 @@ pub enum Failure {
         /// Rows.
         expected: usize,
     },
+    /// What a learner wrote as its number of components is none.
+    #[error("the number of components that it wrote is '{text}', which is not a whole number from 1")]
+    ChosenK {
+        /// What it wrote.
+        text: String,
+    },
     /// The scores are not those of a density.
     #[error("the density integrates to {integral:.3} ± {standard_error:.3}, not to 1")]
     NotADensity {
@@ -200,7 +206,7 @@ impl Job<'_> {
             };
             measured.integral = Some(integral.check(&of_points)?);
         }
-        let k = files.chosen_k();
+        let k = files.chosen_k()?;
         Ok(Scored { scores, k, seconds: learned.seconds, measured })
     }
 

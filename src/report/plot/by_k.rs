@@ -14,24 +14,39 @@ use crate::text::number::fixed;
 /// Distance between neighbouring learners, in steps of K, so that error bars do not hide each other.
 const APART: f64 = 0.07;
 
+/// How far a point may be from its K, relative to the distance between neighbouring K.
+const FARTHEST: f64 = 0.2;
+
+/// The legend: its left and its first line, its space below, and the width of a letter, in SVG pixels.
+const LEGEND: (f64, f64) = (650.0, 52.0);
+const BELOW_LEGEND: f64 = 4.0;
+const LETTER: f64 = 7.5;
+
 /// How far below the median score the picture reaches; see [`readable`].
 const REACH: f64 = 4.0;
 
 pub(super) struct ByK<'a> {
     set: &'a SetSummary,
-    range: (f64, f64),
+    /// Learners that are run with each K and have points.
+    entries: Vec<&'a Entry>,
+    y: Axis,
     ks: Vec<usize>,
 }
 
 impl<'a> ByK<'a> {
     /// `None` if there is no score to show.
     pub fn new(set: &'a SetSummary) -> Option<Self> {
-        let scores = || entries(set).flat_map(|entry| &entry.by_k);
+        let is_shown = |entry: &&Entry| !entry.contender.learns_k() && !entry.by_k.is_empty();
+        let entries: Vec<&Entry> = set.entries.iter().filter(is_shown).collect();
+        let scores = || entries.iter().flat_map(|entry| &entry.by_k);
         let ends = scores().flat_map(|KScore { score, .. }| {
             let bar = error(score);
             [score.mean - bar, score.mean, score.mean + bar]
         });
-        Some(ByK { set, range: readable(ends, REACH)?, ks: scores().map(|at_k| at_k.k).collect() })
+        let (low, high) = readable(ends, REACH)?;
+        let title = format!("mean test log-likelihood (nats, {} units)", units(set.units));
+        let ks = scores().map(|at_k| at_k.k).collect();
+        Some(ByK { set, y: Axis::linear(low, high, 7, &title), ks, entries })
     }
 
     fn draw_entry<B: DrawingBackend>(
@@ -64,8 +79,12 @@ impl<'a> ByK<'a> {
         Ok(())
     }
 
-    fn item(&self, entry: &Entry, floor: f64) -> Item {
-        let hidden = entry.by_k.iter().map(|at_k| at_k.score.mean).filter(|mean| *mean < floor);
+    fn items(&self) -> Vec<Item> {
+        self.entries.iter().map(|entry| self.item(entry)).collect()
+    }
+
+    fn item(&self, entry: &Entry) -> Item {
+        let hidden = entry.by_k.iter().map(|at_k| at_k.score.mean).filter(|mean| *mean < self.y.low);
         let lowest = hidden.min_by(f64::total_cmp);
         Item {
             text: entry.contender.name().to_string(),
@@ -79,29 +98,50 @@ impl<'a> ByK<'a> {
 
 impl Figure for ByK<'_> {
     fn size(&self) -> (u32, u32) {
-        (800, 440)
+        let items = self.items();
+        let longest = items.iter().map(|item| item.text.chars().count()).max().unwrap_or(0);
+        let right = LEGEND.0 + legend::BEFORE_TEXT + LETTER * longest as f64;
+        let bottom = LEGEND.1 + legend::height(&items) + BELOW_LEGEND;
+        (right.max(800.0) as u32, bottom.max(440.0) as u32)
     }
 
     fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B> {
         let x = Axis::whole(&self.ks, "components K");
-        let y_title = format!("mean test log-likelihood (nats, {} units)", units(self.set.units));
-        let y = Axis::linear(self.range.0, self.range.1, 7, &y_title);
         let heading = title(&self.set.data);
-        let frame = Frame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, y)?;
-        let middle = (entries(self.set).count() as f64 - 1.0) / 2.0;
-        for (index, entry) in entries(self.set).enumerate() {
-            self.draw_entry(canvas, &frame, entry, APART * (index as f64 - middle))?;
+        let frame = Frame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, self.y.clone())?;
+        let (middle, apart) =
+            ((self.entries.len() as f64 - 1.0) / 2.0, apart(self.entries.len(), self.ks.clone()));
+        for (index, entry) in self.entries.iter().enumerate() {
+            self.draw_entry(canvas, &frame, entry, apart * (index as f64 - middle))?;
         }
-        let items: Vec<_> = entries(self.set).map(|entry| self.item(entry, frame.floor())).collect();
-        legend::draw_column(canvas, &items, 650.0, 52.0)
+        legend::draw_column(canvas, &self.items(), LEGEND.0, LEGEND.1)
     }
 }
 
-/// Learners that are run with each K.
-fn entries(set: &SetSummary) -> impl Iterator<Item = &Entry> {
-    set.entries.iter().filter(|entry| !entry.contender.learns_k())
+/// Distance between neighbouring learners: less than usual if there are so many that points would be far from their K.
+fn apart(learners: usize, mut ks: Vec<usize>) -> f64 {
+    ks.sort_unstable();
+    ks.dedup();
+    let step = ks.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1) as f64;
+    APART.min(2.0 * FARTHEST * step / (learners as f64 - 1.0).max(1.0))
 }
 
 fn error(score: &Score) -> f64 {
     score.fold_error.or(score.standard_error).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_stay_near_their_k() {
+        for (learners, ks) in
+            [(18, vec![1, 2]), (2, vec![3]), (1, vec![1]), (60, vec![4, 2, 4, 9]), (400, vec![5])]
+        {
+            let shift = apart(learners, ks.clone()) * (learners as f64 - 1.0) / 2.0;
+            assert!(shift <= 0.4 && (ks.len() > 2 || shift <= 0.2), "{learners} learners: {shift}");
+        }
+        assert_eq!(apart(4, vec![2, 3, 4]), APART);
+    }
 }

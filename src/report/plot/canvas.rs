@@ -18,7 +18,7 @@ use crate::text::printable;
 
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;
-/// A PNG file should have fewer bytes.
+/// A file should have fewer bytes.
 const MOST_BYTES: usize = 100_000;
 /// PNGs are drawn larger by this factor and averaged down, which smooths edges.
 const SMOOTHING: u32 = 2;
@@ -35,6 +35,14 @@ pub(super) trait Figure {
     /// Width and height in SVG pixels.
     fn size(&self) -> (u32, u32);
     fn draw<B: DrawingBackend>(&self, canvas: &Canvas<B>) -> Drawn<B>;
+
+    /// The same figure with less detail, or `None` if there is no such one.
+    fn simpler(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// A white sheet with the scale of its pixels.
@@ -166,13 +174,23 @@ impl PictureFormat {
 /// A figure as the bytes of a file of this format.
 pub(super) fn file(figure: &impl Figure, format: PictureFormat) -> Result<Vec<u8>, String> {
     match format {
-        PictureFormat::Svg => svg(figure).map(|svg| compact(&svg).into_bytes()),
+        PictureFormat::Svg => svg(figure).map(String::into_bytes),
         PictureFormat::Png => png(figure),
     }
 }
 
-/// A figure as SVG text.
+/// A figure as short SVG text. A crowded figure has less detail.
 pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
+    let mut text = compact(&svg_of(figure)?, false);
+    let mut simpler = figure.simpler();
+    while let Some(figure) = simpler.filter(|_| text.len() >= MOST_BYTES) {
+        text = compact(&svg_of(&figure)?, true);
+        simpler = figure.simpler();
+    }
+    Ok(text)
+}
+
+fn svg_of(figure: &impl Figure) -> Result<String, String> {
     let (width, height) = figure.size();
     let scale = PNG_SCALE * SMOOTHING;
     let (wide, high) = (width * scale, height * scale);
@@ -186,23 +204,28 @@ pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
     ))
 }
 
-/// Shortens the text of an SVG: many dots of one style in a row become one path, which takes an eighth of the bytes, and so does
-/// a line of many points, with half the bytes.
-pub(super) fn compact(svg: &str) -> String {
+/// Shortens the text of an SVG: many dots of one style in a row become one path, which takes a tenth of the bytes, and so does
+/// a line of many points, with half the bytes. In a crowded picture, few dots and lines of one style in a row do too.
+fn compact(svg: &str, crowded: bool) -> String {
     let mut text = String::with_capacity(svg.len());
     let lines: Vec<&str> = svg.lines().collect();
     let alike = |a: &&str, b: &&str| match (Dot::parse(a), Dot::parse(b)) {
         (Some(a), Some(b)) => a.style == b.style,
+        (None, None) if crowded => polyline(a).is_some_and(|a| Some(a.0) == polyline(b).map(|b| b.0)),
         _ => false,
     };
+    let (fewest_dots, fewest_points) = if crowded { (3, 2) } else { (FEWEST_DOTS, FEWEST_POINTS) };
     for run in lines.chunk_by(alike) {
-        match Dot::parse(run[0]).filter(|_| run.len() >= FEWEST_DOTS) {
+        match Dot::parse(run[0]).filter(|_| run.len() >= fewest_dots) {
             Some(first) => text.push_str(&first.path(run)),
-            None => run.iter().for_each(|line| {
-                let line = line.replace(" opacity=\"1\"", "");
-                text.push_str(&relative_path(&line).unwrap_or(line));
-                text.push('\n');
-            }),
+            None => match joined(run, fewest_points) {
+                Some(path) => text.push_str(&path.replace(" opacity=\"1\"", "")),
+                None => run.iter().for_each(|line| {
+                    let line = line.replace(" opacity=\"1\"", "");
+                    text.push_str(&line.replace(" stroke=\"none\" stroke-width=\"1\"", ""));
+                    text.push('\n');
+                }),
+            },
         }
     }
     text
@@ -211,27 +234,53 @@ pub(super) fn compact(svg: &str) -> String {
 /// Fewer dots of one style in a row stay circles.
 const FEWEST_DOTS: usize = 50;
 
+/// Height of the bands in which dots are listed, in pixels, so that neighbours in the list are near each other.
+const BAND: i64 = 60;
+
 /// Lines of fewer points stay polylines.
 const FEWEST_POINTS: usize = 8;
 
-/// A polyline of many points as a path, of which all points but the first are relative to the one before. `None` for other
-/// elements.
-fn relative_path(line: &str) -> Option<String> {
-    let (style, points) = line.strip_prefix("<polyline")?.strip_suffix("\"/>")?.split_once(" points=\"")?;
+/// Style and points of a polyline.
+fn polyline(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("<polyline")?.strip_suffix("\"/>")?.split_once(" points=\"")
+}
+
+/// Polylines of one style as one path; `None` for other elements and if one has fewer points.
+fn joined(run: &[&str], fewest_points: usize) -> Option<String> {
+    let (style, _) = polyline(run[0])?;
+    let parts = run.iter().map(|line| relative(polyline(line)?.1, fewest_points));
+    Some(format!("<path{style} d=\"{}\"/>\n", parts.collect::<Option<String>>()?))
+}
+
+/// The description of a path through points, of which all but the first are relative to the one before.
+fn relative(points: &str, fewest: usize) -> Option<String> {
     let number = |text: &str| text.parse::<i64>().ok();
     let point = |text: &str| text.split_once(',').and_then(|(x, y)| Some((number(x)?, number(y)?)));
     let points: Vec<(i64, i64)> = points.split_whitespace().map(point).collect::<Option<_>>()?;
-    if points.len() < FEWEST_POINTS {
+    if points.len() < fewest {
         return None;
     }
-    let mut path = format!("<path{style} d=\"M{} {}l", points[0].0, points[0].1);
-    for (i, pair) in points.windows(2).enumerate() {
-        let (x, y) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-        // A sign separates numbers too.
-        let space = |value: i64| if value < 0 { "" } else { " " };
+    let mut steps: Vec<(i64, i64)> = Vec::with_capacity(points.len());
+    for pair in points.windows(2) {
+        let step = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+        match steps.last_mut() {
+            // One step along a level line, as where a density is zero.
+            Some(last) if last.1 == 0 && step.1 == 0 && last.0.signum() == step.0.signum() => {
+                last.0 += step.0
+            }
+            _ => steps.push(step),
+        }
+    }
+    let mut path = format!("M{} {}l", points[0].0, points[0].1);
+    for (i, &(x, y)) in steps.iter().enumerate() {
         path += &format!("{}{x}{}{y}", if i == 0 { "" } else { space(x) }, space(y));
     }
-    Some(path + "\"/>")
+    Some(path)
+}
+
+/// What separates a number from the one before it: a sign does too.
+fn space(value: i64) -> &'static str {
+    if value < 0 { "" } else { " " }
 }
 
 /// A filled circle of an SVG: its place, and its radius, opacity and colour.
@@ -251,15 +300,27 @@ impl<'a> Dot<'a> {
         (value("stroke")? == "none").then_some(Dot { at: (value("cx")?, value("cy")?), style })
     }
 
-    /// Lines of length 0 with round ends.
+    fn place(&self) -> Option<(i64, i64)> {
+        Some((self.at.0.parse().ok()?, self.at.1.parse().ok()?))
+    }
+
+    /// Lines of length 0 with round ends. Their order does not matter, because one path covers a place once.
     fn path(&self, run: &[&str]) -> String {
         let (radius, opacity, fill) = self.style;
         let width = 2.0 * radius.parse::<f64>().unwrap_or_default();
-        let places: String = run
-            .iter()
-            .filter_map(|line| Dot::parse(line))
-            .map(|dot| format!("M{} {}h0", dot.at.0, dot.at.1))
-            .collect();
+        let mut dots: Vec<(i64, i64)> = run.iter().filter_map(|line| Dot::parse(line)?.place()).collect();
+        // To and fro through the bands.
+        dots.sort_by_key(|&(x, y)| {
+            let band = y.div_euclid(BAND);
+            (band, if band % 2 == 0 { x } else { -x }, y)
+        });
+        dots.dedup();
+        let mut places = String::new();
+        let (mut x, mut y) = (0, 0);
+        for (across, down) in dots {
+            places += &format!("m{}{}{}h0", across - x, space(down - y), down - y);
+            (x, y) = (across, down);
+        }
         format!(
             "<path fill=\"none\" stroke=\"{fill}\" stroke-opacity=\"{opacity}\" stroke-width=\"{width}\" \
              stroke-linecap=\"round\" d=\"{places}\"/>\n"
@@ -395,10 +456,10 @@ mod tests {
         };
         let few: String = (0..3).map(dot).collect();
         let many: String = (0..60).map(dot).collect();
-        assert_eq!(compact(&few), few);
-        let path = compact(&format!("<svg>\n{many}</svg>\n"));
+        assert_eq!(compact(&few, false), few.replace(" stroke=\"none\" stroke-width=\"1\"", ""));
+        let path = compact(&format!("<svg>\n{many}</svg>\n"), false);
         assert!(
-            path.contains("M0 9h0M1 9h0")
+            path.contains("d=\"m0 9h0m1 0h0m1 0h0")
                 && path.contains("stroke-width=\"10\"")
                 && path.lines().count() == 3,
             "{path}"
@@ -410,11 +471,20 @@ mod tests {
         let line =
             |points: &str| format!("<polyline fill=\"none\" stroke-width=\"4\" points=\"{points} \"/>\n");
         let few = line("1,2 3,4 5,6");
-        assert_eq!(compact(&few), few);
+        assert_eq!(compact(&few, false), few);
         assert_eq!(
-            compact(&line("10,20 5,30 5,30 8,25 9,9 10,9 11,9 12,9")),
-            "<path fill=\"none\" stroke-width=\"4\" d=\"M10 20l-5 10 0 0 3-5 1-16 1 0 1 0 1 0\"/>\n"
+            compact(&line("10,20 5,30 5,30 8,25 9,9 10,9 11,9 12,9"), false),
+            "<path fill=\"none\" stroke-width=\"4\" d=\"M10 20l-5 10 0 0 3-5 1-16 3 0\"/>\n"
         );
+    }
+
+    #[test]
+    fn lines_of_one_style_are_joined_in_a_crowded_picture() {
+        let line = |style: &str, points: &str| format!("<polyline {style} points=\"{points} \"/>\n");
+        let lines = [line("a", "1,2 3,4"), line("a", "5,6 5,9 7,9"), line("b", "0,0 1,1")].concat();
+        assert_eq!(compact(&lines, false), lines);
+        let joined = "<path a d=\"M1 2l2 2M5 6l0 3 2 0\"/>\n<path b d=\"M0 0l1 1\"/>\n";
+        assert_eq!(compact(&lines, true), joined);
     }
 
     #[test]

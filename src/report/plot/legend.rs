@@ -33,12 +33,24 @@ pub(super) enum Sample {
     Upright,
 }
 
+/// The space before a text.
+pub(super) const BEFORE_TEXT: f64 = SAMPLE + 7.0;
+
+/// The height of a column of items.
+pub(super) fn height(items: &[Item]) -> f64 {
+    items.iter().map(item_height).sum()
+}
+
+fn item_height(item: &Item) -> f64 {
+    if item.note.is_empty() { 22.0 } else { 36.0 }
+}
+
 /// Draws items in a column below a corner, in SVG pixels.
 pub(super) fn draw_column<B: DrawingBackend>(canvas: &Canvas<B>, items: &[Item], x: f64, y: f64) -> Drawn<B> {
     let mut y = y;
     for item in items {
         draw_item(canvas, item, x, y)?;
-        y += if item.note.is_empty() { 22.0 } else { 36.0 };
+        y += item_height(item);
     }
     Ok(())
 }
@@ -68,7 +80,7 @@ fn draw_item<B: DrawingBackend>(canvas: &Canvas<B>, item: &Item, x: f64, y: f64)
     if let Some(mark) = item.mark {
         canvas.mark(mark, (canvas.px(x + SAMPLE / 2.0), canvas.px(y)), item.colour)?;
     }
-    let left = canvas.px(x + SAMPLE + 7.0);
+    let left = canvas.px(x + BEFORE_TEXT);
     let font = canvas.font(TEXT, INK, false);
     canvas.text(&item.text, (left, canvas.px(y)), font, HPos::Left, VPos::Center)?;
     if item.note.is_empty() {

@@ -48,7 +48,7 @@ impl Picture {
         figure: &impl canvas::Figure,
     ) -> Result<Self, ReportError> {
         let failed = |reason| ReportError::Drawing { name: name.clone(), reason };
-        let svg = canvas::compact(&canvas::svg(figure).map_err(failed)?);
+        let svg = canvas::svg(figure).map_err(failed)?;
         let png = canvas::png(figure).map_err(failed)?;
         Ok(Picture { name, caption, alt, svg, png })
     }

@@ -84,7 +84,7 @@ impl PairPlot {
         let marginals: Vec<&Marginal> = components.iter().map(|component| component.marginal).collect();
         let axis = |i: usize| readable_axis(range(&marginals, &rows, i), &self.axes[i], side);
         let axes = (0..count).map(axis).collect();
-        Some(Panels { plot: self, components, rows, axes, side })
+        Some(Panels { plot: self, components, rows, axes, side, coarseness: 0 })
     }
 
     /// Each component with its group; `None` if a component has no group.
@@ -130,13 +130,17 @@ mod tests {
         String::from_utf8(plot.draw(PictureFormat::Svg).unwrap()).unwrap()
     }
 
-    /// The number of dots: a path of many dots has an `M` for each.
+    /// The number of dots: a path of many dots has a line of length 0 for each.
     fn dots(svg: &str) -> usize {
         let lines = svg.lines().filter(|l| l.contains("#606060"));
         lines
             .map(
                 |l| {
-                    if l.starts_with("<path") { l.matches('M').count() } else { l.matches("<circle").count() }
+                    if l.starts_with("<path") {
+                        l.matches("h0").count()
+                    } else {
+                        l.matches("<circle").count()
+                    }
                 },
             )
             .sum()
@@ -210,6 +214,26 @@ mod tests {
         let svg = svg(&many);
         assert!(svg.contains("and 20 lighter") && svg.contains("20 more are not drawn"));
         assert!(!svg.contains("rows") && !svg.contains("#DCDCDC"));
+    }
+
+    /// Components and rows that fill all panels.
+    #[test]
+    fn crowded_plots_are_small_files() {
+        let at = |seed: usize| (seed.wrapping_mul(0x9e37_79b9) >> 7) % 10_000;
+        for k in [20, 50] {
+            let mut crowded = plot(5, k);
+            for (i, component) in crowded.components.iter_mut().enumerate() {
+                component.weight = (1 + i) as f64 / (k * (k + 1) / 2) as f64;
+                component.mean = (0..5).map(|axis| at(1 + 5 * i + axis) as f64 / 500.0).collect();
+            }
+            crowded.rows = (0..1000)
+                .map(|i| (0..5).map(|axis| at(1000 + 5 * i + axis) as f64 / 500.0).collect())
+                .collect();
+            let text = svg(&crowded);
+            assert!(text.len() < 100_000, "K = {k}: {} bytes", text.len());
+            assert!(text.contains("1,000 of 5,000 rows") && text.contains("dots: one in"));
+        }
+        assert!(!svg(&plot(2, 3)).contains("dots: one in"));
     }
 
     #[test]

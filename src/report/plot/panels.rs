@@ -23,8 +23,31 @@ const LEGEND: f64 = 190.0;
 const HEADING: f64 = 16.0;
 pub(super) const TITLE: f64 = 13.0;
 pub(super) const LABEL: f64 = 11.0;
-/// More components would hide each other: the lightest are left out, and the picture says so.
-const MOST_DRAWN: usize = 30;
+/// How finely a pair plot is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Detail {
+    /// Corners of an ellipse.
+    corners: usize,
+    /// Points of a density's curve.
+    curve: usize,
+    /// One in this number of rows has dots.
+    rows_per_dot: usize,
+    /// More components would hide each other: the lightest are left out, and the picture says so.
+    most_drawn: usize,
+    /// Opacity of a 2σ ellipse, relative to that of the 1σ ellipse. Equal ones take one path.
+    pale: f64,
+}
+
+/// From the finest. A crowded plot takes a coarser one, so that its file stays small.
+const DETAILS: [Detail; 7] = [
+    Detail { corners: 28, curve: 60, rows_per_dot: 1, most_drawn: 30, pale: 0.75 },
+    Detail { corners: 24, curve: 50, rows_per_dot: 2, most_drawn: 30, pale: 0.75 },
+    Detail { corners: 20, curve: 40, rows_per_dot: 3, most_drawn: 30, pale: 1.0 },
+    Detail { corners: 16, curve: 30, rows_per_dot: 5, most_drawn: 30, pale: 1.0 },
+    Detail { corners: 14, curve: 24, rows_per_dot: 8, most_drawn: 30, pale: 1.0 },
+    Detail { corners: 14, curve: 24, rows_per_dot: 8, most_drawn: 20, pale: 1.0 },
+    Detail { corners: 12, curve: 24, rows_per_dot: 8, most_drawn: 15, pale: 1.0 },
+];
 const MOST_IN_LEGEND: usize = 10;
 /// As safe for colour-blind readers as ten colours can be.
 pub(super) const COLOURS: [RGBColor; 10] = [
@@ -50,6 +73,7 @@ pub(super) struct Grouped<'a> {
 }
 
 /// A pair plot laid out.
+#[derive(Clone)]
 pub(super) struct Panels<'a> {
     pub plot: &'a PairPlot,
     /// From the heaviest.
@@ -58,9 +82,15 @@ pub(super) struct Panels<'a> {
     pub axes: Vec<Axis>,
     /// Side of a panel in SVG pixels.
     pub side: f64,
+    /// How much detail is left out: 0 for none.
+    pub coarseness: usize,
 }
 
 impl Panels<'_> {
+    fn detail(&self) -> Detail {
+        DETAILS[self.coarseness.min(DETAILS.len() - 1)]
+    }
+
     fn left(&self) -> f64 {
         let labels = self.axes.iter().skip(1).flat_map(|axis| &axis.ticks);
         let longest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0);
@@ -75,7 +105,7 @@ impl Panels<'_> {
     }
 
     fn drawn(&self) -> &[Grouped<'_>] {
-        &self.components[..self.components.len().min(MOST_DRAWN)]
+        &self.components[..self.components.len().min(self.detail().most_drawn)]
     }
 
     /// The groups of which a component is drawn.
@@ -98,7 +128,9 @@ impl Panels<'_> {
         let heaviest = self.components[0].marginal.weight.max(f64::MIN_POSITIVE);
         let Grouped { marginal, group } = self.components[index];
         let share = (marginal.weight / heaviest).sqrt();
-        let ink = self.colour(group).mix(pale * (0.5 + 0.5 * share));
+        // Two digits take less space in a file and look the same.
+        let opacity = (100.0 * pale * (0.5 + 0.5 * share)).round() / 100.0;
+        let ink = self.colour(group).mix(opacity);
         canvas.stroke(ink, 0.9 + 1.1 * share)
     }
 
@@ -107,32 +139,31 @@ impl Panels<'_> {
         let x = labelled(&self.axes[column], row == last);
         let y = labelled(&self.axes[row], column == 0);
         let frame = Frame::panel(canvas, self.panel(row, column), x, y, LABEL)?;
-        for values in self.rows.iter().filter(|values| frame.shows(values[column], values[row])) {
+        let rows = self.rows.iter().step_by(self.detail().rows_per_dot);
+        for values in rows.filter(|values| frame.shows(values[column], values[row])) {
             canvas.dot(frame.at(values[column], values[row]), 1.25, POINTS.mix(0.45))?;
         }
         // The heaviest are drawn last, above the others.
         for (index, component) in self.drawn().iter().enumerate().rev() {
-            for (times, pale) in [(2.0, 0.75), (1.0, 1.0)] {
-                let corners = ellipse(component.marginal, column, row, times);
+            for (times, pale) in [(2.0, self.detail().pale), (1.0, 1.0)] {
+                let corners = ellipse(component.marginal, column, row, times, self.detail().corners);
                 frame.draw_line(canvas, &corners, self.stroke(canvas, index, pale), false)?;
             }
         }
-        for Grouped { marginal, group } in self.drawn().iter().rev() {
-            let (x, y) = (marginal.mean[column], marginal.mean[row]);
-            if frame.shows(x, y) {
-                canvas.dot(frame.at(x, y), 3.4, WHITE)?;
-                canvas.dot(frame.at(x, y), 2.5, self.colour(*group))?;
-            }
-        }
-        Ok(())
+        let place = |marginal: &Marginal| (marginal.mean[column], marginal.mean[row]);
+        let shown = |one: &&Grouped| frame.shows(place(one.marginal).0, place(one.marginal).1);
+        let means: Vec<_> = self.drawn().iter().rev().filter(shown).collect();
+        let at = |one: &Grouped| frame.at(place(one.marginal).0, place(one.marginal).1);
+        means.iter().try_for_each(|one| canvas.dot(at(one), 3.4, WHITE))?;
+        means.iter().try_for_each(|one| canvas.dot(at(one), 2.5, self.colour(one.group)))
     }
 
     fn draw_alone<B: DrawingBackend>(&self, canvas: &Canvas<B>, index: usize) -> Drawn<B> {
         let axis = &self.axes[index];
         let values = || self.rows.iter().map(|row| row[index]).filter(|value| !value.is_nan());
         let bars = histogram(axis, values(), values().count());
-        let curves: Vec<Vec<f64>> =
-            self.components.iter().map(|component| density(axis, component.marginal, index)).collect();
+        let density = |component: &Grouped| density(axis, component.marginal, index, self.detail().curve);
+        let curves: Vec<Vec<f64>> = self.components.iter().map(density).collect();
         let mut whole = vec![0.0; curves[0].len()];
         for curve in &curves {
             whole.iter_mut().zip(curve).for_each(|(sum, value)| *sum += value);
@@ -154,7 +185,7 @@ impl Panels<'_> {
             canvas.bar([(left, top), (right - canvas.px(0.75), bottom)], BARS)?;
         }
         frame.draw_line(canvas, &curve(axis, &whole), canvas.stroke(INK, 1.5), false)?;
-        for (component, values) in curves.iter().enumerate().take(MOST_DRAWN).rev() {
+        for (component, values) in curves.iter().enumerate().take(self.drawn().len()).rev() {
             frame.draw_line(canvas, &curve(axis, values), self.stroke(canvas, component, 1.0), false)?;
         }
         Ok(())
@@ -229,6 +260,10 @@ impl Panels<'_> {
             _ if shown < in_all => notes.push(format!("{} of {} rows", thousands(shown), thousands(in_all))),
             _ => notes.push(format!("all {} rows", thousands(shown))),
         }
+        let rows_per_dot = self.detail().rows_per_dot;
+        if rows_per_dot > 1 && shown > 0 && self.axes.len() > 1 {
+            notes.push(format!("dots: one in {rows_per_dot} of them"));
+        }
         notes
     }
 }
@@ -254,6 +289,11 @@ impl Figure for Panels<'_> {
         }
         self.draw_titles(canvas)?;
         self.draw_legend(canvas)
+    }
+
+    fn simpler(&self) -> Option<Self> {
+        let coarseness = self.coarseness + 1;
+        (coarseness < DETAILS.len()).then(|| Panels { coarseness, ..self.clone() })
     }
 }
 

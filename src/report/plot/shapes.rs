@@ -8,10 +8,6 @@ use crate::dist::Marginal;
 pub(super) const LETTER: f64 = 0.62;
 /// The fraction of the rows, or of the mixture, that may lie beyond either end of an axis.
 const TAIL: f64 = 0.005;
-/// Corners of an ellipse.
-const CORNERS: usize = 28;
-/// Points of a density's curve.
-const CURVE: usize = 60;
 
 /// `P(X ≤ x)` of one component on one axis.
 fn below(component: &Marginal, axis: usize, x: f64) -> f64 {
@@ -92,17 +88,23 @@ fn superscript(power: i32) -> String {
     power.to_string().chars().map(digit).collect()
 }
 
-/// The ellipse `times` standard deviations around a component's mean.
-pub(super) fn ellipse(component: &Marginal, x: usize, y: usize, times: f64) -> Vec<(f64, f64)> {
+/// The ellipse `times` standard deviations around a component's mean, with this number of corners.
+pub(super) fn ellipse(
+    component: &Marginal,
+    x: usize,
+    y: usize,
+    times: f64,
+    corners: usize,
+) -> Vec<(f64, f64)> {
     let correlation = component.correlation(x, y);
     let rest = (1.0 - correlation * correlation).max(0.0).sqrt();
     let corner = |i: usize| {
-        let (sin, cos) = (std::f64::consts::TAU * (i % CORNERS) as f64 / CORNERS as f64).sin_cos();
+        let (sin, cos) = (std::f64::consts::TAU * (i % corners) as f64 / corners as f64).sin_cos();
         let across = times * component.deviation(x) * cos;
         let up = times * component.deviation(y) * (correlation * cos + rest * sin);
         (component.mean[x] + across, component.mean[y] + up)
     };
-    (0..=CORNERS).map(corner).collect()
+    (0..=corners).map(corner).collect()
 }
 
 /// The density of the rows in equal intervals of the axis. Rows beyond its ends count, but are not shown.
@@ -123,9 +125,9 @@ pub(super) fn histogram(axis: &Axis, values: impl Iterator<Item = f64>, rows: us
 }
 
 /// A component's part of the density, averaged over short intervals, so that no spike can hide between two points.
-pub(super) fn density(axis: &Axis, component: &Marginal, index: usize) -> Vec<f64> {
-    let step = (axis.high - axis.low) / CURVE as f64;
-    let ends: Vec<f64> = (0..=CURVE).map(|i| below(component, index, axis.low + step * i as f64)).collect();
+pub(super) fn density(axis: &Axis, component: &Marginal, index: usize, points: usize) -> Vec<f64> {
+    let step = (axis.high - axis.low) / points as f64;
+    let ends: Vec<f64> = (0..=points).map(|i| below(component, index, axis.low + step * i as f64)).collect();
     ends.windows(2).map(|pair| component.weight * (pair[1] - pair[0]).max(0.0) / step).collect()
 }
 
@@ -141,13 +143,15 @@ pub(super) fn curve(axis: &Axis, values: &[f64]) -> Vec<(f64, f64)> {
     points.map(|(i, value)| (axis.low + step * (i as f64 + 0.5), *value)).collect()
 }
 
-/// Text of at most `most` characters.
+/// Text of at most `most` characters. The middle is left out: names often differ at the end only.
 pub(super) fn shortened(text: &str, most: f64) -> String {
     let most = (most as usize).max(4);
     if text.chars().count() <= most {
         return text.to_string();
     }
-    text.chars().take(most - 1).chain(['…']).collect()
+    let end = (most - 1) / 2;
+    let last = text.chars().skip(text.chars().count() - end);
+    text.chars().take(most - 1 - end).chain(['…']).chain(last).collect()
 }
 
 #[cfg(test)]
@@ -202,7 +206,7 @@ mod tests {
         let sum = |values: &[f64]| values.iter().sum::<f64>() * 16.0 / values.len() as f64;
         // A spread far below the steps is still there.
         for variance in [1.0, 1e-20, 0.0] {
-            assert!((sum(&density(&axis, &normal(0.4, 0.3, variance), 0)) - 0.4).abs() < 1e-6);
+            assert!((sum(&density(&axis, &normal(0.4, 0.3, variance), 0, 60)) - 0.4).abs() < 1e-6);
         }
         let bars = histogram(&axis, [-9.0, 0.0, 1.0, 2.0].into_iter(), 4);
         assert!((sum(&bars) - 0.75).abs() < 1e-12);
@@ -210,11 +214,21 @@ mod tests {
     }
 
     #[test]
+    fn names_with_a_common_beginning_stay_different() {
+        let names: Vec<String> =
+            (0..12).map(|i| shortened(&format!("a_rather_long_column_name_{i}"), 18.0)).collect();
+        assert_eq!(names[11], "a_rather_…_name_11");
+        assert!(names.iter().all(|name| name.chars().count() == 18));
+        assert!((1..12).all(|i| names[i] != names[i - 1]));
+        assert_eq!((shortened("abcdef", 5.0), shortened("abcde", 5.0)), ("ab…ef".into(), "abcde".into()));
+    }
+
+    #[test]
     fn an_ellipse_has_a_constant_mahalanobis_distance() {
         let component =
             Marginal { weight: 1.0, mean: vec![1.0, 2.0], covariance: vec![vec![4.0], vec![1.0, 1.0]] };
         // (x−m)ᵀΣ⁻¹(x−m) with Σ⁻¹ = [[1, −1], [−1, 4]] / 3.
-        for (x, y) in ellipse(&component, 0, 1, 2.0) {
+        for (x, y) in ellipse(&component, 0, 1, 2.0, 28) {
             let (a, b) = (x - 1.0, y - 2.0);
             assert!(((a * a - 2.0 * a * b + 4.0 * b * b) / 3.0 - 4.0).abs() < 1e-9);
         }

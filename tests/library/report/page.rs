@@ -6,11 +6,11 @@ use std::process::Command;
 
 use gmm_bmm::data::Units;
 use gmm_bmm::dist::Marginal;
-use gmm_bmm::internals::experiment::{Contender, CurveRecord, Record};
+use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record};
 use gmm_bmm::internals::report::{ReportError, figure1, write_report};
 
 use super::records::{
-    OPTIONS, cell, data, files, full, full_set, noise, read, shared, small, written_and_read,
+    OPTIONS, cell, data, files, full, full_set, noise, read, run, shared, small, written_and_read,
 };
 
 #[test]
@@ -163,6 +163,34 @@ fn the_mixture_is_drawn_where_the_records_have_it_and_a_damaged_one_is_not() {
     assert!(page.contains("Toy: oBMM, K = 2") && summary.contains("plots/pairs-toy"));
     let (picture, page, _) = drawn(true);
     assert!(picture.is_none() && !page.contains("Toy: oBMM, K = 2"));
+}
+
+#[test]
+fn the_legend_of_many_learners_fits_and_leaves_out_those_without_scores() {
+    let learner = |i: usize| -> Contender {
+        let words = ["a", "{train}{test}{scores}{k}"];
+        serde_json::from_value(serde_json::json!({"name": format!("mine {i}"), "command": words})).unwrap()
+    };
+    let mut records = vec![run(), Record::Data(data("toy", "Toy", 2, Units::Raw))];
+    for (i, k) in (0..24).flat_map(|i| [(i, 1), (i, 2)]) {
+        for fold in 0..2 {
+            let mut cell = cell("toy", learner(i), k, fold, vec![-1.0 - 0.1 * i as f32, -2.0]);
+            if i == 23 {
+                cell.test.clear();
+                cell.failure = Some(Failure::Count { found: 0, expected: 2 });
+            }
+            records.push(Record::Cell(Box::new(cell)));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_report(&records, &OPTIONS, folder.path()).unwrap();
+    let svg = read(folder.path(), "plots/loglik-toy.svg");
+    assert!(svg.contains(">\nmine 22\n<") && !svg.contains("mine 23"), "{svg}");
+    let size = |name: &str| {
+        let text = svg.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap();
+        text.parse::<f64>().unwrap()
+    };
+    assert!(size("height") > 52.0 + 22.0 * 23.0, "the legend is inside");
 }
 
 #[test]
