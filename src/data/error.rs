@@ -364,6 +364,19 @@ pub enum DataError {
         /// What exceeds which limit.
         what: &'static str,
     },
+    /// A row cannot be used because a quotation in it goes on over several lines.
+    #[error(
+        "'{file}', line {line}: a quotation opens here and goes on for {lines} lines, which makes no row of numbers: if the \
+         quotation mark is a stray one, remove it, or double it in a quoted cell"
+    )]
+    Quotation {
+        /// The file.
+        file: String,
+        /// The line, counted from 1, on which the row begins.
+        line: u64,
+        /// The lines up to the end of the quotation or of the file.
+        lines: u64,
+    },
     /// A pattern of file names is malformed.
     #[error("'{pattern}' is not a pattern: {reason}")]
     BadPattern {
