@@ -7,7 +7,7 @@ use super::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
 use super::catalogue::DataSet;
 use super::notice::Notice;
 use crate::remedy::Remedy;
-use crate::text::{count, listed};
+use crate::text::{count, listed, quoted};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
 /// [`DataError::remedies`] says what else can be done.
@@ -138,14 +138,16 @@ pub enum DataError {
         content: &'static str,
     },
     /// The text of a column cannot be kept.
-    #[error("'{file}': the values of column '{column}' are {content}, which cannot be written as text")]
+    #[error(
+        "'{file}': the values of {} {} cannot be written as text: leave out such columns, in the file if all of it is written",
+        if columns.len() == 1 { "column" } else { "columns" },
+        quoted(columns, 20)
+    )]
     NoText {
         /// The file.
         file: String,
-        /// The column.
-        column: String,
-        /// What it holds.
-        content: &'static str,
+        /// The columns.
+        columns: Vec<String>,
     },
     /// The file is in ARFF or KEEL format.
     #[error(

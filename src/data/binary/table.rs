@@ -165,9 +165,10 @@ impl BinaryTable {
             return Err(DataError::NotNumbers { file, column, content });
         }
         let texts: Vec<usize> = if options.keep_text { (0..columns.len()).collect() } else { kept.to_vec() };
-        if let Some(&i) = texts.iter().find(|&&i| !columns[i].has_text) {
-            let (file, column, content) = cell(i);
-            return Err(DataError::NoText { file, column, content });
+        let without = texts.iter().filter(|&&i| !columns[i].has_text);
+        let without: Vec<String> = without.map(|&i| names.name(i).to_string()).collect();
+        if !without.is_empty() {
+            return Err(DataError::NoText { file: self.file.clone(), columns: without });
         }
         if options.keep_text {
             let name = |(i, _): (usize, &Column)| names.name(i).to_string();
