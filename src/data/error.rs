@@ -215,8 +215,14 @@ pub enum DataError {
         rows: usize,
     },
     /// A chosen or dropped column is not there.
-    #[error("there is no column '{wanted}': {}", columns_there_are(nearest.as_deref(), columns))]
+    #[error(
+        "{}there is no column '{wanted}': {}",
+        file.as_ref().map_or(String::new(), |file| format!("'{file}': ")),
+        columns_there_are(wanted, nearest.as_deref(), columns)
+    )]
     UnknownColumn {
+        /// The file, if the names are those of a file.
+        file: Option<String>,
         /// What was asked for.
         wanted: String,
         /// A name so near to it that it may be meant.
@@ -253,6 +259,8 @@ pub enum DataError {
         file: String,
         /// What the columns hold instead.
         left_out: Vec<Notice>,
+        /// Whether the file is text, whose delimiter may be another one.
+        is_text: bool,
     },
     /// A later file lacks a column of the first.
     #[error(
@@ -427,7 +435,8 @@ impl DataError {
             DataError::AllColumnsDropped { .. } | DataError::NeededColumn { .. } => {
                 vec![Remedy::DropFewerColumns]
             }
-            DataError::NoNumbers { .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
+            DataError::NoNumbers { is_text: true, .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
+            DataError::NoNumbers { .. } => vec![Remedy::CorrectData],
             DataError::ColumnCount { .. } | DataError::NotNumbers { .. } => vec![Remedy::ChooseColumns],
             DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
                 vec![Remedy::ChooseColumnsInModelOrder]
@@ -450,9 +459,39 @@ impl DataError {
     }
 }
 
+impl DataError {
+    /// The error in a file that is no text.
+    pub(super) fn not_in_text(self) -> DataError {
+        match self {
+            DataError::NoNumbers { file, left_out, .. } => {
+                DataError::NoNumbers { file, left_out, is_text: false }
+            }
+            other => other,
+        }
+    }
+
+    /// The error with the file in which a column is not found.
+    pub(super) fn in_file(self, name: &str) -> DataError {
+        match self {
+            DataError::UnknownColumn { wanted, nearest, columns, .. } => {
+                DataError::UnknownColumn { file: Some(name.to_string()), wanted, nearest, columns }
+            }
+            other => other,
+        }
+    }
+}
+
 /// The column that may be meant, and the columns there are.
-fn columns_there_are(nearest: Option<&str>, columns: &[String]) -> String {
+fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) -> String {
     const MOST: usize = 20;
+    // In a list, a name with a comma looks like two.
+    let is_part = |name: &String| name.contains(',') && name.split(',').any(|part| part.trim() == wanted);
+    if let Some(place) = columns.iter().position(is_part) {
+        let (name, number) = (&columns[place], place + 1);
+        return format!(
+            "if '{name}' is meant, choose it by its number, {number}, because its name has a comma"
+        );
+    }
     let columns = format!("columns are {}", listed(columns.iter().cloned(), MOST));
     match nearest {
         Some(name) => format!("did you mean '{name}'? The {columns}"),

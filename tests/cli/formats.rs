@@ -153,6 +153,11 @@ fn integers_and_singles_are_read_and_other_arrays_refused() {
         ("huge.npy", npy("<f8", true, "(4611686018427387904, 8)", &zeros), "it was cut off"),
         ("head.npy", b"\x93NUMPY\x01\x00\xff\x00{".to_vec(), "the header ends early"),
         (
+            "six.npy",
+            b"\x93NUMPY".to_vec(),
+            "the header ends early: the file was cut off, so write or fetch it anew",
+        ),
+        (
             "infinite.npy",
             npy("<f8", false, "(1, 1)", &f64::INFINITY.to_le_bytes()),
             "no column holds numbers",
@@ -348,6 +353,12 @@ mod tables {
             std::fs::write(place.path(name), &bytes[..bytes.len() / 2]).unwrap();
             place.refuses(&format!("fit --data {name} --k 2 --out out.json"), 1, &[name]);
         }
+        place.refuses("fit --data snappy.parquet --k 2 --out out.json", 1, &["write or fetch it anew"]);
+        let words =
+            format!("fit --data {} --drop level,took,x --k 2 --out out.json", reference("texts.arrow"));
+        let said = place.run(&words).failure().code(1);
+        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+        assert!(said.contains("no column holds numbers") && !said.contains("--delimiter"), "{said}");
         place.refuses(
             &format!("fit --data {} --k 2 --out out.json", reference("brotli.parquet")),
             1,

@@ -81,7 +81,13 @@ impl ParquetSource {
             File::open(path).map_err(|source| DataError::Unreadable { file: input.name.clone(), source })?;
         let file_bytes = file.metadata().map_or(0, |metadata| metadata.len());
         let opened = guarded(|| {
-            let reader = SerializedFileReader::new(file).map_err(|error| damaged(words(&error)))?;
+            let reader = SerializedFileReader::new(file).map_err(|error| {
+                let what = words(&error);
+                damaged(format!(
+                    "{} (if it was cut off or damaged, write or fetch it anew)",
+                    what.trim_end_matches('.')
+                ))
+            })?;
             let (columns, values) = columns_of(&reader);
             let file_rows =
                 check_groups(&reader, file_bytes).ok_or_else(|| damaged("its description is damaged"))?;

@@ -78,7 +78,8 @@ impl BinaryTable {
             for place in table.without_numbers() {
                 samples[numbers[place]] = ColumnSample::known(Content::Nothing);
             }
-            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            let chosen = Shape::choose(&table.file, &names, named, &samples, options);
+            let (shape, notices) = chosen.map_err(DataError::not_in_text)?;
             table.pick(&shape.positions, &numbers);
             (shape, notices)
         } else {
