@@ -4,6 +4,11 @@
 #[cfg_attr(not(feature = "cli"), allow(dead_code))]
 pub(crate) mod number;
 
+// Tables have times of every kind, the command those of the present.
+#[cfg(any(feature = "cli", feature = "parquet"))]
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
+pub(crate) mod moment;
+
 #[cfg(feature = "cli")]
 use std::borrow::Cow;
 

@@ -11,7 +11,7 @@ use super::choice::OneK;
 use super::clusters::ClusterArgs;
 use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
-use super::files::{Output, is_dash, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Output, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{BadRows, Block, Missing, ReadOptions, Rows, Units};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -162,6 +162,7 @@ struct Evaluation<'a> {
     args: &'a Args,
     scorer: Scorer,
     watched: Option<WatchedModel>,
+    stop: StopFlag<'a>,
     scores: Option<Output>,
     summary: ColumnSummary,
     batches: BatchSums,
@@ -179,6 +180,7 @@ impl<'a> Evaluation<'a> {
         watched: Option<WatchedModel>,
         rows: &Rows,
     ) -> anyhow::Result<Self> {
+        let stop = StopFlag::new(args.scores.as_deref());
         let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
         if let Some(file) = &mut scores {
             let explanation = if args.explain { ",explanation" } else { "" };
@@ -190,6 +192,7 @@ impl<'a> Evaluation<'a> {
             args,
             scorer,
             watched,
+            stop,
             scores,
             summary,
             batches,
@@ -204,7 +207,10 @@ impl<'a> Evaluation<'a> {
         let mut block = Block::new(self.scorer.columns.len());
         loop {
             let before = rows.rows_read() + rows.rows_skipped() + rows.rows_left_out();
-            if !rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+            let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
+            // What writes to a pipe may end with this process, in the middle of a line.
+            self.stop.check()?;
+            if !read? {
                 break;
             }
             if let Some(watched) = &mut self.watched {

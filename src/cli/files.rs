@@ -2,12 +2,15 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::Interrupted;
 use super::console::stdout_failed;
+use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::model::{Model, OutputFile, Seal};
 
@@ -124,6 +127,26 @@ impl Sink {
             Compressed::Gzip(encoder) => encoder.finish()?,
         };
         Ok(output.commit()?)
+    }
+}
+
+/// Whether Ctrl-C was pressed while an output file is written, which is then removed. Standard output has nothing to remove,
+/// so Ctrl-C ends the process at once.
+pub(super) struct StopFlag<'a>(Option<(&'static AtomicBool, &'a Path)>);
+
+impl<'a> StopFlag<'a> {
+    /// Watches for Ctrl-C. To be called before the output is opened.
+    pub fn new(output: Option<&'a Path>) -> Self {
+        StopFlag(output.filter(|path| !is_dash(path)).map(|path| (watch_for_interrupt(), path)))
+    }
+
+    pub fn check(&self) -> anyhow::Result<()> {
+        match self.0 {
+            Some((flag, path)) if flag.load(Ordering::Relaxed) => {
+                Err(Interrupted(format!(": '{}' was not written", path.display())).into())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

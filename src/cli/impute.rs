@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::choice::OneK;
 use super::console::Console;
 use super::data_args::{MissingResult, ReadingArgs, tell_end};
-use super::files::{Sink, is_dash, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{Block, Rows};
 use crate::dist::GaussianMixture;
@@ -90,13 +90,20 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_overwriting([&args.out].into_iter(), files.iter().chain([&args.model]))?;
     let model = args.one_k.read(&args.model)?;
     let mut rows = args.reading.open_with_text(&args.data, model.column_names(), console)?;
+    let stop = StopFlag::new(Some(&args.out));
     let mut out = Sink::open(&args.out)?;
     let bar = console.progress(rows.total_bytes());
     let mut filler = Filler::new(model.estimate(), args);
     write_header(&rows, args.draws.is_some(), &mut out)?;
     let mut block = Block::new(rows.columns().len());
     let mut written = 0;
-    while rows.read_block(&mut block, ROWS_AT_A_TIME)? {
+    loop {
+        let read = rows.read_block(&mut block, ROWS_AT_A_TIME);
+        // What writes to a pipe may end with this process, in the middle of a line.
+        stop.check()?;
+        if !read? {
+            break;
+        }
         out.write(filler.fill(&rows, &block))?;
         written += block.rows() as u64;
         bar.set_position(rows.bytes_read());

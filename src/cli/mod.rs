@@ -83,7 +83,11 @@ enum Command {
 /// The version with the features of this build and the kernels that this machine uses.
 fn long_version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        let features = [("openblas", cfg!(feature = "openblas")), ("mpi", cfg!(feature = "mpi"))];
+        let features = [
+            ("parquet", cfg!(feature = "parquet")),
+            ("openblas", cfg!(feature = "openblas")),
+            ("mpi", cfg!(feature = "mpi")),
+        ];
         let built_in: Vec<_> =
             features.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
         let features = if built_in.is_empty() { "none".to_string() } else { built_in.join(", ") };

@@ -83,7 +83,7 @@ struct Shown {
     choice: Choice,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Whether the start needs more rows. A resumed run then fits it again, with the rows in the file.
+    /// Whether the start waits for more rows, or was interrupted. A resumed run then fits it again, with the rows in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
     lineage: Option<Lineage>,
@@ -295,7 +295,7 @@ fn describe_structure(shown: &Shown) -> String {
     }
     text += &format!("the file {}\n", shown.structure.describe_rows());
     if shown.waiting_for_rows {
-        text += "the mixture is provisional: the start needs more rows\n";
+        text += "the mixture is provisional: the start waits for more rows, or was interrupted\n";
     }
     text
 }
@@ -334,17 +334,15 @@ fn component_table(shown: &Shown) -> String {
 
 fn describe_safeguards(health: &Health) -> String {
     let counts = [
-        (health.rows_out_of_range, "rows were too far from every component to be learned"),
-        (health.pivots_raised, "times a column's variance was held at its floor"),
-        (health.nu_floored, "times a projection was held at the fewest degrees of freedom"),
-        (health.literal_steps_kept, "times the paper's equations had no solution"),
-        (health.components_damped, "components had a product over the shards that was damped"),
+        (health.rows_out_of_range, "row", "too far from every component to be learned"),
+        (health.pivots_raised, "time", "a column's variance was held at its floor"),
+        (health.nu_floored, "time", "a projection was held at the fewest degrees of freedom"),
+        (health.literal_steps_kept, "time", "the paper's equations had no solution"),
+        (health.components_damped, "component", "had a product over the shards that was damped"),
     ];
-    let triggered: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let triggered = counts.into_iter().filter(|(number, ..)| *number > 0);
+    let triggered: Vec<String> =
+        triggered.map(|(number, thing, what)| format!("{} {what}", count(number, thing))).collect();
     match triggered.is_empty() {
         true => "numerical safeguards: none triggered (this says nothing about the fit)\n".into(),
         false => format!("numerical safeguards: {}\n", triggered.join("; ")),

@@ -76,10 +76,11 @@ impl StructureResult {
     /// What the model file contains of the data, in words that follow "it".
     pub fn describe_rows(&self) -> String {
         let rows = count(self.kept_rows, "row");
+        let all = if self.kept_rows == 1 { "the only row".into() } else { format!("all {rows}") };
         match (self.has_rows(), self.pending) {
             (false, _) => "contains no rows of the data".into(),
             (_, true) => format!(
-                "contains all {rows} of the data, since the start needs more: a resumed run fits it again \
+                "contains {all} of the data, since the start waits for more or was interrupted: a resumed run fits it again \
                  ('fit --no-rows' leaves them out, --init-rows sets how many the start needs)"
             ),
             (_, false) => {
@@ -127,7 +128,7 @@ fn describe_why(why: NoRevisions) -> &'static str {
         NoRevisions::FastEffort => "--effort fast only fits the start",
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
-        NoRevisions::WaitsForRows => "there are fewer rows than the start needs",
+        NoRevisions::WaitsForRows => "the start waits for more rows, or was interrupted",
         NoRevisions::Shard => "shards are revised when they are merged",
         NoRevisions::StartedWithoutRows => "the model was started without rows to revise on",
         _ => "none was due",

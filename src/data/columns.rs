@@ -73,6 +73,7 @@ impl Names {
             }
             Some(_) => Err(DataError::ColumnNumber { wanted: wanted.into(), count: self.given.len() }),
             None => Err(DataError::UnknownColumn {
+                file: None,
                 wanted: wanted.into(),
                 nearest: nearest(wanted, self.unique.iter().map(String::as_str)).map(String::from),
                 columns: self.unique.clone(),
@@ -144,8 +145,9 @@ pub(super) fn choose(
     drop: &[String],
     take_empty: bool,
 ) -> Result<Choice, DataError> {
-    let dropped: HashSet<usize> = names.select_all(drop)?.into_iter().collect();
-    let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { names.select_all(columns)? };
+    let select = |selectors| names.select_all(selectors).map_err(|error| error.in_file(file));
+    let dropped: HashSet<usize> = select(drop)?.into_iter().collect();
+    let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { select(columns)? };
     let kept: Vec<usize> = wanted.into_iter().filter(|i| !dropped.contains(i)).collect();
     if kept.is_empty() {
         return Err(DataError::AllColumnsDropped { file: file.to_string() });
@@ -176,7 +178,7 @@ pub(super) fn choose(
         }
     }
     if positions.is_empty() {
-        return Err(DataError::NoNumbers { file: file.to_string(), left_out: notices });
+        return Err(DataError::NoNumbers { file: file.to_string(), left_out: notices, is_text: true });
     }
     let renamed = names.renamed(&positions);
     if !renamed.is_empty() {
@@ -225,6 +227,12 @@ mod tests {
         );
         let error = select(&names, &["colour"]).unwrap_err();
         assert_eq!(error, "there is no column 'colour': the columns are Length, Height");
+        let names = Names { given: vec!["x,y".into()], unique: vec!["x,y".into()] };
+        let error = names.select("x").unwrap_err().in_file("a.csv").to_string();
+        assert_eq!(
+            error,
+            "'a.csv': there is no column 'x': if 'x,y' is meant, choose it by its number, 1, because its name has a comma"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
 use super::catalogue::DataSet;
 use super::notice::Notice;
 use crate::remedy::Remedy;
-use crate::text::{count, listed};
+use crate::text::{count, listed, quoted};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
 /// [`DataError::remedies`] says what else can be done.
@@ -138,14 +138,16 @@ pub enum DataError {
         content: &'static str,
     },
     /// The text of a column cannot be kept.
-    #[error("'{file}': the values of column '{column}' are {content}, which cannot be written as text")]
+    #[error(
+        "'{file}': the values of {} {} cannot be written as text: leave out such columns, in the file if all of it is written",
+        if columns.len() == 1 { "column" } else { "columns" },
+        quoted(columns, 20)
+    )]
     NoText {
         /// The file.
         file: String,
-        /// The column.
-        column: String,
-        /// What it holds.
-        content: &'static str,
+        /// The columns.
+        columns: Vec<String>,
     },
     /// The file is in ARFF or KEEL format.
     #[error(
@@ -213,8 +215,14 @@ pub enum DataError {
         rows: usize,
     },
     /// A chosen or dropped column is not there.
-    #[error("there is no column '{wanted}': {}", columns_there_are(nearest.as_deref(), columns))]
+    #[error(
+        "{}there is no column '{wanted}': {}",
+        file.as_ref().map_or(String::new(), |file| format!("'{file}': ")),
+        columns_there_are(wanted, nearest.as_deref(), columns)
+    )]
     UnknownColumn {
+        /// The file, if the names are those of a file.
+        file: Option<String>,
         /// What was asked for.
         wanted: String,
         /// A name so near to it that it may be meant.
@@ -251,6 +259,8 @@ pub enum DataError {
         file: String,
         /// What the columns hold instead.
         left_out: Vec<Notice>,
+        /// Whether the file is text, whose delimiter may be another one.
+        is_text: bool,
     },
     /// A later file lacks a column of the first.
     #[error(
@@ -364,6 +374,19 @@ pub enum DataError {
         /// What exceeds which limit.
         what: &'static str,
     },
+    /// A row cannot be used because a quotation in it goes on over several lines.
+    #[error(
+        "'{file}', line {line}: a quotation opens here and goes on for {lines} lines, which makes no row of numbers: if the \
+         quotation mark is a stray one, remove it, or double it in a quoted cell"
+    )]
+    Quotation {
+        /// The file.
+        file: String,
+        /// The line, counted from 1, on which the row begins.
+        line: u64,
+        /// The lines up to the end of the quotation or of the file.
+        lines: u64,
+    },
     /// A pattern of file names is malformed.
     #[error("'{pattern}' is not a pattern: {reason}")]
     BadPattern {
@@ -412,7 +435,8 @@ impl DataError {
             DataError::AllColumnsDropped { .. } | DataError::NeededColumn { .. } => {
                 vec![Remedy::DropFewerColumns]
             }
-            DataError::NoNumbers { .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
+            DataError::NoNumbers { is_text: true, .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
+            DataError::NoNumbers { .. } => vec![Remedy::CorrectData],
             DataError::ColumnCount { .. } | DataError::NotNumbers { .. } => vec![Remedy::ChooseColumns],
             DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
                 vec![Remedy::ChooseColumnsInModelOrder]
@@ -435,9 +459,39 @@ impl DataError {
     }
 }
 
+impl DataError {
+    /// The error in a file that is no text.
+    pub(super) fn not_in_text(self) -> DataError {
+        match self {
+            DataError::NoNumbers { file, left_out, .. } => {
+                DataError::NoNumbers { file, left_out, is_text: false }
+            }
+            other => other,
+        }
+    }
+
+    /// The error with the file in which a column is not found.
+    pub(super) fn in_file(self, name: &str) -> DataError {
+        match self {
+            DataError::UnknownColumn { wanted, nearest, columns, .. } => {
+                DataError::UnknownColumn { file: Some(name.to_string()), wanted, nearest, columns }
+            }
+            other => other,
+        }
+    }
+}
+
 /// The column that may be meant, and the columns there are.
-fn columns_there_are(nearest: Option<&str>, columns: &[String]) -> String {
+fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) -> String {
     const MOST: usize = 20;
+    // In a list, a name with a comma looks like two.
+    let is_part = |name: &String| name.contains(',') && name.split(',').any(|part| part.trim() == wanted);
+    if let Some(place) = columns.iter().position(is_part) {
+        let (name, number) = (&columns[place], place + 1);
+        return format!(
+            "if '{name}' is meant, choose it by its number, {number}, because its name has a comma"
+        );
+    }
     let columns = format!("columns are {}", listed(columns.iter().cloned(), MOST));
     match nearest {
         Some(name) => format!("did you mean '{name}'? The {columns}"),

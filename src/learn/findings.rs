@@ -181,6 +181,7 @@ impl Finding {
             Finding::DataChange { forgets: true, .. } => vec![Remedy::ShorterHalfLife],
             Finding::RepeatedRows { .. } | Finding::RowsLearnedBefore { .. } => vec![Remedy::GiveNewRows],
             Finding::PriorRowsRepeated { .. } => vec![Remedy::SkipPriorRows],
+            Finding::FewRowsPerComponent { k: 1, .. } => vec![Remedy::GiveMoreRows],
             Finding::FewRowsPerComponent { .. } => vec![Remedy::FewerComponents],
             Finding::LargestK { .. } => vec![Remedy::MoreComponents],
             Finding::FewRowsScored { .. } => vec![Remedy::GiveMoreRows],

@@ -13,7 +13,7 @@ pub enum NoRevisions {
     BlindStart,
     /// No rows are kept.
     KeepsNoRows,
-    /// There are fewer rows than the start needs.
+    /// The start waits for more rows, or was interrupted.
     WaitsForRows,
     /// The model is a shard, which is revised when it is merged.
     Shard,

@@ -414,7 +414,7 @@ fn show_tells_in_words_what_was_guarded() {
     let said = place.run("show model.json").success();
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
     for words in [
-        "11 rows were too far from every component to be learned",
+        "11 rows too far from every component to be learned",
         "22 times a column's variance was held at its floor",
         "33 times a projection was held at the fewest degrees of freedom",
         "44 times the paper's equations had no solution",
@@ -422,6 +422,11 @@ fn show_tells_in_words_what_was_guarded() {
     ] {
         assert!(said.contains(words), "{said}\nwithout: {words}");
     }
+    let one = place.read("model.json").replace("\"pivots_raised\":22", "\"pivots_raised\":1");
+    place.write("one.json", &one);
+    let said = place.run("show one.json").success();
+    let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
+    assert!(said.contains("; 1 time a column's variance"), "{said}");
     let counts = place.json("show model.json")["health"].clone();
     assert_eq!(counts, model["health"]);
 }

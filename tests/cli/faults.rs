@@ -285,6 +285,39 @@ fn an_interrupt_while_rows_are_read_again_leaves_the_checkpoint_as_it_is() {
 }
 
 #[test]
+fn ctrl_c_leaves_no_part_of_a_table_behind() {
+    let place = with_rows(2000);
+    place.run("fit --data rows.csv --k 2 --out old.json").success();
+    let text = fs::read(place.path("rows.csv")).unwrap();
+    let impute = ["impute --model old.json --data - --out table.csv", "-INT"];
+    let predict = ["predict --model old.json --data - --scores table.csv", "-TERM"];
+    for [line, name] in [impute, predict] {
+        let mut child = binary(&place, line).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&text[..text.len() / 2]).unwrap();
+        wait_until("the moment to interrupt", || handles_interrupts(&child));
+        signal(&child, name);
+        let mut told = Vec::new();
+        let mut stderr = child.stderr.take().unwrap();
+        wait_until("an answer", || {
+            let mut bytes = [0; 64];
+            let read = stderr.read(&mut bytes).unwrap();
+            told.extend_from_slice(&bytes[..read]);
+            String::from_utf8_lossy(&told).contains("stopping")
+        });
+        drop(stdin);
+        stderr.read_to_end(&mut told).unwrap();
+        let told = String::from_utf8_lossy(&told);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
+        assert!(told.contains("interrupted: 'table.csv' was not written"), "{told}");
+        let left: Vec<_> =
+            fs::read_dir(place.path(".")).unwrap().map(|file| file.unwrap().file_name()).collect();
+        let is_known = |file: &std::ffi::OsString| file == "rows.csv" || file == "old.json";
+        assert!(left.iter().all(is_known), "{line}: {left:?}");
+    }
+}
+
+#[test]
 fn ctrl_c_ends_a_comparison_with_its_records() {
     let place = with_rows(2000);
     let line = "compare --data rows.csv --k 2..6 --folds 5 --algos start,obmm --out out --threads 1";

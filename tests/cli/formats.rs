@@ -153,6 +153,11 @@ fn integers_and_singles_are_read_and_other_arrays_refused() {
         ("huge.npy", npy("<f8", true, "(4611686018427387904, 8)", &zeros), "it was cut off"),
         ("head.npy", b"\x93NUMPY\x01\x00\xff\x00{".to_vec(), "the header ends early"),
         (
+            "six.npy",
+            b"\x93NUMPY".to_vec(),
+            "the header ends early: the file was cut off, so write or fetch it anew",
+        ),
+        (
             "infinite.npy",
             npy("<f8", false, "(1, 1)", &f64::INFINITY.to_le_bytes()),
             "no column holds numbers",
@@ -301,12 +306,43 @@ mod tables {
             place.refuses(
                 &format!("predict --model model.json --data {data} --scores out.csv --keep list"),
                 1,
-                &["column 'list' are lists or other values, which cannot be written as text"],
+                &["the values of column 'list' cannot be written as text: leave out"],
             );
         }
         assert!(models[0] == models[1] && scores[0] == scores[1]);
         let third = scores[0].lines().nth(3).unwrap();
         assert!(third.ends_with(",\"row 2, \"\"2\"\"\",-96,0.04,true,0.25"), "{third}");
+    }
+
+    #[test]
+    fn texts_dictionaries_and_times_are_the_same_in_every_table() {
+        let place = Workplace::new();
+        let (mut models, mut scores, mut filled) = (Vec::new(), Vec::new(), Vec::new());
+        for name in ["texts.parquet", "texts.arrow", "texts.arrows"] {
+            let data = reference(name);
+            models.push(model(&place, &data, "--missing marginal"));
+            assert!(models[0].contains("\"level\"") && models[0].contains("\"took\""));
+            let line = format!("--model model.json --data {data}");
+            let keep = "--missing marginal --keep word,kind,level,took,day,local,utc";
+            place.run(&format!("predict {line} --scores scores.csv {keep}")).success();
+            scores.push(place.read("scores.csv"));
+            place.run(&format!("impute {line} --out filled.csv")).success();
+            filled.push(place.read("filled.csv"));
+        }
+        assert!(models.iter().all(|model| *model == models[0]));
+        assert!(scores.iter().all(|text| *text == scores[0]), "{scores:?}");
+        assert!(filled.iter().all(|text| *text == filled[0]), "{filled:?}");
+        let lines: Vec<&str> = filled[0].lines().collect();
+        let second =
+            "w2,kind 0,1,4,1969-12-29,1970-01-02T23:59:59.998,1970-01-01T00:00:00.002002Z,0.9092974268256817";
+        assert_eq!(lines[3], second);
+        assert!(lines[2].starts_with("\"a long word, number 1\",kind 0,0,1,1969-12-28,"), "{}", lines[2]);
+        assert!(lines[4].starts_with(",kind 1,") && lines[5].starts_with("w4,,"), "{lines:?}");
+        place.run(&format!("fit --data {} --k 1 --out all.json", reference("mixed.arrow"))).success();
+        for name in ["mixed.parquet", "mixed.arrow"] {
+            let line = format!("impute --model all.json --data {} --out out.csv", reference(name));
+            place.refuses(&line, 1, &["columns 'list', 'record'", "leave out such columns"]);
+        }
     }
 
     #[test]
@@ -317,6 +353,12 @@ mod tables {
             std::fs::write(place.path(name), &bytes[..bytes.len() / 2]).unwrap();
             place.refuses(&format!("fit --data {name} --k 2 --out out.json"), 1, &[name]);
         }
+        place.refuses("fit --data snappy.parquet --k 2 --out out.json", 1, &["write or fetch it anew"]);
+        let words =
+            format!("fit --data {} --drop level,took,x --k 2 --out out.json", reference("texts.arrow"));
+        let said = place.run(&words).failure().code(1);
+        let said = String::from_utf8_lossy(&said.get_output().stderr).into_owned();
+        assert!(said.contains("no column holds numbers") && !said.contains("--delimiter"), "{said}");
         place.refuses(
             &format!("fit --data {} --k 2 --out out.json", reference("brotli.parquet")),
             1,

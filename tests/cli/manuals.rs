@@ -64,7 +64,11 @@ fn the_version_says_what_was_built_in() {
     let output = place.run("--version").success().get_output().stdout.clone();
     let text = String::from_utf8(output).unwrap();
     assert!(text.starts_with(&format!("gmm-bmm {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
-    for (feature, is_there) in [("openblas", cfg!(feature = "openblas")), ("mpi", cfg!(feature = "mpi"))] {
+    for (feature, is_there) in [
+        ("parquet", cfg!(feature = "parquet")),
+        ("openblas", cfg!(feature = "openblas")),
+        ("mpi", cfg!(feature = "mpi")),
+    ] {
         assert_eq!(text.contains(feature), is_there, "{text}");
     }
 }

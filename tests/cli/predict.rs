@@ -211,6 +211,34 @@ fn every_row_of_the_data_has_a_line() {
 }
 
 #[test]
+fn a_stray_quote_does_not_take_the_rows_below_it_along() {
+    let place = with_model(&clusters(1000, 2, 1), "--k 2");
+    let rows: Vec<String> = (0..1500).map(|i| format!("{},{}", i % 7, i % 5)).collect();
+    let with_quotes = |lines: &[usize]| {
+        let quote = |i: usize| if lines.contains(&(i + 2)) { "\"" } else { "" };
+        let rows: String = rows.iter().enumerate().map(|(i, row)| format!("{}{row}\n", quote(i))).collect();
+        format!("x,y\n{rows}")
+    };
+    for (lines, words) in [
+        (&[13][..], ["line 13", "goes on for 1489 lines"]),
+        (&[13, 700], ["line 13", "goes on for 688 lines"]),
+        (&[1200], ["line 1200", "goes on for 302 lines"]),
+    ] {
+        place.write("data.csv", &with_quotes(lines));
+        for command in ["fit --k 2 --out m.json", "predict --model model.json --scores s.csv"] {
+            for bad_rows in ["refuse", "skip"] {
+                place.refuses(&format!("{command} --data data.csv --bad-rows {bad_rows}"), 1, &words);
+            }
+        }
+    }
+    // A quoted cell of several lines is fine where no number is needed.
+    place.write("data.csv", "x,y,note\n1,2,\"two\nlines\"\n3,x,a\n4,5,\"b\n\"\n");
+    let line = "predict --model model.json --data data.csv --columns x,y --bad-rows skip --scores s.csv";
+    assert_eq!(place.json(line)["rows"], 2);
+    assert_eq!(place.read("s.csv").lines().count(), 4);
+}
+
+#[test]
 fn a_row_of_density_zero_is_listed() {
     let place = with_model(&(1e-9 * clusters(1000, 2, 1)), "--k 2");
     place.write("far.csv", "x,y\n0,0\n1e150,0\n1e-9,0\n");

@@ -65,6 +65,36 @@ def mixed(count):
     )
 
 
+def texts(count, of_views):
+    """Columns of text, of places in dictionaries, and of times."""
+    place = numpy.arange(count)
+    text = pyarrow.string_view() if of_views else pyarrow.string()
+    words = [None if i == 3 else f"a long word, number {i}" if i % 2 else f"w{i}" for i in place]
+    days = place.astype("datetime64[D]")
+    return pyarrow.table(
+        {
+            "word": pyarrow.array(words, text),
+            "kind": pyarrow.array([None if i == 4 else f"kind {i // 3}" for i in place]).dictionary_encode(),
+            "level": pyarrow.array(numpy.sqrt(place // 2)).dictionary_encode(),
+            "took": pyarrow.array((place * place).astype("timedelta64[us]")),
+            "day": pyarrow.array(days - numpy.timedelta64(5, "D"), pyarrow.date32()),
+            "local": pyarrow.array((place * 86_399_999).astype("datetime64[ms]")),
+            "utc": pyarrow.array(place * 1001, pyarrow.timestamp("us", "UTC")),
+            "x": pyarrow.array([None if i == 5 else float(numpy.sin(i)) for i in place]),
+        }
+    )
+
+
+def write_texts(folder):
+    """The same rows as a table, a file and a stream whose dictionaries grow."""
+    pyarrow.parquet.write_table(texts(20, False), folder / "texts.parquet")
+    pyarrow.feather.write_feather(texts(20, True), folder / "texts.arrow", compression="lz4")
+    options = pyarrow.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pyarrow.ipc.new_stream(str(folder / "texts.arrows"), texts(20, True).schema, options=options) as writer:
+        for first, rows in [(0, 9), (9, 20)]:
+            writer.write_table(texts(rows, True).slice(first))
+
+
 def write_stream(path, content, rows_per_batch):
     with pyarrow.ipc.new_stream(str(path), content.schema) as writer:
         writer.write_table(content, max_chunksize=rows_per_batch)
@@ -94,6 +124,7 @@ def write_formats():
     pyarrow.feather.write_feather(table(gaps, nulls=True), FORMATS / "nulls.arrow", compression="lz4")
     pyarrow.parquet.write_table(mixed(20), FORMATS / "mixed.parquet")
     pyarrow.feather.write_feather(mixed(20), FORMATS / "mixed.arrow", compression="zstd")
+    write_texts(FORMATS)
 
 
 def write_corpus():
@@ -119,6 +150,7 @@ def write_corpus():
         pyarrow.feather.write_feather(small, CORPUS / f"{codec}.arrow", compression=codec, chunksize=4)
     pyarrow.feather.write_feather(mixed(4), CORPUS / "mixed.arrow", compression="uncompressed")
     write_stream(CORPUS / "stream.arrows", small, 4)
+    pyarrow.feather.write_feather(texts(6, True), CORPUS / "texts.arrow", compression="uncompressed")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::experiment::Provenance;
+use crate::text::moment::{Unit, iso};
 
 pub(super) fn of_this_run() -> Provenance {
     Provenance {
@@ -27,21 +28,10 @@ fn command(words: impl Iterator<Item = String>) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a time as `2026-01-31T12:00:00Z`. No dependency formats dates, and one format needs none.
+/// A time as `2026-01-31T12:00:00Z`.
 fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, clock) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of year 0, in which every leap day is the last of its year (Howard Hinnant's algorithm).
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    iso(seconds.try_into().unwrap_or(i64::MAX), Unit::Parts { digits: 0, utc: true })
 }
 
 /// The processor's name, as the system gives it.

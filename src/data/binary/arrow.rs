@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::arrow_batch::{BatchPlan, Skipping, Values};
+use super::arrow_batch::{BatchPlan, Dictionaries, Skipping, Values};
 use super::arrow_schema::{Field, columns_of};
 use super::flat::Flat;
 use super::{Chunk, Column, Format, Source, damaged};
@@ -23,6 +23,7 @@ const MARK: [u8; 4] = [0xff; 4];
 
 /// The kinds of messages, as the format numbers them.
 const SCHEMA: u8 = 1;
+const DICTIONARY: u8 = 2;
 const BATCH: u8 = 3;
 
 /// The rows of an Arrow file or stream.
@@ -33,6 +34,8 @@ pub(super) struct ArrowSource {
     numbers: usize,
     /// The columns that are read: numbers, then texts.
     chosen: Vec<usize>,
+    /// The dictionaries of these that were read so far.
+    dictionaries: Dictionaries,
     /// The values of these in the current batch, its rows, and the next one of them.
     batch: Vec<Values>,
     rows: usize,
@@ -55,6 +58,7 @@ impl ArrowSource {
             fields,
             numbers: 0,
             chosen: Vec::new(),
+            dictionaries: Dictionaries::new(),
             batch: Vec::new(),
             rows: 0,
             row: 0,
@@ -63,16 +67,36 @@ impl ArrowSource {
         })
     }
 
-    /// The next batch. Its values follow. Dictionaries are left out.
+    /// The next batch. Its values follow.
     fn next_plan(&mut self) -> io::Result<Option<BatchPlan>> {
         loop {
             let Some(bytes) = self.messages.next()? else { return Ok(None) };
             let message = Message::read(&bytes).ok_or_else(|| damaged("a message is damaged"))?;
-            if message.kind == BATCH {
-                return BatchPlan::read(message.header, &self.fields, message.body).map(Some);
+            match message.kind {
+                BATCH => return BatchPlan::read(message.header, &self.fields, message.body).map(Some),
+                DICTIONARY => self.read_dictionary(message.header, message.body)?,
+                _ => self.messages.skip(message.body)?,
             }
-            self.messages.skip(message.body)?;
         }
+    }
+
+    /// Reads a dictionary, or a part that is added to it, if a chosen column has it.
+    fn read_dictionary(&mut self, header: Flat, body: u64) -> io::Result<()> {
+        let (id, is_addition) = (header.long(0), header.byte(2) != 0);
+        let mut chosen = self.chosen.iter().map(|&column| &self.fields[column]);
+        let Some(field) = chosen.find(|field| field.dictionary.is_some_and(|(own, _)| own == id)) else {
+            return self.messages.skip(body);
+        };
+        let fields = [field.entries()];
+        let batch = header.table(1).ok_or_else(|| damaged("a dictionary is damaged"))?;
+        let plan = BatchPlan::read(batch, &fields, body)?;
+        let entries = plan.values(&fields, &[0], &Dictionaries::new(), &mut self.messages)?;
+        let dictionary = self.dictionaries.entry(id).or_default();
+        if !is_addition {
+            dictionary.clear();
+        }
+        dictionary.extend(entries.into_iter().map(Arc::new));
+        Ok(())
     }
 
     /// Makes sure that there are rows left in the batch, if any are left.
@@ -88,7 +112,7 @@ impl ArrowSource {
                 plan.skip(&mut self.messages)?;
                 continue;
             }
-            self.batch = plan.values(&self.fields, &self.chosen, &mut self.messages)?;
+            self.batch = plan.values(&self.fields, &self.chosen, &self.dictionaries, &mut self.messages)?;
             (self.rows, self.row) = (plan.rows, skipped as usize);
         }
         Ok(())
@@ -287,11 +311,11 @@ fn read_contents(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
     Ok(contents)
 }
 
-/// The description of the columns and the places of the batches in a table of contents.
+/// The description of the columns and the places of the dictionaries and batches in a table of contents.
 fn parts_of(contents: Flat<'_>) -> Option<(Flat<'_>, VecDeque<u64>)> {
-    // Each batch has its place, the length of its message, and that of its body.
-    let batches = contents.longs(3, 3)?;
-    let places = batches.as_chunks::<3>().0.iter().map(|[place, ..]| u64::try_from(*place).ok());
+    // Each dictionary and each batch has its place, the length of its message, and that of its body.
+    let messages = [contents.longs(2, 3)?, contents.longs(3, 3)?].concat();
+    let places = messages.as_chunks::<3>().0.iter().map(|[place, ..]| u64::try_from(*place).ok());
     Some((contents.table(1)?, places.collect::<Option<_>>()?))
 }
 

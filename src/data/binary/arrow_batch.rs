@@ -1,12 +1,16 @@
 //! One batch of an Arrow file: the buffers of the chosen columns, and their values.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::arrow_schema::{Field, Place, Type, places};
 use super::damaged;
 use super::decimal::{decimal, decimal_text};
 use super::flat::Flat;
 use super::half::half;
+use crate::text::moment::iso;
 
 /// Where the parts of a batch are, as its message says.
 pub(super) struct BatchPlan {
@@ -55,16 +59,15 @@ impl BatchPlan {
         &self,
         fields: &[Field],
         columns: &[usize],
+        dictionaries: &Dictionaries,
         source: &mut impl Skipping,
     ) -> io::Result<Vec<Values>> {
         // A column may be chosen twice. Its buffers are read once, in the order of the body.
         let mut wanted = Vec::new();
         for &column in columns {
-            let first = self.places[column].buffer;
-            let count = if matches!(fields[column].type_, Type::Text(_)) { 3 } else { 2 };
-            let all = self.buffers.get(first..first + count);
-            all.ok_or_else(|| damaged("a batch has too few parts"))?;
-            wanted.extend(first..first + count);
+            let parts = self.parts(column, &fields[column]);
+            self.buffers.get(parts.clone()).ok_or_else(|| damaged("a batch has too few parts"))?;
+            wanted.extend(parts);
         }
         wanted.sort_unstable_by_key(|&buffer| (self.buffers[buffer], buffer));
         wanted.dedup();
@@ -91,11 +94,29 @@ impl BatchPlan {
             place.map_or(Vec::new(), |place| held[place].1.clone())
         };
         let values = |&column: &usize| {
-            let (first, type_) = (self.places[column].buffer, fields[column].type_);
-            let texts = if matches!(type_, Type::Text(_)) { bytes(first + 2) } else { Vec::new() };
-            Values::new(type_, self.rows, bytes(first), bytes(first + 1), texts)
+            let field = &fields[column];
+            let mut parts = self.parts(column, field).map(bytes);
+            let mut part = || parts.next().unwrap_or_default();
+            let (valid, values, texts) = (part(), part(), parts.collect());
+            let (type_, dictionary) = match field.dictionary {
+                Some((id, places)) => (places, Some(dictionaries.get(&id).cloned().unwrap_or_default())),
+                None => (field.type_, None),
+            };
+            Values { type_, rows: self.rows, valid, values, texts, dictionary }.checked()
         };
         columns.iter().map(values).collect()
+    }
+
+    /// The buffers of a column.
+    fn parts(&self, column: usize, field: &Field) -> Range<usize> {
+        let Place { buffer, further } = self.places[column];
+        let texts = match field.type_ {
+            _ if field.dictionary.is_some() => 0,
+            Type::Text(_) => 1,
+            Type::Views => further,
+            _ => 0,
+        };
+        buffer..buffer.saturating_add(2).saturating_add(texts)
     }
 
     /// Reads past the batch.
@@ -133,20 +154,28 @@ pub(super) trait Skipping {
     fn bytes(&mut self, length: u64) -> io::Result<Vec<u8>>;
 }
 
+/// The values of dictionaries, by their numbers. A dictionary may come in several parts.
+pub(super) type Dictionaries = HashMap<i64, Vec<Arc<Values>>>;
+
 /// The values of one column in a batch.
 pub(super) struct Values {
     type_: Type,
+    rows: usize,
     /// A bit for each value that is there; empty if all are.
     valid: Vec<u8>,
     values: Vec<u8>,
-    texts: Vec<u8>,
+    texts: Vec<Vec<u8>>,
+    /// If the values are places in a dictionary.
+    dictionary: Option<Vec<Arc<Values>>>,
 }
 
 impl Values {
-    fn new(type_: Type, rows: usize, valid: Vec<u8>, values: Vec<u8>, texts: Vec<u8>) -> io::Result<Values> {
-        let bits = rows.div_ceil(8);
+    fn checked(self) -> io::Result<Values> {
+        let Values { type_, rows, valid, values, .. } = &self;
+        let (type_, rows, bits) = (*type_, *rows, rows.div_ceil(8));
         let needed = match type_ {
             Type::Boolean => Some(bits),
+            Type::Views => rows.checked_mul(16),
             Type::Text(_) if rows == 0 => Some(0),
             Type::Text(size) => rows.checked_add(1).and_then(|count| count.checked_mul(size)),
             other => other.size().and_then(|size| rows.checked_mul(size)),
@@ -155,7 +184,23 @@ impl Values {
         if !fits || !valid.is_empty() && valid.len() < bits {
             return Err(damaged("a column has fewer values than its batch"));
         }
-        Ok(Values { type_, valid, values, texts })
+        if self.dictionary.is_some() && (0..rows).any(|row| self.is_there(row) && self.entry(row).is_none()) {
+            return Err(damaged("a value is not in its dictionary"));
+        }
+        Ok(self)
+    }
+
+    /// The part of the dictionary and the place in it that a row refers to.
+    fn entry(&self, row: usize) -> Option<(&Values, usize)> {
+        let size = self.type_.size().filter(|_| self.is_there(row))?;
+        let mut place = usize::try_from(unsigned(&self.values[row * size..(row + 1) * size])).ok()?;
+        for part in self.dictionary.iter().flatten() {
+            if place < part.rows {
+                return Some((part, place));
+            }
+            place -= part.rows;
+        }
+        None
     }
 
     fn is_there(&self, row: usize) -> bool {
@@ -164,6 +209,9 @@ impl Values {
 
     /// The number in a row; NaN if it is missing.
     pub(super) fn number(&self, row: usize) -> f64 {
+        if self.dictionary.is_some() {
+            return self.entry(row).map_or(f64::NAN, |(values, place)| values.number(place));
+        }
         let (Some(size), true) = (self.type_.size(), self.is_there(row)) else { return f64::NAN };
         let bytes = &self.values[row * size..(row + 1) * size];
         match self.type_ {
@@ -178,16 +226,22 @@ impl Values {
 
     /// The value in a row as text; empty if it is missing.
     pub(super) fn text(&self, row: usize) -> String {
+        if self.dictionary.is_some() {
+            return self.entry(row).map_or(String::new(), |(values, place)| values.text(place));
+        }
         if !self.is_there(row) {
             return String::new();
         }
-        if let Type::Text(size) = self.type_ {
-            let offset = |at: usize| unsigned(&self.values[at * size..(at + 1) * size]) as usize;
-            let text = self.texts.get(offset(row)..offset(row + 1)).unwrap_or_default();
-            return String::from_utf8_lossy(text).into_owned();
-        }
         let bytes = |size: usize| &self.values[row * size..(row + 1) * size];
         match self.type_ {
+            Type::Text(size) => {
+                let offset = |at: usize| unsigned(&self.values[at * size..(at + 1) * size]) as usize;
+                let texts = self.texts.first().map_or(&[][..], Vec::as_slice);
+                String::from_utf8_lossy(texts.get(offset(row)..offset(row + 1)).unwrap_or_default())
+                    .into_owned()
+            }
+            Type::Views => String::from_utf8_lossy(self.viewed(bytes(16)).unwrap_or_default()).into_owned(),
+            Type::Moment(size, unit) => iso(integer(bytes(size)) as i64, unit),
             Type::Boolean => bit(&self.values, row).to_string(),
             Type::Signed(size) => integer(bytes(size)).to_string(),
             Type::Unsigned(size) => unsigned(bytes(size)).to_string(),
@@ -195,6 +249,18 @@ impl Values {
             _ if self.number(row).is_nan() => String::new(),
             Type::Single => (self.number(row) as f32).to_string(),
             _ => self.number(row).to_string(),
+        }
+    }
+}
+
+impl Values {
+    /// The text of a view: its length, and then the text itself if it is short, or its first bytes, its buffer and its place.
+    fn viewed<'a>(&'a self, view: &'a [u8]) -> Option<&'a [u8]> {
+        let part = |nth: usize| unsigned(&view[4 * nth..4 * nth + 4]) as usize;
+        let length = part(0);
+        match length <= 12 {
+            true => view.get(4..4 + length),
+            false => self.texts.get(part(2))?.get(part(3)..part(3).checked_add(length)?),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::flat::Flat;
 use super::{Column, Content};
+use crate::text::moment::Unit;
 
 /// Deeper lists and records are refused.
 const DEEPEST: usize = 64;
@@ -21,6 +22,10 @@ pub(super) enum Type {
     Boolean,
     /// Bytes of an offset.
     Text(usize),
+    /// Texts, each in its own place.
+    Views,
+    /// Bytes of the integer, and what it counts.
+    Moment(usize, Unit),
     /// It can be left out, but not be read.
     Unreadable(Content),
 }
@@ -29,7 +34,8 @@ impl Type {
     fn content(self) -> Content {
         match self {
             Type::Boolean => Content::Booleans,
-            Type::Text(_) => Content::Words,
+            Type::Text(_) | Type::Views => Content::Words,
+            Type::Moment(..) => Content::Dates,
             Type::Unreadable(content) => content,
             _ => Content::Numbers,
         }
@@ -39,10 +45,11 @@ impl Type {
     pub(super) fn size(self) -> Option<usize> {
         match self {
             Type::Signed(size) | Type::Unsigned(size) | Type::Decimal(size, _) => Some(size),
+            Type::Moment(size, _) => Some(size),
             Type::Half => Some(2),
             Type::Single => Some(4),
             Type::Double => Some(8),
-            Type::Boolean | Type::Text(_) | Type::Unreadable(_) => None,
+            Type::Boolean | Type::Text(_) | Type::Views | Type::Unreadable(_) => None,
         }
     }
 }
@@ -50,7 +57,17 @@ impl Type {
 /// A column and its parts in a batch.
 pub(super) struct Field {
     pub(super) type_: Type,
+    /// If the column holds places in a dictionary: which one, and the type of the places.
+    pub(super) dictionary: Option<(i64, Type)>,
     layout: Layout,
+}
+
+impl Field {
+    /// The values of the column's dictionary, as a column of their own.
+    pub(super) fn entries(&self) -> Field {
+        let views = usize::from(self.type_ == Type::Views);
+        Field { type_: self.type_, dictionary: None, layout: Layout { nodes: 1, buffers: 2, views } }
+    }
 }
 
 /// What a column takes of a batch.
@@ -65,40 +82,45 @@ struct Layout {
 /// Where a column begins in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) node: usize,
     pub(super) buffer: usize,
+    /// How many further buffers of texts it has.
+    pub(super) further: usize,
 }
 
 /// The columns of a file. The error says what is wrong.
 pub(super) fn columns_of(schema: Flat) -> Result<(Vec<Column>, Vec<Field>), String> {
-    if schema.short(0) != 0 {
+    if schema.short(0).unwrap_or(0) != 0 {
         return Err("its numbers have their highest byte first: write it on another machine".into());
     }
     let fields = schema.tables(1).ok_or("the description of its columns is damaged")?;
     let (mut columns, mut read) = (Vec::new(), Vec::new());
     for field in fields {
         let type_ = type_of(field).ok_or("the description of a column is damaged")?;
+        let dictionary = match field.table(4) {
+            Some(encoding) => Some(dictionary_of(encoding).ok_or("the description of a column is damaged")?),
+            None => None,
+        };
         let mut layout = Layout::default();
         layout.add(field, 0).ok_or("the description of a column is damaged")?;
         let name = field.text(0).unwrap_or_default().to_string();
         let has_text = !matches!(type_, Type::Unreadable(_));
         columns.push(Column { name, content: type_.content(), has_text });
-        read.push(Field { type_, layout });
+        read.push(Field { type_, dictionary, layout });
     }
     Ok((columns, read))
 }
 
 /// Where the columns begin in a batch, of which texts may have further buffers.
 pub(super) fn places(fields: &[Field], further: &[i64]) -> Option<Vec<Place>> {
-    let (mut place, mut views) = (Place { node: 0, buffer: 0 }, 0);
+    let (mut buffer, mut views) = (0usize, 0);
     let mut places = Vec::with_capacity(fields.len());
     for Field { layout, .. } in fields {
-        places.push(place);
-        place.node += layout.nodes;
-        place.buffer += layout.buffers;
+        let mut place = Place { buffer, further: 0 };
         for count in further.get(views..views + layout.views)? {
-            place.buffer = place.buffer.checked_add(usize::try_from(*count).ok()?)?;
+            place.further = place.further.checked_add(usize::try_from(*count).ok()?)?;
         }
+        places.push(place);
+        buffer = buffer.checked_add(layout.buffers)?.checked_add(place.further)?;
         views += layout.views;
     }
     Some(places)
@@ -114,6 +136,8 @@ mod kind {
     pub(super) const BOOL: u8 = 6;
     pub(super) const DECIMAL: u8 = 7;
     pub(super) const DATE: u8 = 8;
+    pub(super) const TIME: u8 = 9;
+    pub(super) const TIMESTAMP: u8 = 10;
     pub(super) const INTERVAL: u8 = 11;
     pub(super) const LIST: u8 = 12;
     pub(super) const STRUCT: u8 = 13;
@@ -133,21 +157,11 @@ mod kind {
 }
 
 fn type_of(field: Flat) -> Option<Type> {
-    let number = field.byte(2);
-    let is_text = matches!(number, kind::UTF8 | kind::LARGE_UTF8 | kind::UTF8_VIEW);
-    if field.table(4).is_some() {
-        // The column holds places in a dictionary.
-        return Some(Type::Unreadable(if is_text { Content::Words } else { Content::Other }));
-    }
     let details = || field.table(3);
-    Some(match number {
+    Some(match field.byte(2) {
         kind::NULL => Type::Unreadable(Content::Nothing),
-        kind::INT => {
-            let (bits, is_signed) = (details()?.int(0)?, details()?.byte(1) != 0);
-            let size = matches!(bits, 8 | 16 | 32 | 64).then_some(bits as usize / 8)?;
-            if is_signed { Type::Signed(size) } else { Type::Unsigned(size) }
-        }
-        kind::FLOAT => match details()?.short(0) {
+        kind::INT => integers(details()?)?,
+        kind::FLOAT => match details()?.short(0).unwrap_or(0) {
             0 => Type::Half,
             1 => Type::Single,
             2 => Type::Double,
@@ -160,12 +174,36 @@ fn type_of(field: Flat) -> Option<Type> {
         kind::BOOL => Type::Boolean,
         kind::UTF8 => Type::Text(4),
         kind::LARGE_UTF8 => Type::Text(8),
-        kind::DATE..=kind::INTERVAL | kind::DURATION => Type::Unreadable(Content::Dates),
-        kind::BINARY | kind::LARGE_BINARY | kind::FIXED_SIZE_BINARY | kind::BINARY_VIEW | kind::UTF8_VIEW => {
+        kind::UTF8_VIEW => Type::Views,
+        kind::DATE => match details()?.short(0) {
+            Some(0) => Type::Moment(4, Unit::Days),
+            _ => Type::Moment(8, Unit::DayMillis),
+        },
+        kind::TIMESTAMP => {
+            let (unit, utc) = (details()?.short(0).unwrap_or(0), details()?.text(1).is_some());
+            Type::Moment(
+                8,
+                Unit::Parts { digits: 3 * u32::try_from(unit).ok().filter(|unit| *unit < 4)?, utc },
+            )
+        }
+        kind::DURATION => Type::Signed(8),
+        kind::TIME | kind::INTERVAL => Type::Unreadable(Content::Dates),
+        kind::BINARY | kind::LARGE_BINARY | kind::FIXED_SIZE_BINARY | kind::BINARY_VIEW => {
             Type::Unreadable(Content::Words)
         }
         _ => Type::Unreadable(Content::Other),
     })
+}
+
+fn integers(details: Flat) -> Option<Type> {
+    let (bits, is_signed) = (details.int(0)?, details.byte(1) != 0);
+    let size = matches!(bits, 8 | 16 | 32 | 64).then_some(bits as usize / 8)?;
+    Some(if is_signed { Type::Signed(size) } else { Type::Unsigned(size) })
+}
+
+/// Which dictionary a column has, and the type of its places.
+fn dictionary_of(encoding: Flat) -> Option<(i64, Type)> {
+    Some((encoding.long(0), encoding.table(1).map_or(Some(Type::Signed(4)), integers)?))
 }
 
 impl Layout {
@@ -179,7 +217,7 @@ impl Layout {
             kind::NULL | kind::RUN_END_ENCODED => 0,
             kind::STRUCT | kind::FIXED_SIZE_LIST => 1,
             // Of places in other columns, a dense union has one more buffer.
-            kind::UNION => 1 + usize::from(field.table(3)?.short(0) == 1),
+            kind::UNION => 1 + usize::from(field.table(3)?.short(0) == Some(1)),
             kind::BINARY | kind::UTF8 | kind::LARGE_BINARY | kind::LARGE_UTF8 => 3,
             kind::LIST_VIEW | kind::LARGE_LIST_VIEW => 3,
             kind::BINARY_VIEW | kind::UTF8_VIEW => {

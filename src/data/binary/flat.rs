@@ -43,8 +43,8 @@ impl<'a> Flat<'a> {
         self.number(nth).map_or(0, |[byte]| byte)
     }
 
-    pub(super) fn short(self, nth: usize) -> i16 {
-        self.number(nth).map_or(0, i16::from_le_bytes)
+    pub(super) fn short(self, nth: usize) -> Option<i16> {
+        self.number(nth).map(i16::from_le_bytes)
     }
 
     pub(super) fn int(self, nth: usize) -> Option<i32> {

@@ -1,6 +1,6 @@
 //! The header of a `.npy` file: the type, the order and the shape of its array.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use super::half::half;
 
@@ -40,7 +40,11 @@ enum Letter {
 impl NpyHeader {
     /// Reads the header, and no byte after it. The error says what is wrong.
     pub(super) fn read(mut reader: impl Read) -> Result<NpyHeader, String> {
-        let cut = |error: std::io::Error| format!("the header ends early ({error})");
+        const ENDS_EARLY: &str = "the header ends early: the file was cut off, so write or fetch it anew";
+        let cut = |error: std::io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => ENDS_EARLY.into(),
+            _ => format!("the header cannot be read ({error})"),
+        };
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(cut)?;
         let mut length = [0; 4];
@@ -57,7 +61,7 @@ impl NpyHeader {
         let mut text = Vec::new();
         reader.take(length).read_to_end(&mut text).map_err(cut)?;
         if text.len() as u64 != length {
-            return Err("the header ends early".into());
+            return Err(ENDS_EARLY.into());
         }
         let text = String::from_utf8(text).map_err(|_| "the header is no text".to_string())?;
         let begin = 8 + length_bytes as u64 + length;

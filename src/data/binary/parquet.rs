@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
 use parquet::errors::ParquetError;
@@ -18,6 +18,7 @@ use super::pages::CheckedPages;
 use super::{Chunk, Column, Content, Format, Source, damaged};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
+use crate::text::moment::{Unit, iso};
 
 /// The rows of a Parquet file.
 pub(super) struct ParquetSource {
@@ -61,6 +62,7 @@ enum Type {
     Decimal(i32),
     Boolean,
     Text,
+    Moment(Unit),
     /// It can be left out, but not be read.
     Unreadable(Content),
 }
@@ -79,7 +81,13 @@ impl ParquetSource {
             File::open(path).map_err(|source| DataError::Unreadable { file: input.name.clone(), source })?;
         let file_bytes = file.metadata().map_or(0, |metadata| metadata.len());
         let opened = guarded(|| {
-            let reader = SerializedFileReader::new(file).map_err(|error| damaged(words(&error)))?;
+            let reader = SerializedFileReader::new(file).map_err(|error| {
+                let what = words(&error);
+                damaged(format!(
+                    "{} (if it was cut off or damaged, write or fetch it anew)",
+                    what.trim_end_matches('.')
+                ))
+            })?;
             let (columns, values) = columns_of(&reader);
             let file_rows =
                 check_groups(&reader, file_bytes).ok_or_else(|| damaged("its description is damaged"))?;
@@ -279,8 +287,20 @@ fn type_of(column: &ColumnDescPtr) -> Type {
         (Physical::INT32 | Physical::INT64, None) => match old {
             Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => Type::Unsigned,
             Old::NONE | Old::INT_8 | Old::INT_16 | Old::INT_32 | Old::INT_64 => Type::Signed,
+            Old::DATE => Type::Moment(Unit::Days),
+            Old::TIMESTAMP_MILLIS => Type::Moment(Unit::Parts { digits: 3, utc: true }),
+            Old::TIMESTAMP_MICROS => Type::Moment(Unit::Parts { digits: 6, utc: true }),
             _ => Type::Unreadable(Content::Dates),
         },
+        (Physical::INT32, Some(LogicalType::Date)) => Type::Moment(Unit::Days),
+        (Physical::INT64, Some(LogicalType::Timestamp(time))) => {
+            let digits = match time.unit {
+                TimeUnit::MILLIS => 3,
+                TimeUnit::MICROS => 6,
+                TimeUnit::NANOS => 9,
+            };
+            Type::Moment(Unit::Parts { digits, utc: time.is_adjusted_to_u_t_c })
+        }
         (_, Some(LogicalType::Unknown)) => Type::Unreadable(Content::Nothing),
         (Physical::INT32 | Physical::INT64, Some(_)) => Type::Unreadable(Content::Dates),
         (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)) => Type::Half,
@@ -309,6 +329,7 @@ impl Type {
             Type::Signed | Type::Unsigned | Type::Float | Type::Half | Type::Decimal(_) => Content::Numbers,
             Type::Boolean => Content::Booleans,
             Type::Text => Content::Words,
+            Type::Moment(_) => Content::Dates,
             Type::Unreadable(content) => content,
         }
     }
@@ -429,6 +450,7 @@ fn read_texts(reader: &mut ColumnReader, kind: Kind, rows: usize) -> io::Result<
             let text = |value: &i32| match type_ {
                 Type::Unsigned => (*value as u32).to_string(),
                 Type::Decimal(scale) => decimal_text(i128::from(*value), scale),
+                Type::Moment(unit) => iso(i64::from(*value), unit),
                 _ => value.to_string(),
             };
             read_values(reader, level, rows, none, text, take)?;
@@ -437,6 +459,7 @@ fn read_texts(reader: &mut ColumnReader, kind: Kind, rows: usize) -> io::Result<
             let text = |value: &i64| match type_ {
                 Type::Unsigned => (*value as u64).to_string(),
                 Type::Decimal(scale) => decimal_text(i128::from(*value), scale),
+                Type::Moment(unit) => iso(*value, unit),
                 _ => value.to_string(),
             };
             read_values(reader, level, rows, none, text, take)?;

@@ -78,7 +78,8 @@ impl BinaryTable {
             for place in table.without_numbers() {
                 samples[numbers[place]] = ColumnSample::known(Content::Nothing);
             }
-            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            let chosen = Shape::choose(&table.file, &names, named, &samples, options);
+            let (shape, notices) = chosen.map_err(DataError::not_in_text)?;
             table.pick(&shape.positions, &numbers);
             (shape, notices)
         } else {
@@ -165,9 +166,10 @@ impl BinaryTable {
             return Err(DataError::NotNumbers { file, column, content });
         }
         let texts: Vec<usize> = if options.keep_text { (0..columns.len()).collect() } else { kept.to_vec() };
-        if let Some(&i) = texts.iter().find(|&&i| !columns[i].has_text) {
-            let (file, column, content) = cell(i);
-            return Err(DataError::NoText { file, column, content });
+        let without = texts.iter().filter(|&&i| !columns[i].has_text);
+        let without: Vec<String> = without.map(|&i| names.name(i).to_string()).collect();
+        if !without.is_empty() {
+            return Err(DataError::NoText { file: self.file.clone(), columns: without });
         }
         if options.keep_text {
             let name = |(i, _): (usize, &Column)| names.name(i).to_string();

@@ -206,11 +206,15 @@ impl Records {
         if self.is_line {
             return (self.plain_lines + self.reader.position().line()).saturating_sub(1).max(1);
         }
+        (self.plain_lines + self.reader.position().line()).saturating_sub(self.lines()).max(1)
+    }
+
+    /// The lines of that record, which are several if a quoted cell has line ends.
+    pub(super) fn lines(&self) -> u64 {
         let held = self.record.as_slice();
         let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
         // An unclosed quote makes the last '\n' of the text part of a cell.
-        let end = u64::from(!held.ends_with(b"\n"));
-        (self.plain_lines + self.reader.position().line()).saturating_sub(end + inside).max(1)
+        inside + u64::from(!held.ends_with(b"\n"))
     }
 }
 

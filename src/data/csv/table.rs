@@ -177,11 +177,16 @@ impl TextTable {
             return Ok(Step::End);
         }
         self.rows += 1;
-        Ok(match numbers(self.records.record(), self.width, &self.positions, row) {
-            Ok(Cells::Numbers) => Step::Row,
-            Ok(Cells::Gaps) => Step::Gaps,
-            Err(flaw) => Step::Bad(flaw),
-        })
+        match numbers(self.records.record(), self.width, &self.positions, row) {
+            Ok(Cells::Numbers) => Ok(Step::Row),
+            Ok(Cells::Gaps) => Ok(Step::Gaps),
+            // A stray quote takes good rows with it, so the record must not be skipped as one bad row.
+            Err(_) if self.records.lines() > 1 => {
+                let (line, lines) = (self.records.line(), self.records.lines());
+                Err(DataError::Quotation { file: self.file.clone(), line, lines })
+            }
+            Err(flaw) => Ok(Step::Bad(flaw)),
+        }
     }
 
     /// The text of the kept columns in the record that [`read_row`](TextTable::read_row) just read. A field that the record does

@@ -142,7 +142,7 @@ fn models_that_are_not_revised_say_why() {
     for (options, words) in [
         ("--k 3 --effort fast", "no revisions: --effort fast only fits the start"),
         ("--k 3 --keep-rows 0", "no revisions: --keep-rows 0 turns them off"),
-        ("--k 3 --limit 500", "no revisions: there are fewer rows than the start needs"),
+        ("--k 3 --limit 500", "no revisions: the start waits for more rows, or was interrupted"),
     ] {
         let text = said(&place, &format!("fit --data rows.csv --init-rows 1000 {options} --out model.json"));
         assert!(text.contains(words), "{options}: {text}");
@@ -329,4 +329,15 @@ fn a_learning_curve_that_cannot_be_drawn_is_refused_or_left_out() {
         assert!(!place.path("none.svg").exists());
         assert!(place.json("show model.json")["rows"] == limit);
     }
+}
+
+#[test]
+fn a_single_row_is_described_as_one() {
+    let place = Workplace::new();
+    place.write("one.csv", "a,b\n1,2\n");
+    let fitted = place.run("fit --data one.csv --out model.json").success();
+    let output = fitted.get_output();
+    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    assert!(said.contains("(1 row in all)") && said.contains("give more rows"), "{said}");
+    assert!(said.contains("it contains the only row of the data") && !said.contains("smaller --k"), "{said}");
 }
