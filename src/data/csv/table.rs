@@ -181,11 +181,22 @@ impl TextTable {
             Ok(Cells::Numbers) => Ok(Step::Row),
             Ok(Cells::Gaps) => Ok(Step::Gaps),
             // A stray quote takes good rows with it, so the record must not be skipped as one bad row.
-            Err(_) if self.records.lines() > 1 => {
+            Err(flaw) if self.records.lines() > 1 && self.is_of_quotation(&flaw) => {
                 let (line, lines) = (self.records.line(), self.records.lines());
                 Err(DataError::Quotation { file: self.file.clone(), line, lines })
             }
             Err(flaw) => Ok(Step::Bad(flaw)),
+        }
+    }
+
+    /// Whether line ends in a quoted cell make the current record a bad one: it has another number of cells, or the bad cell has
+    /// several lines.
+    fn is_of_quotation(&self, flaw: &Flaw) -> bool {
+        match flaw {
+            Flaw::Fields => true,
+            Flaw::Cell(nth) => {
+                self.records.record().get(self.positions[*nth]).is_some_and(|cell| cell.contains(&b'\n'))
+            }
         }
     }
 

@@ -220,15 +220,16 @@ proptest! {
 
 #[test]
 fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
-    let mut text = String::from("a,b,c,d\n");
+    let mut text = String::from("a,b,c,d,note\n");
     for i in 0..30_000 {
         let x = f64::from(i) / 7.0;
         match i % 1000 {
-            137 => text += &format!("\"{x}\",\"1\n2\",3,4\n"),
+            137 => text += &format!("\"{x}\",1,3,4,\"two\nlines\"\n"),
+            138 => text += "1,2,word,4,\"two\nlines\"\n",
             499 => text += "\n  \n",
-            750 => text += &format!("{x}, {x} ,word,\n"),
-            760 => text += &format!("{x},,NA,{x}\n"),
-            _ => text += &format!("{x},{i},{:e},{}\n", -x, x.sqrt()),
+            750 => text += &format!("{x}, {x} ,word,,\n"),
+            760 => text += &format!("{x},,NA,{x},note\n"),
+            _ => text += &format!("{x},{i},{:e},{},note\n", -x, x.sqrt()),
         }
     }
     for piece in [1000, 65_536, usize::MAX] {
