@@ -42,7 +42,7 @@ else:
     print(json.dumps({{"read_seconds": 0.25, "learn_seconds": 1.5 if arguments[2] == "oem" else 0.75}}))
 """
 
-# Replaces the Python of the virtual environment. It has mlpack if there is a file with that name beside it, and answers jobs.
+# Replaces the Python of the virtual environment. It has mlpack if there is a file with that name in its folder, and answers jobs.
 FAKE_PYTHON = """#!{python}
 import json, pathlib, sys
 arguments = sys.argv[1:]

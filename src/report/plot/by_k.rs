@@ -118,7 +118,7 @@ impl Figure for ByK<'_> {
     }
 }
 
-/// Distance between neighbouring learners: less than usual if there are so many that points would be far from their K.
+/// Distance between neighbouring learners. It is smaller if points would otherwise be far from their K.
 fn apart(learners: usize, mut ks: Vec<usize>) -> f64 {
     ks.sort_unstable();
     ks.dedup();
