@@ -30,15 +30,16 @@ $(GMM_BMM): FORCE
 
 FORCE:
 
-# scripts/smoke.sh runs it with fewer K, rows and folds.
+# scripts/smoke.sh runs it with fewer K, rows and folds, into a folder of its own.
+DEMO_OUT = target/demo
 DEMO_FIT = --k 2..8
 DEMO_COMPARE = --k 2..6 --folds 5
 demo: $(GMM_BMM)
-	@mkdir -p target/demo
-	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 $(DEMO_FIT) --out target/demo/magic04.json
-	$(GMM_BMM) show target/demo/magic04.json
-	$(GMM_BMM) compare --data banknote $(DEMO_COMPARE) --out target/demo/compare
-	@echo "open target/demo/compare/report.html"
+	@mkdir -p $(DEMO_OUT)
+	$(GMM_BMM) fit --data magic04 --shuffle-buffer 20000 $(DEMO_FIT) --out $(DEMO_OUT)/magic04.json
+	$(GMM_BMM) show $(DEMO_OUT)/magic04.json
+	$(GMM_BMM) compare --data banknote $(DEMO_COMPARE) --out $(DEMO_OUT)/compare
+	@echo "open $(DEMO_OUT)/compare/report.html"
 
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
@@ -68,15 +69,15 @@ test-portable:
 
 # The two modules that call OpenBLAS, and those that build on them. Compiles the library without other features.
 test-openblas:
-	$(NOT_OPTIMISED) scripts/with_openblas.sh $(CARGO) test --no-default-features --features openblas --lib -- \
+	$(NOT_OPTIMISED) scripts/with_openblas.sh scripts/select_tests.sh $(CARGO) test --no-default-features --features openblas --lib -- \
 		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::em:: learn::structure::kmeans::
 
 # The unit tests, and those of MPI where it is installed. The two that are left out learn from thousands of rows: 'make test-long' runs
 # them, and tests/cli compares the same learners.
 SLOW = --skip revising::tests::a_pass_is_what --skip revising::tests::the_course_of
 test-units:
-	$(NOT_OPTIMISED) scripts/with_openmpi.sh --otherwise '$(CARGO) test $(ALL) --lib -- $(SLOW)' \
-		$(CARGO) test $(ALL) --features gmm-bmm/mpi --lib --test mpi -- $(SLOW)
+	$(NOT_OPTIMISED) scripts/with_openmpi.sh --otherwise 'scripts/select_tests.sh $(CARGO) test $(ALL) --lib -- $(SLOW)' \
+		scripts/select_tests.sh $(CARGO) test $(ALL) --features gmm-bmm/mpi --lib --test mpi -- $(SLOW)
 
 test-python:
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) -m unittest discover -s tests/python; \
@@ -90,8 +91,9 @@ test-long:
 	$(CARGO) clippy --no-default-features --lib -- -D warnings
 	$(CARGO) clippy --no-default-features --features csv --lib -- -D warnings
 	scripts/with_openmpi.sh $(CARGO) clippy --features mpi --lib --bins --test mpi -- -D warnings
-	GMM_BMM_LONG_TESTS=1 $(CARGO) test --release --lib --test library --test fuzz --test cli
-	scripts/with_openblas.sh env GMM_BMM_LONG_TESTS=1 $(CARGO) test --release --no-default-features --features openblas,csv \
+	GMM_BMM_LONG_TESTS=1 REPORT_OUT=target/report $(CARGO) test --release --lib --test library --test fuzz --test cli -- \
+		--include-ignored
+	GMM_BMM_LONG_TESTS=1 scripts/with_openblas.sh scripts/select_tests.sh $(CARGO) test --release --no-default-features --features openblas,csv \
 		--lib --test library -- linalg:: dist:: learn:: reference_values:: levels::
 	PROFILE=release $(MAKE) smoke
 	$(MAKE) wheel

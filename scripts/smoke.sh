@@ -49,9 +49,11 @@ else
     target/smoke/installed/bin/gmm-bmm --version
 fi
 K=2 FOLDS=2 ALGOS=$algos RESULTS=target/smoke/results/small scripts/table1.sh
-"${MAKE:-make}" demo PROFILE="$PROFILE" PACKAGES="${PACKAGES:-}" DEMO_FIT="$fit" DEMO_COMPARE="$compare"
+"${MAKE:-make}" demo PROFILE="$PROFILE" PACKAGES="${PACKAGES:-}" DEMO_OUT=target/smoke/demo \
+    DEMO_FIT="$fit" DEMO_COMPARE="$compare"
 RESULTS=target/smoke/results
-for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html; do
+for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html \
+    ../demo/compare/report.html; do
     [ -s "$RESULTS/$file" ] || { echo "smoke: $RESULTS/$file is missing" >&2; exit 1; }
 done
 echo "smoke: all outputs are there"
