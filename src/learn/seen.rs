@@ -13,6 +13,8 @@ pub(crate) const MOST_KEYS: usize = 4096;
 const RECENT: usize = 512;
 /// Distances between repeated rows that are counted at the same time.
 const MOST_DISTANCES: usize = 16;
+/// Rows that come again after fewer others are the values of sensors that hold them for some rows.
+const MIN_DISTANCE: u64 = 100;
 /// Rows are reported as repeated if chance explains their number in fewer than this fraction of streams.
 const CHANCE: f64 = 1e-4;
 
@@ -91,6 +93,8 @@ pub(super) struct SeenWatch {
     /// Entries that are not among the others yet, sorted by key. Inserting them there one by one would move many others.
     recent: Vec<(u64, u64)>,
     keys: RowKeys,
+    /// The key of the last row. A sensor that holds its value gives equal rows, of which only the first counts.
+    last: u64,
     /// Rows of this run that were found.
     found: u64,
     /// The distances at which rows of this run were found, the latest last.
@@ -109,7 +113,14 @@ struct Distance {
 impl SeenWatch {
     /// Continues a sample of rows with `dim` columns, which may be empty.
     pub fn new(seen: SeenRows, dim: usize) -> Self {
-        SeenWatch { seen, recent: Vec::new(), keys: RowKeys::new(dim), found: 0, distances: Vec::new() }
+        SeenWatch {
+            seen,
+            recent: Vec::new(),
+            keys: RowKeys::new(dim),
+            last: 0,
+            found: 0,
+            distances: Vec::new(),
+        }
     }
 
     /// The sample of the rows so far.
@@ -123,9 +134,10 @@ impl SeenWatch {
     pub fn observe<'a>(&mut self, before: u64, rows: impl Iterator<Item = &'a [f64]>) {
         for (place, row) in (before..).zip(rows) {
             let key = self.keys.of(row).bits();
-            if key <= self.limit() {
+            if key <= self.limit() && key != self.last {
                 self.record(key, place);
             }
+            self.last = key;
         }
     }
 
@@ -151,8 +163,14 @@ impl SeenWatch {
     }
 
     fn count(&mut self, rows: u64, place: u64) {
+        if rows < MIN_DISTANCE {
+            return;
+        }
         self.found += 1;
-        let known = self.distances.iter().position(|distance| distance.rows == rows);
+        // Rows that come again in one run span at most their distance. Rows at a short distance over a long span are values that
+        // a sensor holds for several rows.
+        let is_same_run = |distance: &Distance| distance.rows == rows && place - distance.first < rows;
+        let known = self.distances.iter().position(is_same_run);
         let mut distance = match known {
             Some(at) => self.distances.remove(at),
             None => Distance { rows, found: 0, first: place, last: place },
@@ -174,20 +192,38 @@ impl SeenWatch {
         self.found as f64 * places.powi(1 - distance.found as i32) < CHANCE
     }
 
-    /// The rows of this run that were learned before.
+    /// The rows of this run that were learned before: a finding for each run of earlier rows, however often it came again.
     pub fn findings(&self) -> Vec<Finding> {
-        let repeated = self.distances.iter().filter(|distance| self.shows_repetition(distance));
-        let finding = |distance: &Distance| Finding::RowsLearnedBefore {
-            rows: distance.last - distance.first + 1,
-            from: distance.first + 1,
-            before: distance.first - distance.rows + 1,
+        let mut repeated: Vec<&Distance> =
+            self.distances.iter().filter(|distance| self.shows_repetition(distance)).collect();
+        repeated.sort_by_key(|distance| distance.first);
+        let mut runs: Vec<(Distance, u64)> = Vec::new();
+        for new in repeated {
+            match runs.iter_mut().find(|(run, _)| run.has_rows_of(new)) {
+                Some((_, rows)) => *rows += new.span(),
+                None => runs.push((new.clone(), new.span())),
+            }
+        }
+        let finding = |(run, rows): (Distance, u64)| Finding::RowsLearnedBefore {
+            rows,
+            from: run.first + 1,
+            before: run.first - run.rows + 1,
         };
-        let mut found: Vec<Finding> = repeated.map(finding).collect();
-        found.sort_by_key(|finding| match finding {
-            Finding::RowsLearnedBefore { from, .. } => *from,
-            _ => 0,
-        });
-        found
+        runs.into_iter().map(finding).collect()
+    }
+}
+
+impl Distance {
+    /// Rows from the first to the last one found.
+    fn span(&self) -> u64 {
+        self.last - self.first + 1
+    }
+
+    /// Whether both found some of the same earlier rows.
+    fn has_rows_of(&self, other: &Distance) -> bool {
+        let earlier = |own: &Distance| own.first - own.rows..=own.last - own.rows;
+        let (own, other) = (earlier(self), earlier(other));
+        own.start() <= other.end() && other.start() <= own.end()
     }
 }
 
@@ -266,6 +302,29 @@ mod tests {
         let rows: Vec<[f64; 1]> = (0..5000u32).map(|i| [f64::from(i.min(4000))]).collect();
         watch.observe(0, rows.iter().map(|row| row.as_slice()));
         assert!(watch.findings().is_empty());
+        // Sensors that hold each value for some rows: one, and two in turns.
+        for (hold, sensors) in [(10, 1), (2, 1), (100, 1), (10, 2), (7, 5)] {
+            let mut watch = SeenWatch::new(SeenRows::default(), 2);
+            let held = |i: u64| row(i / (hold * sensors) * sensors + i % sensors);
+            let rows: Vec<[f64; 2]> = (0..50_000).map(held).collect();
+            watch.observe(0, rows.iter().map(|row| row.as_slice()));
+            assert!(watch.findings().is_empty(), "{hold} rows, {sensors} sensors: {:?}", watch.findings());
+            // The file is still recognised.
+            let mut again = resumed(&watch);
+            again.observe(50_000, rows.iter().map(|row| row.as_slice()));
+            let found = again.findings();
+            assert!(
+                matches!(found.as_slice(), [Finding::RowsLearnedBefore { before: ..200, .. }]),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cycle_that_is_repeated_exactly_gives_one_finding() {
+        let mut run = SeenWatch::new(SeenRows::default(), 2);
+        watch(&mut run, 0, (0..40).flat_map(|_| 0..1440));
+        assert_eq!(run.findings().len(), 1, "{:?}", run.findings());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod merge;
 mod noise;
 pub(crate) mod packed;
 mod price;
+mod refill;
 mod revision;
 mod scaled;
 mod schedule;

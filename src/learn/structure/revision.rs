@@ -10,6 +10,7 @@ use super::fill::filled;
 use super::history::{Identifiers, Move};
 use super::kept::KeptRows;
 use super::maximise::{Shape, mean_and_scatter};
+use super::refill::refill;
 use super::scaled::ScaledRows;
 use super::search::{Found, LEAST_RISE, Search};
 use super::sweep::{Assigned, Others, label, sweep};
@@ -305,7 +306,10 @@ impl<'a> Reviser<'a> {
     fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
         let shape = polishing_shape(self.effective_rows(), mixture, self.closing);
         let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
-        em.run(&self.rows.blocks, mixture, f64::NEG_INFINITY, self.stop)
+        let rows = &self.rows.blocks;
+        let fit = em.run(rows, mixture, f64::NEG_INFINITY, self.stop);
+        // A component without rows in a sample may have rows in the stream.
+        if self.complete && !rows.has_gaps() { refill(em, rows, fit, self.seed, self.stop) } else { fit }
     }
 
     /// The number of iterations of [`Reviser::polish`] for `k` components. It is larger if they are cheap.

@@ -183,10 +183,11 @@ impl Schedule {
         }
     }
 
-    /// Postpones a revision that is not possible until the number of rows has doubled again.
+    /// Postpones a revision that is not possible yet: until the number of rows has doubled again, or for a half-life.
     pub(in crate::learn) fn postpone(&mut self, rows: u64) {
         self.novel = false;
         self.next = Some(rows.saturating_mul(2));
+        self.next = self.soon_enough(rows, 0);
     }
 
     /// Whether the end of the stream triggers a revision: if it is cheap, or if at least a tenth of the rows that count are new.
@@ -255,6 +256,16 @@ mod tests {
             schedule.wants_closing(rows + 200, rows, false)
                 && !schedule.wants_closing(rows + 199, rows, false)
         );
+    }
+
+    #[test]
+    fn a_postponed_revision_comes_within_a_half_life() {
+        let mut schedule = Schedule::after_start(5000);
+        schedule.postpone(1_000_000);
+        assert_eq!(schedule.rows_until_due(1_000_000), 1_000_000);
+        let mut schedule = schedule.with_half_life(Some(2000), 1_000_000);
+        schedule.postpone(1_002_000);
+        assert_eq!(schedule.rows_until_due(1_002_000), 2000);
     }
 
     #[test]

@@ -1,0 +1,89 @@
+//! Components without rows.
+
+use std::sync::atomic::AtomicBool;
+
+use super::em::{Em, Improved};
+use super::search_state::split_all;
+use super::split::{Split, best_split};
+use super::sweep::Assigned;
+use crate::dist::{Gaussian, GaussianMixture, Mixture};
+use crate::learn::prior_strength;
+use crate::linalg::blocks::RowBlocks;
+
+/// A component with fewer rows is empty.
+const MIN_ROWS: f64 = 1.0;
+
+/// Replaces each component that EM has left without rows by a half of another one, and runs EM again. EM leaves one without
+/// rows where two of them compete for the same few values.
+pub(super) fn refill(em: Em, rows: &RowBlocks, mut fit: Improved, seed: u64, stop: &AtomicBool) -> Improved {
+    while let Some(better) = refill_one(em, rows, &fit, seed, stop) {
+        fit = better;
+    }
+    fit
+}
+
+/// The fit with one empty component less, by the split that gains most of those after which EM leaves no further one empty.
+fn refill_one(em: Em, rows: &RowBlocks, fit: &Improved, seed: u64, stop: &AtomicBool) -> Option<Improved> {
+    let mixture = &fit.mixture;
+    let is_empty = |weight: &&f64| *weight * rows.total_weight() < MIN_ROWS;
+    let empty = mixture.weights().iter().position(|weight| is_empty(&weight))?;
+    let assigned = Assigned::new(rows, mixture, em.noise);
+    let strength = prior_strength(rows.dim());
+    let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, strength, seed));
+    let mut splits: Vec<Split> = splits.collect();
+    splits.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    splits.extend(halves_of_heaviest(mixture));
+    let refilled = |split| Some(em.run(rows, &replaced(mixture, empty, split)?, f64::NEG_INFINITY, stop));
+    let count = |mixture: &GaussianMixture| mixture.weights().iter().filter(is_empty).count();
+    splits.into_iter().filter_map(refilled).find(|after| count(&after.mixture) < count(mixture))
+}
+
+/// Two halves of the component with the largest weight. No split gains if it has just the shape of a Gaussian.
+fn halves_of_heaviest(mixture: &GaussianMixture) -> Option<Split> {
+    let component =
+        (0..mixture.k()).max_by(|&i, &j| mixture.weights()[i].total_cmp(&mixture.weights()[j]))?;
+    let whole = &mixture.components()[component];
+    let lower = whole.covariance().lower_matrix();
+    let half = |side: f64| {
+        let mean = whole.mean().iter().zip(lower.column(0)).map(|(mean, axis)| mean + side * axis);
+        Gaussian::new(mean.collect(), whole.covariance().clone()).ok()
+    };
+    Some(Split { component, gain: 0.0, shares: [0.5, 0.5], parts: [half(-0.5)?, half(0.5)?] })
+}
+
+/// The mixture after a split, without the empty component: the new part has its place.
+fn replaced(mixture: &GaussianMixture, empty: usize, split: Split) -> Option<GaussianMixture> {
+    let split = split_all(mixture, &[split]);
+    let (mut weights, mut components) = (split.weights().to_vec(), split.components().to_vec());
+    weights.swap_remove(empty);
+    components.swap_remove(empty);
+    let total: f64 = weights.iter().sum();
+    Mixture::new(weights.into_iter().map(|weight| weight / total).collect(), components).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use crate::{FitSettings, OnlineFit};
+
+    #[test]
+    fn a_given_number_of_components_has_none_without_rows() {
+        for (dim, seed) in [(1, 1), (2, 1), (2, 2), (3, 3)] {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            // Gaussian rows, and a few with the mark of a missing value.
+            let mut rows = Array2::from_shape_simple_fn((600, dim), || StandardNormal.sample(&mut rng));
+            rows.rows_mut().into_iter().step_by(60).for_each(|mut row| row[0] = -999.0);
+            for k in [3, 4] {
+                let mut fit = OnlineFit::new(dim, FitSettings::obmm([k])).unwrap();
+                fit.observe(rows.view()).unwrap();
+                let mixture = fit.mixture().unwrap();
+                let least = mixture.weights().iter().copied().fold(1.0, f64::min) * 600.0;
+                assert!(least > 0.5, "d {dim}, seed {seed}, K = {k}: {:?}", mixture.weights());
+            }
+        }
+    }
+}
