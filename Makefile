@@ -70,7 +70,7 @@ test-portable:
 # The two modules that call OpenBLAS, and those that build on them. Compiles the library without other features.
 test-openblas:
 	$(NOT_OPTIMISED) scripts/with_openblas.sh scripts/select_tests.sh $(CARGO) test --no-default-features --features openblas --lib -- \
-		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::em:: learn::structure::kmeans::
+		linalg::batch:: linalg::blocks:: linalg::row_blocks:: dist:: learn::batch_em:: learn::structure::kmeans::
 
 # The unit tests, and those of MPI where it is installed. The two that are left out learn from thousands of rows: 'make test-long' runs
 # them, and tests/cli compares the same learners.

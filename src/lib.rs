@@ -105,14 +105,15 @@ pub mod internals {
         };
     }
     pub mod learn {
-        pub use crate::learn::projection::{Scalars, project_dirichlet_literally};
+        pub use crate::learn::rules::projection::{Scalars, project_dirichlet_literally};
         pub use crate::learn::{
             CandidateState, EmSettings, FitState, LearnerState, default_start_rows, expectation_maximisation,
             fit_em,
         };
     }
     pub mod linalg {
-        pub use crate::linalg::{Factor, FactorError, MatrixState, cholesky, fused_kernel, kernels};
+        pub use crate::learn::kernel::{MatrixState, fused_kernel};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
     }
     pub mod model {
         pub use crate::model::{Seal, VERSION};

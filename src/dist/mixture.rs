@@ -167,7 +167,8 @@ impl GaussianMixture {
 mod tests {
     use super::super::{Axes, Clusters, Dirichlet, NormalWishart, Posterior};
     use super::*;
-    use crate::linalg::{Factor, MatrixState};
+    use crate::learn::kernel::MatrixState;
+    use crate::linalg::Factor;
     use ndarray::array;
 
     #[test]

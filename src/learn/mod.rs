@@ -1,68 +1,49 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
-mod assignment;
-mod blind;
-mod candidate;
-mod choice;
-mod columns;
-mod drift;
-mod em;
-mod findings;
+mod batch_em;
 mod fingerprint;
-mod forgetting;
-mod learning;
-mod lineage;
-mod merge;
-mod method;
-mod obmm;
-mod odmm;
-mod oem;
-mod online;
-mod online_fit;
-mod order;
-mod prior;
-pub mod projection;
-mod ranks;
-mod recognise;
-mod seen;
-mod settings;
+pub(crate) mod kernel;
+mod monitor;
+mod pass;
+pub(crate) mod rules;
 mod shards;
-mod size;
-mod start;
-mod state;
 mod structure;
 
-pub use blind::{blind_start, blind_start_rows};
-pub use choice::{Choice, RatedK, TryNext};
-pub use columns::{ColumnFault, find_column_faults};
-pub use drift::{DataChanges, DriftWatch, Surprise};
-pub use em::{EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k};
-pub use findings::{
-    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+pub use batch_em::{
+    EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
-pub use lineage::{Lineage, Numbered, Shard};
-pub use merge::{MergeReport, align, merge, permute};
-pub use method::{Algorithm, Method};
-pub use obmm::{Moments, ObmmSettings};
-pub use odmm::{OdmmSettings, ShardedState};
-pub use oem::OemSettings;
-pub use online_fit::{OnlineFit, check_enough_rows, fit};
-pub use order::ColumnShift;
-pub use prior::{prior_around, prior_strength};
-pub use ranks::{RankTable, ScoreRanks};
-pub use recognise::RowSample;
-pub use seen::SeenRows;
-pub use settings::{Components, FitSettings, StartKind};
-pub(crate) use shards::close_merged;
-pub use shards::{CommonPrior, LearnedShard, WarmUp};
-pub(crate) use size::MOST_MODEL_BYTES;
-pub use size::check_shards;
-pub(crate) use start::variance_floor;
-pub use start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub(crate) use state::mixture_of;
-pub use state::{CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure};
+pub use monitor::column_faults::{ColumnFault, find_column_faults};
+pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
+pub use monitor::findings::{
+    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+};
+pub use monitor::ranks::{RankTable, ScoreRanks};
+pub use monitor::recognise::RowSample;
+pub use monitor::seen::SeenRows;
+pub use monitor::start_shift::ColumnShift;
+pub use pass::blind::{blind_start, blind_start_rows};
+pub(crate) use pass::cost::MOST_MODEL_BYTES;
+pub use pass::cost::check_shards;
+pub use pass::k_comparison::{Choice, RatedK, TryNext};
+pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};
+pub use pass::settings::{Components, FitSettings, StartKind};
+pub(crate) use pass::start::variance_floor;
+pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
+pub(crate) use pass::state::mixture_of;
+pub use pass::state::{
+    CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
+};
+pub use rules::method::{Algorithm, Method};
+pub use rules::obmm::{Moments, ObmmSettings};
+pub use rules::oem::OemSettings;
+pub use rules::prior::{prior_around, prior_strength};
+pub use shards::lineage::{Lineage, Numbered, Shard};
+pub use shards::merge::{MergeReport, align, merge, permute};
+pub use shards::odmm::{OdmmSettings, ShardedState};
+pub(crate) use shards::warm_up::close_merged;
+pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
     Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
 };

@@ -90,7 +90,7 @@ impl TryFrom<FactorRecord> for Factor {
 
 impl Factor {
     /// A factor of no dimension, for a component whose matrix has another form.
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Factor { dim: 0, scale: 1.0, lower: Vec::new() }
     }
 
@@ -147,7 +147,7 @@ impl Factor {
 
     /// Factors `c·P`, where `P` is given by its lower triangle and positive definite up to rounding. Pivots are at least the
     /// rounding error of their column.
-    pub(super) fn from_triangle(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
+    pub(crate) fn from_triangle(dim: usize, scale: f64, element: impl Fn(usize, usize) -> f64) -> Self {
         let mut lower: Vec<f64> =
             (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
         let mut rest = lower.as_mut_slice();
@@ -170,7 +170,7 @@ impl Factor {
     }
 
     /// The lower triangle of `LLᵀ`, without `c`, by rows.
-    pub(super) fn lower_triangle(&self) -> Vec<f64> {
+    pub(crate) fn lower_triangle(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.lower.len()];
         for k in 0..self.dim {
             let column = &self.lower[self.column_start(k)..][..self.dim - k];
@@ -185,12 +185,12 @@ impl Factor {
     }
 
     /// `c`.
-    pub(super) fn scale(&self) -> f64 {
+    pub(crate) fn scale(&self) -> f64 {
         self.scale
     }
 
     /// The variance of each column given the columns before it.
-    pub(super) fn pivots(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn pivots(&self) -> impl Iterator<Item = f64> {
         (0..self.dim).map(|j| self.lower[self.column_start(j)]).map(|pivot| self.scale * pivot * pivot)
     }
 
@@ -241,7 +241,7 @@ impl Factor {
     }
 
     /// Column `i` of `L⁻¹`.
-    pub(super) fn inverse_column(&self, i: usize, y: &mut [f64]) {
+    pub(crate) fn inverse_column(&self, i: usize, y: &mut [f64]) {
         y.fill(0.0);
         y[i] = 1.0;
         let mut columns = &self.lower[self.column_start(i)..];
@@ -323,7 +323,7 @@ impl Factor {
     }
 
     /// The same `L` with another scale.
-    pub(super) fn with_scale(&self, scale: f64) -> Self {
+    pub(crate) fn with_scale(&self, scale: f64) -> Self {
         Factor { scale, ..self.clone() }
     }
 

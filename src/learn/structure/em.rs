@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::maximise::{Shape, maximise};
-use super::sweep::{Others, sweep};
+use super::e_step::{Others, sweep};
+use super::m_step::{Shape, maximise};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 

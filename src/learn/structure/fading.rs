@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::forgetting::Forgetting;
+use crate::learn::rules::forgetting::Forgetting;
 
 /// The weights of a sample of rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::em::Em;
-use super::maximise::Shape;
+use super::m_step::Shape;
 use super::{RIDGE, Size};
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::maximise::gaussian_with_ridge;
-use super::sweep::{Assigned, groups};
+use super::e_step::{Assigned, groups};
+use super::m_step::gaussian_with_ridge;
 use crate::dist::{BlockScorer, Density, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, RowBlocks};

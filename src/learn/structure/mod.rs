@@ -4,19 +4,20 @@
 //! Revisions run on a reservoir of rows. EM with a weak prior improves the mixture, and moves (splits, merges and swaps of
 //! components) leave local optima.
 
+mod e_step;
 mod em;
 mod fading;
 mod fill;
 mod history;
-mod kept;
 mod kmeans;
 mod log_odds;
-mod maximise;
+mod m_step;
 mod merge;
 mod noise;
 pub(crate) mod packed;
 mod price;
 mod refill;
+mod reservoir;
 mod revision;
 mod scaled;
 mod schedule;
@@ -24,7 +25,6 @@ mod search;
 mod search_state;
 mod seed;
 mod split;
-mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -32,10 +32,10 @@ pub(in crate::learn) use em::{Em, Improved};
 use fill::complete_rows;
 pub(in crate::learn) use fill::filled;
 pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
-pub(crate) use kept::PACKED_FIELDS;
-pub use kept::{KeptRows, default_kept_rows};
-pub(in crate::learn) use maximise::Shape;
+pub(in crate::learn) use m_step::Shape;
 pub(in crate::learn) use price::with_judged_price;
+pub(crate) use reservoir::PACKED_FIELDS;
+pub use reservoir::{KeptRows, default_kept_rows};
 pub use revision::Revised;
 pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
@@ -48,7 +48,7 @@ use seed::seed_mixtures;
 use std::sync::atomic::AtomicBool;
 
 use crate::dist::GaussianMixture;
-use crate::learn::em::bic_price;
+use crate::learn::batch_em::bic_price;
 use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;
 use serde::{Deserialize, Serialize};

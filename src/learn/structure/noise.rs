@@ -7,11 +7,11 @@ use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::maximise::{gaussian_with_ridge, mean_and_scatter};
+use super::e_step::{Assigned, Others, sweep};
+use super::m_step::{gaussian_with_ridge, mean_and_scatter};
 use super::merge::cheapest_merges;
 use super::search::{LEAST_RISE, Search};
 use super::search_state::{SearchState, replaced};
-use super::sweep::{Assigned, Others, sweep};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::e_step::label;
 use super::em::Em;
 use super::revision::polishing_shape;
-use super::sweep::label;
 use super::{Effort, Size, find_structure};
 use crate::learn::RELATIVE_FLOOR;
 use crate::linalg::blocks::RowBlocks;

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::e_step::Assigned;
 use super::em::{Em, Improved};
 use super::search_state::split_all;
 use super::split::{Split, best_split};
-use super::sweep::Assigned;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;

@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
+use super::e_step::{Assigned, Others, label, sweep};
 use super::em::{Em, Improved};
 use super::fill::filled;
 use super::history::{Identifiers, Move};
-use super::kept::KeptRows;
-use super::maximise::{Shape, mean_and_scatter};
+use super::m_step::{Shape, mean_and_scatter};
 use super::refill::refill;
+use super::reservoir::KeptRows;
 use super::scaled::ScaledRows;
 use super::search::{Found, LEAST_RISE, Search};
-use super::sweep::{Assigned, Others, label, sweep};
 use super::{Limits, RIDGE, Size, find_structure, with_judged_price};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
-use crate::learn::em::bic_price;
-use crate::learn::forgetting::Forgetting;
-use crate::learn::prior::{prior_around, prior_strength};
+use crate::learn::batch_em::bic_price;
+use crate::learn::rules::forgetting::Forgetting;
+use crate::learn::rules::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 use crate::linalg::{Factor, lower_inverse};

@@ -7,7 +7,7 @@ use ndarray::{ArrayView2, Axis};
 use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::LearnError;
-use crate::learn::columns::tame_summaries;
+use crate::learn::monitor::column_faults::tame_summaries;
 use crate::linalg::blocks::{RowBlocks, Table, in_units};
 use crate::stats::ColumnSummary;
 

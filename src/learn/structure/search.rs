@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::e_step::{Assigned, Others, sweep};
 use super::em::{Em, Improved};
 use super::history::{Identifiers, Move};
-use super::maximise::{Shape, maximise};
+use super::m_step::{Shape, maximise};
 use super::merge::{Merge, cheapest_merges};
 use super::search_state::{SearchState, merged, split_all};
 use super::split::{Split, best_split};
-use super::sweep::{Assigned, Others, sweep};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;

@@ -5,9 +5,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::e_step::Sums;
 use super::kmeans::{kmeans, move_on};
-use super::maximise::{Shape, maximise};
-use super::sweep::Sums;
+use super::m_step::{Shape, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
@@ -103,7 +103,7 @@ fn project(rows: &RowBlocks, count: usize) -> RowBlocks {
     for (i, (block, _)) in rows.iter().enumerate() {
         moments.add(&block, rows.weights(i));
     }
-    let covariance = super::maximise::mean_and_scatter(&moments, &vec![0.0; dim]).1 / moments.count;
+    let covariance = super::m_step::mean_and_scatter(&moments, &vec![0.0; dim]).1 / moments.count;
     let directions = leading_directions(&covariance, count, 50);
     let row = |i: usize, axis: usize| {
         directions.index_axis(Axis(0), axis).iter().enumerate().map(|(l, d)| d * rows.value(i, l)).sum()

@@ -4,9 +4,9 @@ use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::e_step::{Assigned, sweep};
 use super::log_odds::LogOdds;
-use super::maximise::{Shape, gaussian_with_ridge, maximise};
-use super::sweep::{Assigned, sweep};
+use super::m_step::{Shape, gaussian_with_ridge, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
 use crate::linalg::vector::Quad;

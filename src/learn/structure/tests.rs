@@ -6,9 +6,9 @@ use ndarray::Array2;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::e_step::{Assigned, sweep};
 use super::merge::cheapest_merges;
 use super::split::best_split;
-use super::sweep::{Assigned, sweep};
 use super::*;
 use crate::dist::{Gaussian, Mixture};
 use crate::linalg::Factor;

@@ -1,0 +1,195 @@
+//! Batch EM, which the one-pass learners are compared with.
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::AtomicBool;
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use crate::dist::GaussianMixture;
+use crate::learn::structure::{
+    Effort, Em, Improved, ScaledRows, Shape, Size, filled, find_structure, kmeans_mixture, with_judged_price,
+};
+use crate::learn::{Components, LearnError};
+use crate::linalg::blocks::RowBlocks;
+
+/// Settings of batch EM.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmSettings {
+    /// The most iterations after the structure is found.
+    pub iterations: usize,
+    /// EM stops when the mean log-likelihood rises by less than this.
+    pub tolerance: f64,
+    /// Added to each covariance's diagonal, in units of the column's variance.
+    pub ridge: f64,
+    /// Independent starts; the best by likelihood is kept.
+    pub restarts: usize,
+    /// How long splits and joins of components are tried.
+    #[serde(default)]
+    pub effort: Effort,
+}
+
+impl Default for EmSettings {
+    fn default() -> Self {
+        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 2, effort: Effort::Thorough }
+    }
+}
+
+/// The outcome of batch EM.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmFit {
+    /// The fitted mixture.
+    pub mixture: GaussianMixture,
+    /// Its mean log-likelihood on the rows it was fitted to.
+    pub mean_log_likelihood: f64,
+    /// Iterations done after the structure was found.
+    pub iterations: usize,
+    /// Whether the gain fell below the tolerance.
+    pub converged: bool,
+}
+
+impl EmFit {
+    /// `−BIC/(2n)`: the mean log-likelihood less `p ln n / 2n` for the `p` free parameters of the mixture. Compares fits with
+    /// several K to the same `rows`.
+    pub fn less_bic_price(&self, rows: usize) -> f64 {
+        self.mean_log_likelihood - bic_price(&self.mixture, rows)
+    }
+}
+
+/// `p ln n / 2n` for a mixture with `p` free numbers.
+pub(super) fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
+    let (k, dim) = (mixture.k(), mixture.dim());
+    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+}
+
+/// Batch EM with `k` components. It finds the structure by splits and merges under a weak prior, then runs EM without a
+/// prior. Columns are scaled, so units do not matter, and values are limited to ±1e100 standard deviations, so that no
+/// square overflows.
+pub fn fit_em(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    fit_em_of_size(rows, Size::Given(k), seed, settings)
+}
+
+/// Batch EM that learns K within bounds: a component is added where it is worth the price that BIC puts on it.
+pub fn fit_em_learning_k(
+    rows: ArrayView2<f64>,
+    bounds: RangeInclusive<usize>,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    let components = Components::learned(bounds);
+    components.check()?;
+    fit_em_of_size(rows, components.sizes()[0], seed, settings)
+}
+
+fn fit_em_of_size(
+    rows: ArrayView2<f64>,
+    size: Size,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    let never = AtomicBool::new(false);
+    let limits = settings.effort.limits();
+    let least = match size {
+        Size::Given(k) => k,
+        Size::Learned { least, .. } => least,
+    };
+    best_of_starts(rows, least, seed, settings, |rows, seed| {
+        let size = with_judged_price(&rows.blocks, size, seed, settings.ridge, &never);
+        find_structure(&rows.blocks, size, seed, limits, settings.ridge, &never)
+    })
+}
+
+/// Batch EM without splits and merges. Each start is one run of k-means in all columns, without a prior.
+/// `settings.effort` has no effect.
+pub fn fit_em_from_kmeans(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+) -> Result<EmFit, LearnError> {
+    best_of_starts(rows, k, seed, settings, |rows, seed| {
+        let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
+        let complete = rows.blocks.has_gaps().then(fill);
+        kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
+    })
+}
+
+/// EM from each start, which follows from the scaled rows and a seed. The best by BIC is kept, which of one K is the best by
+/// likelihood.
+fn best_of_starts(
+    rows: ArrayView2<f64>,
+    k: usize,
+    seed: u64,
+    settings: &EmSettings,
+    start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
+) -> Result<EmFit, LearnError> {
+    let scaled = ScaledRows::new(rows, k)?;
+    let never = AtomicBool::new(false);
+    let em = settings.em();
+    let from_start = |restart: usize| {
+        let start = start(&scaled, seed.wrapping_add(restart as u64));
+        em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
+    };
+    // Of equals the earlier start is kept.
+    let fits = (0..settings.restarts.max(1)).map(from_start);
+    let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, rows.nrows());
+    let best = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
+    let best = best.expect("there is at least one start");
+    let mixture = scaled.unscale(&best.mixture);
+    // With gaps, the Jacobian differs from row to row.
+    let mean_log_likelihood = if scaled.blocks.has_gaps() {
+        mixture.score(rows)
+    } else {
+        best.mean_log_likelihood - scaled.log_jacobian()
+    };
+    Ok(EmFit { mixture, mean_log_likelihood, iterations: best.iterations, converged: best.converged })
+}
+
+impl EmSettings {
+    fn em(&self) -> Em {
+        let EmSettings { iterations, tolerance, ridge, .. } = *self;
+        Em { iterations, tolerance, shape: Shape::Free, ridge, noise: None }
+    }
+}
+
+/// EM from a given start, in the units of the rows. The ridge is added to the diagonal of each covariance unscaled.
+pub fn expectation_maximisation(
+    rows: ArrayView2<f64>,
+    start: &GaussianMixture,
+    settings: &EmSettings,
+) -> EmFit {
+    let never = AtomicBool::new(false);
+    let best = settings.em().run(&RowBlocks::new(rows), start, f64::NEG_INFINITY, &never);
+    EmFit {
+        mixture: best.mixture,
+        mean_log_likelihood: best.mean_log_likelihood,
+        iterations: best.iterations,
+        converged: best.converged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+
+    #[test]
+    fn the_best_of_several_kmeans_starts_is_kept() {
+        let group = |i: usize| [0.0, 3.0, 4.5, 30.0, 33.0, 60.0][i % 6];
+        let wave = |i: usize, j: usize| ((i * (31 + 16 * j)) as f64 * 0.37).sin();
+        let rows = Array2::from_shape_fn((600, 2), |(i, j)| group(i) * (1 - j) as f64 + wave(i, j));
+        let settings = |restarts| EmSettings { restarts, ..EmSettings::default() };
+        let of = |restarts, seed| fit_em_from_kmeans(rows.view(), 6, seed, &settings(restarts)).unwrap();
+        let each: Vec<f64> = (3..8).map(|seed| of(1, seed).mean_log_likelihood).collect();
+        let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(of(5, 3).mean_log_likelihood, best);
+        assert!(each.iter().any(|&level| level < best - 1e-3), "{each:?}");
+    }
+}

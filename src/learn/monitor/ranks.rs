@@ -1,0 +1,386 @@
+//! The distribution of a pass's log-densities in bounded memory, from which new rows get a rank.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learn::structure::packed;
+
+/// A centroid has at most this fraction of the rows below it, so that low ranks have a small relative error. The lowest 50
+/// values are kept one by one.
+const RELATIVE: f64 = 0.04;
+/// A centroid has at most this fraction of all rows.
+const ABSOLUTE: f64 = 0.005;
+/// Values that are collected before they are added to the centroids.
+const BUFFER: usize = 512;
+/// More centroids than any stream makes: a file with more is damaged.
+const MOST_CENTROIDS: usize = 1 << 16;
+
+/// The distribution of the log-densities of rows: a quantile sketch of a few kilobytes.
+///
+/// Sorted values are united into centroids, each a mean and a number of rows. The fewer rows are below a centroid, the fewer
+/// rows it unites, so that the rank of an anomaly is more exact than that of a usual row. A value follows from the values
+/// before it alone, and there are no random choices, so batching and resuming change no bit.
+///
+/// ```
+/// use gmm_bmm::ScoreRanks;
+/// let mut ranks = ScoreRanks::default();
+/// (0..1000).for_each(|i| ranks.push(f64::from(i * 7919 % 1000)));
+/// let rank = |value: f64| ranks.table().rank(value).unwrap();
+/// assert_eq!((rank(-1.0), rank(5.0), rank(1e9)), (0.0, 0.005, 1.0));
+/// assert!((rank(500.0) - 0.5).abs() < 0.01);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RanksRecord", into = "RanksRecord")]
+pub struct ScoreRanks {
+    /// Sorted by their means.
+    centroids: Vec<Centroid>,
+    /// Values that are in no centroid yet, as integers of the same order, which are faster to sort.
+    buffer: Vec<i64>,
+    /// Empty between two calls; kept for its memory.
+    merged: Vec<Centroid>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Centroid {
+    mean: f64,
+    rows: f64,
+}
+
+/// How a sketch is written: means and numbers of rows in turn.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RanksRecord {
+    #[serde(with = "packed")]
+    centroids: Arc<Vec<f64>>,
+    #[serde(with = "packed")]
+    buffer: Arc<Vec<f64>>,
+}
+
+impl From<ScoreRanks> for RanksRecord {
+    fn from(ranks: ScoreRanks) -> Self {
+        let numbers = ranks.centroids.iter().flat_map(|centroid| [centroid.mean, centroid.rows]);
+        RanksRecord {
+            centroids: Arc::new(numbers.collect()),
+            buffer: Arc::new(ranks.buffer.into_iter().map(value).collect()),
+        }
+    }
+}
+
+impl TryFrom<RanksRecord> for ScoreRanks {
+    type Error = String;
+
+    fn try_from(record: RanksRecord) -> Result<Self, String> {
+        let centroids: Vec<Centroid> =
+            record.centroids.chunks_exact(2).map(|pair| Centroid { mean: pair[0], rows: pair[1] }).collect();
+        let buffer: Vec<i64> = record.buffer.iter().map(|&value| ordered(value)).collect();
+        let is_sound = record.centroids.len().is_multiple_of(2)
+            && centroids.len() <= MOST_CENTROIDS
+            && buffer.len() < BUFFER
+            && centroids.is_sorted_by(|a, b| a.mean <= b.mean)
+            && centroids.iter().all(|c| c.mean.is_finite() && (1.0..=1e17).contains(&c.rows))
+            && record.buffer.iter().all(|value| value.is_finite());
+        if !is_sound {
+            return Err("the distribution of its log-densities is broken".into());
+        }
+        Ok(ScoreRanks { centroids, buffer, merged: Vec::new() })
+    }
+}
+
+impl ScoreRanks {
+    /// Adds the log-density of a row. A value that is not finite is left out.
+    pub fn push(&mut self, log_density: f64) {
+        if !log_density.is_finite() {
+            return;
+        }
+        if self.buffer.capacity() < BUFFER {
+            self.buffer.reserve_exact(BUFFER - self.buffer.len());
+        }
+        self.buffer.push(ordered(log_density));
+        if self.buffer.len() == BUFFER {
+            self.unite(&[]);
+        }
+    }
+
+    /// Adds log-densities that count as `rows` rows each.
+    pub(crate) fn extend(&mut self, log_densities: impl IntoIterator<Item = f64>, rows: f64) {
+        let finite = log_densities.into_iter().filter(|value| value.is_finite());
+        let mut added: Vec<Centroid> = finite.map(|mean| Centroid { mean, rows: rows.max(1.0) }).collect();
+        added.sort_unstable_by(|a, b| a.mean.total_cmp(&b.mean));
+        self.unite(&added);
+    }
+
+    /// Adds the rows of another sketch.
+    pub(crate) fn merge(&mut self, other: &ScoreRanks) {
+        self.unite(&other.centroids);
+        other.buffer.iter().for_each(|&single| self.push(value(single)));
+    }
+
+    /// The sketch of all parts; `None` if one has none.
+    pub(crate) fn merged<'a>(parts: impl Iterator<Item = Option<&'a ScoreRanks>>) -> Option<Self> {
+        let mut all = ScoreRanks::default();
+        for part in parts {
+            all.merge(part?);
+        }
+        Some(all)
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> f64 {
+        self.centroids.iter().map(|centroid| centroid.rows).sum::<f64>() + self.buffer.len() as f64
+    }
+
+    /// The table that ranks are looked up in.
+    pub fn table(&self) -> RankTable {
+        let mut whole = self.clone();
+        whole.unite(&[]);
+        let mut below = 0.0;
+        let before = whole.centroids.iter().map(|centroid| {
+            let before = below;
+            below += centroid.rows;
+            before
+        });
+        let before = before.collect();
+        RankTable { centroids: whole.centroids, before, rows: below }
+    }
+
+    /// Unites the centroids with the buffer and with others, which are sorted.
+    fn unite(&mut self, others: &[Centroid]) {
+        self.buffer.sort_unstable();
+        let total = self.rows() + others.iter().map(|centroid| centroid.rows).sum::<f64>();
+        let ScoreRanks { centroids, buffer, merged } = self;
+        merged.clear();
+        let mut united = United { centroids: merged, below: 0.0, most: ABSOLUTE * total };
+        let (mut own, mut others) = (centroids.iter().peekable(), others.iter().peekable());
+        for single in buffer.iter().map(|&single| Centroid { mean: value(single), rows: 1.0 }) {
+            united.add_up_to(single.mean, &mut own, &mut others);
+            united.add(single);
+        }
+        united.add_up_to(f64::INFINITY, &mut own, &mut others);
+        buffer.clear();
+        std::mem::swap(centroids, merged);
+        merged.clear();
+    }
+}
+
+/// Centroids while they are united, in the order of their means.
+struct United<'a> {
+    centroids: &'a mut Vec<Centroid>,
+    /// Rows below the last one.
+    below: f64,
+    /// The most rows of a centroid.
+    most: f64,
+}
+
+type Sorted<'a> = std::iter::Peekable<std::slice::Iter<'a, Centroid>>;
+
+impl United<'_> {
+    fn add(&mut self, next: Centroid) {
+        match self.centroids.last_mut() {
+            Some(last) if last.rows + next.rows <= (RELATIVE * self.below).min(self.most) => {
+                last.rows += next.rows;
+                // The mean stays between both, also with rounding.
+                last.mean = (last.mean + (next.mean - last.mean) * (next.rows / last.rows)).min(next.mean);
+            }
+            last => {
+                self.below += last.map_or(0.0, |last| last.rows);
+                self.centroids.push(next);
+            }
+        }
+    }
+
+    /// Adds the centroids of two sorted lists with means up to `most`.
+    fn add_up_to(&mut self, most: f64, a: &mut Sorted, b: &mut Sorted) {
+        loop {
+            let head = |centroids: &mut Sorted| centroids.peek().map_or(f64::INFINITY, |next| next.mean);
+            let (of_a, of_b) = (head(a), head(b));
+            if of_a.min(of_b) > most {
+                return;
+            }
+            let next = if of_a <= of_b { a.next() } else { b.next() };
+            let Some(next) = next else { return };
+            self.add(*next);
+        }
+    }
+}
+
+/// An integer for each finite number, in the same order.
+fn ordered(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The number of an integer that [`ordered`] made.
+fn value(ordered: i64) -> f64 {
+    f64::from_bits((ordered ^ (((ordered >> 63) as u64) >> 1) as i64) as u64)
+}
+
+/// Ranks of log-densities among those of a [`ScoreRanks`].
+#[derive(Debug, Clone)]
+pub struct RankTable {
+    centroids: Vec<Centroid>,
+    /// Rows before each centroid.
+    before: Vec<f64>,
+    rows: f64,
+}
+
+impl RankTable {
+    /// The fraction of the rows with a lower log-density; `None` if there are no rows.
+    pub fn rank(&self, log_density: f64) -> Option<f64> {
+        if self.rows == 0.0 || log_density.is_nan() {
+            return None;
+        }
+        let place = self.centroids.partition_point(|centroid| centroid.mean < log_density);
+        let Some(last) = place.checked_sub(1) else { return Some(0.0) };
+        // Half of the rows of a centroid are above its mean, unless it is a single row.
+        let half = |i: usize| if self.centroids[i].rows <= 1.0 { 0.0 } else { 0.5 * self.centroids[i].rows };
+        let rows = match self.centroids.get(place) {
+            None => self.rows,
+            Some(next) => {
+                let own = self.centroids[last];
+                let part = (log_density - own.mean) / (next.mean - own.mean);
+                self.before[place] - half(last) + part * (half(last) + half(place))
+            }
+        };
+        Some(rows / self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::seq::SliceRandom;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+
+    /// Log-densities as those of a mixture: skewed, with a heavy lower tail.
+    fn values(rows: usize, seed: u64) -> Vec<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut draw = |_| {
+            let squares: f64 = (0..4).map(|_| normal(&mut rng).powi(2)).sum();
+            -0.5 * squares * if rng.next_u32().is_multiple_of(500) { 50.0 } else { 1.0 }
+        };
+        (0..rows).map(&mut draw).collect()
+    }
+
+    fn normal(rng: &mut ChaCha8Rng) -> f64 {
+        StandardNormal.sample(rng)
+    }
+
+    fn sketch(values: &[f64]) -> ScoreRanks {
+        let mut ranks = ScoreRanks::default();
+        values.iter().for_each(|&value| ranks.push(value));
+        ranks
+    }
+
+    /// The largest error of any rank, and the largest relative error of ranks up to one in a hundred.
+    fn errors(ranks: &ScoreRanks, values: &[f64]) -> (f64, f64) {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (table, rows) = (ranks.table(), values.len() as f64);
+        let (mut worst, mut relative) = (0.0f64, 0.0f64);
+        for (i, &value) in sorted.iter().enumerate() {
+            let below = sorted.partition_point(|&other| other < value) as f64 / rows;
+            let off = (table.rank(value).unwrap() - below).abs();
+            worst = worst.max(off);
+            if i > 0 && below > 0.0 && below <= 0.01 {
+                relative = relative.max(off / below);
+            }
+        }
+        (worst, relative)
+    }
+
+    #[test]
+    fn ranks_are_within_one_percent_and_low_ranks_relatively_so_in_any_order() {
+        for rows in [10, 700, 20_000, 300_000] {
+            let drawn = values(rows, rows as u64);
+            let mut ascending = drawn.clone();
+            ascending.sort_by(f64::total_cmp);
+            let descending: Vec<f64> = ascending.iter().rev().copied().collect();
+            let mut inwards = Vec::new();
+            for i in 0..rows / 2 {
+                inwards.extend([ascending[i], ascending[rows - 1 - i]]);
+            }
+            for (order, values) in
+                [("drawn", &drawn), ("up", &ascending), ("down", &descending), ("inwards", &inwards)]
+            {
+                let ranks = sketch(values);
+                let (worst, relative) = errors(&ranks, values);
+                assert!(worst < 0.008 && relative < 0.05, "{rows} {order}: {worst} {relative}");
+                assert!(ranks.centroids.len() < 1000, "{} centroids", ranks.centroids.len());
+                assert_eq!(ranks.rows(), values.len() as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn integers_have_the_order_of_numbers() {
+        let sorted = [f64::MIN, -1e9, -2.5, -2.0, -1e-300, 0.0, 1e-300, 1.0, 7.25, f64::MAX];
+        assert!(sorted.map(ordered).is_sorted() && sorted.map(ordered).map(value) == sorted);
+    }
+
+    #[test]
+    fn equal_values_are_not_below_each_other() {
+        let mut drawn: Vec<f64> = (0..50_000).map(|i| f64::from(i % 10)).collect();
+        drawn.shuffle(&mut ChaCha8Rng::seed_from_u64(3));
+        let table = sketch(&drawn).table();
+        for value in 0..10 {
+            let rank = table.rank(f64::from(value)).unwrap();
+            assert!((rank - 0.1 * f64::from(value)).abs() < 0.01, "{value}: {rank}");
+        }
+        assert_eq!(sketch(&[2.0; 5000]).table().rank(2.0), Some(0.0));
+        assert_eq!(sketch(&[2.0; 5000]).table().rank(2.1), Some(1.0));
+        assert_eq!(ScoreRanks::default().table().rank(2.0), None);
+    }
+
+    #[test]
+    fn parts_that_are_merged_are_as_good_as_one() {
+        let drawn = values(60_000, 9);
+        let mut all = ScoreRanks::default();
+        drawn.chunks(7001).for_each(|part| all.merge(&sketch(part)));
+        let (worst, relative) = errors(&all, &drawn);
+        assert!(worst < 0.006 && relative < 0.06, "{worst} {relative}");
+        // A sample of one row in four that counts for four.
+        let mut weighted = ScoreRanks::default();
+        weighted.extend(drawn[..40_000].iter().step_by(4).copied(), 4.0);
+        drawn[40_000..].iter().for_each(|&value| weighted.push(value));
+        assert_eq!(weighted.rows(), 60_000.0);
+        assert!(errors(&weighted, &drawn).0 < 0.02);
+    }
+
+    #[test]
+    fn a_saved_sketch_resumes_with_the_same_bits_and_a_broken_one_is_refused() {
+        let drawn = values(9000, 4);
+        let whole = sketch(&drawn);
+        let text = serde_json::to_string(&sketch(&drawn[..5555])).unwrap();
+        let mut resumed: ScoreRanks = serde_json::from_str(&text).unwrap();
+        drawn[5555..].iter().for_each(|&value| resumed.push(value));
+        assert_eq!(resumed, whole);
+        assert!(text.len() < 16_000, "{} bytes", text.len());
+        let broken = |centroids: &[f64], buffer: &[f64]| {
+            let record =
+                RanksRecord { centroids: Arc::new(centroids.to_vec()), buffer: Arc::new(buffer.to_vec()) };
+            ScoreRanks::try_from(record).is_err()
+        };
+        assert!(!broken(&[1.0, 1.0, 2.0, 3.0], &[0.5]));
+        assert!(broken(&[1.0], &[]) && broken(&[2.0, 1.0, 1.0, 1.0], &[]) && broken(&[1.0, 0.0], &[]));
+        assert!(
+            broken(&[f64::NAN, 1.0], &[]) && broken(&[], &[f64::INFINITY]) && broken(&[], &[0.0; BUFFER])
+        );
+    }
+
+    #[test]
+    fn pushing_allocates_nothing_after_a_while() {
+        let mut ranks = sketch(&values(20_000, 1));
+        let capacity = |ranks: &ScoreRanks| {
+            let mut both = [ranks.centroids.capacity(), ranks.merged.capacity()];
+            both.sort_unstable();
+            (both, ranks.buffer.capacity())
+        };
+        let before = capacity(&ranks);
+        values(5000, 2).into_iter().for_each(|value| ranks.push(value));
+        assert_eq!(capacity(&ranks), before);
+    }
+}

@@ -1,0 +1,434 @@
+//! One K of a pass: its learner, its score, and the history of its structure.
+
+use crate::dist::GaussianMixture;
+use crate::learn::monitor::drift::{DataChanges, DriftWatch};
+use crate::learn::rules::forgetting::Forgetting;
+use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
+use crate::learn::{
+    Algorithm, CandidateState, Estimate, Finished, FitSettings, Health, Identifiers, LearnError,
+    LearnerState, OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure, Surprise,
+};
+use crate::stats::{capped_mean_and_error, weighted_mean_and_error};
+
+pub(in crate::learn) struct Candidate {
+    pub learner: Box<dyn OnlineLearner>,
+    pub prequential: Prequential,
+    /// The distribution of the log-densities of the rows so far.
+    pub ranks: ScoreRanks,
+    size: Size,
+    structure: Structure,
+    /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
+    low: u64,
+    /// The part of [`OnlineLearner::surprise`] that the watch for drift has counted.
+    surprise: Surprise,
+}
+
+impl Candidate {
+    /// A candidate after the start. `kept` has rows of the start.
+    pub fn new(learner: Box<dyn OnlineLearner>, size: Size, structure: Structure, kept: &KeptRows) -> Self {
+        let prequential = Prequential::default();
+        let ranks = ranks_of_kept(&learner.estimate(), kept);
+        let surprise = Surprise::default();
+        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0, surprise };
+        candidate.structure.drift = candidate.learner.surprise().map(|_| DriftWatch::default());
+        candidate.set_level(kept);
+        candidate
+    }
+
+    /// Sets the log-density below which a row counts as unlike the rows before it.
+    fn set_level(&mut self, kept: &KeptRows) {
+        if let Some(level) = usual_least(&self.learner.estimate(), kept) {
+            self.structure.schedule.set_level(level);
+        }
+        self.learner.count_below(self.structure.schedule.level());
+        self.low = 0;
+        self.surprise = self.learner.surprise().unwrap_or_default();
+    }
+
+    /// Restores a saved state. Files of early versions, and passes that do not revise, have no history.
+    pub fn restore(
+        settings: &FitSettings,
+        size: Size,
+        floor: Vec<f64>,
+        kept: &KeptRows,
+        saved: CandidateState,
+    ) -> Result<Self, LearnError> {
+        let k = saved.learned.k();
+        let structure = saved.structure.unwrap_or_else(|| Structure::new(k, Schedule::never()));
+        if !structure.identifiers.is_sound(k) {
+            return Err(LearnError::State("its identifiers are not those of its components".into()));
+        }
+        let mut learner = settings.learner(&settings.algorithm, saved.learned, floor, saved.health)?;
+        learner.count_below(structure.schedule.level());
+        let drift = learner.surprise().map(|_| structure.drift.unwrap_or_default());
+        let structure = Structure { finished: None, drift, ..structure };
+        let surprise = Surprise::default();
+        let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
+        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0, surprise })
+    }
+
+    /// Learns rows, which follow one another in `rows`.
+    pub fn observe(&mut self, rows: &[f64]) {
+        let (learner, mut score) = self.learner_and_score();
+        learner.observe_block(rows, &mut score);
+    }
+
+    /// Learns consecutive parts of the stream, and returns the cumulative score after each.
+    pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
+        let (learner, mut score) = self.learner_and_score();
+        learner.observe_parts(parts, &mut score)
+    }
+
+    fn learner_and_score(&mut self) -> (&mut dyn OnlineLearner, RankedScore<'_>) {
+        let score = RankedScore { total: &mut self.prequential, ranks: &mut self.ranks };
+        (self.learner.as_mut(), score)
+    }
+
+    /// Changes the half-life after `rows` rows.
+    pub fn set_half_life(
+        &mut self,
+        settings: &FitSettings,
+        floor: &[f64],
+        rows: u64,
+    ) -> Result<(), LearnError> {
+        self.watch(rows, false);
+        let mut state = self.learner.state();
+        if let Some(half_life) = settings.half_life {
+            state.bound_rows(Forgetting::new(half_life));
+        }
+        self.learner = settings.learner(&settings.algorithm, state, floor.to_vec(), self.learner.health())?;
+        self.learner.count_below(self.structure.schedule.level());
+        (self.low, self.surprise) = (0, Surprise::default());
+        self.structure.schedule.set_half_life(settings.half_life, rows);
+        Ok(())
+    }
+
+    /// The changes of the data that were found.
+    pub fn changes(&self) -> Option<DataChanges> {
+        self.structure.drift.as_ref().and_then(DriftWatch::changes)
+    }
+
+    /// Whether rows are counted in batches.
+    pub fn watches(&self) -> bool {
+        self.schedule().watches() || self.structure.drift.is_some()
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.structure.identifiers.all().len()
+    }
+
+    /// How many components, and the prequential score.
+    pub fn score(&self) -> (usize, Prequential) {
+        (self.k(), self.prequential)
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    pub fn schedule(&self) -> &Schedule {
+        &self.structure.schedule
+    }
+
+    /// Lets the schedule and the watch for drift count the rows since the last call, if they do. `ends` closes a batch.
+    pub fn watch(&mut self, rows: u64, ends: bool) {
+        if let (Some(drift), Some(surprise)) = (&mut self.structure.drift, self.learner.surprise()) {
+            drift.add(surprise.since(self.surprise));
+            self.surprise = surprise;
+            if ends {
+                drift.end_batch(rows);
+            }
+        }
+        if !self.schedule().watches() {
+            return;
+        }
+        let low = self.learner.low_rows();
+        self.structure.schedule.add_low(low - self.low);
+        self.low = low;
+        if ends {
+            self.structure.schedule.end_batch(rows);
+        }
+    }
+
+    /// The revisions so far.
+    pub fn history(&self) -> &[RevisionRecord] {
+        &self.structure.history
+    }
+
+    pub fn state(&self) -> CandidateState {
+        CandidateState {
+            learned: self.learner.state(),
+            prequential: self.prequential,
+            health: self.learner.health(),
+            structure: Some(self.structure.clone()),
+            ranks: Some(self.ranks.clone()),
+        }
+    }
+
+    /// Revises the structure after `rows` rows.
+    pub fn revise(
+        &mut self,
+        settings: &FitSettings,
+        floor: &[f64],
+        kept: &KeptRows,
+        reviser: &mut Reviser,
+        (rows, reason): (u64, Reason),
+    ) -> Result<(), LearnError> {
+        let Closed { learned, identifiers, record, health, .. } =
+            close(&settings.algorithm, self, kept, reviser, (rows, reason));
+        if reviser.is_stopped() {
+            return Ok(());
+        }
+        let moved = learned.is_some() && !record.moves.is_empty();
+        if let Some(learned) = learned {
+            let health = self.learner.health() + health;
+            self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
+            self.structure.identifiers = identifiers;
+            self.set_level(kept);
+            self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
+        }
+        self.structure.log(record);
+        self.structure.schedule.revised(rows, reason, moved);
+        Ok(())
+    }
+
+    /// Postpones a revision for which too few rows are kept.
+    pub fn postpone(&mut self, rows: u64) {
+        self.structure.schedule.postpone(rows);
+    }
+
+    /// The last revision of a stream of `rows` rows, on a copy.
+    pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
+        close(algorithm, self, kept, reviser, (rows, Reason::End))
+    }
+
+    /// What the end of the stream makes of the candidate: the last revision, if there is one, and the validation rows
+    /// learned. `all` has all rows if all are kept. `None` if the candidate stays as it is.
+    pub fn finish(
+        &self,
+        settings: &FitSettings,
+        floor: &[f64],
+        kept: &KeptRows,
+        closed: Option<Closed>,
+        all: Option<&Reviser>,
+    ) -> Result<Option<Finished>, LearnError> {
+        if kept.validation().is_empty() && closed.is_none() {
+            return Ok(None);
+        }
+        let (mut algorithm, mut learned) = (settings.algorithm, None);
+        let mut identifiers = self.structure.identifiers.clone();
+        let mut health = Health::default();
+        let mut closing = None;
+        let concludes = closed.is_some();
+        if let Some(closed) = closed {
+            closing = Some(closed.record);
+            if let Some(revised) = closed.learned {
+                (algorithm, learned) = (closed.algorithm, Some(revised));
+                (identifiers, health) = (closed.identifiers, closed.health);
+            }
+        }
+        let learned = learned.unwrap_or_else(|| self.learner.state());
+        let before = self.learner.health();
+        let concluded = all.filter(|_| concludes).and_then(|all| {
+            let (revised, origins) = all.conclude(&learned.estimate(), self.size);
+            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
+        });
+        let (estimate, health) = match concluded {
+            Some((learned, health, origins)) => {
+                let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
+                if let Some(record) = closing.as_mut().filter(|_| anew) {
+                    identifiers.seen(record.rows);
+                    identifiers.follow(&origins);
+                    if !record.kept {
+                        record.moves.clear();
+                    }
+                    (record.kept, record.anew) = (true, true);
+                }
+                (Estimate::of(learned), health)
+            }
+            None => {
+                let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
+                let rows = kept.validation_to_learn(floor.len());
+                copy.observe_block(&rows, &mut Prequential::default());
+                (Estimate::of(copy.state()), copy.health().since(before))
+            }
+        };
+        let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
+        Ok(Some(Finished { estimate, identifiers, health, closing, ranks: Some(ranks) }))
+    }
+}
+
+impl Candidate {
+    /// The distribution of the log-densities of all rows at the end of the stream. The kept rows are scored again if they are
+    /// all rows, or if the mixture was revised. Otherwise the mixture has hardly changed since the last rows were scored.
+    fn closing_ranks(
+        &self,
+        mixture: &GaussianMixture,
+        kept: &KeptRows,
+        closing: Option<&RevisionRecord>,
+    ) -> ScoreRanks {
+        if kept.is_complete() || closing.is_some_and(|closing| closing.kept) && kept.may_revise() {
+            return ranks_of_kept(mixture, kept);
+        }
+        let mut ranks = self.ranks.clone();
+        ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
+        ranks
+    }
+}
+
+/// The distribution of the log-densities of all rows, as far as the kept rows represent them.
+fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
+    let mut ranks = ScoreRanks::default();
+    ranks.extend(whole_scores(mixture, kept.reservoir()), kept.rows_per_kept_row(mixture.dim()));
+    ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
+    ranks
+}
+
+/// The log-density of each row, where missing values are as probable as usual.
+pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
+    mixture.score_whole(rows_of(values, mixture.dim()))
+}
+
+/// Adds log-densities to the score and to the distribution, which has those of whole rows.
+struct RankedScore<'a> {
+    total: &'a mut Prequential,
+    ranks: &'a mut ScoreRanks,
+}
+
+impl ScoreSink for RankedScore<'_> {
+    fn add(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
+        log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+    }
+
+    fn add_gapped(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
+    }
+
+    fn log_likelihood(&self) -> f64 {
+        self.total.log_likelihood
+    }
+}
+
+/// The outcome of a revision.
+pub(in crate::learn) struct Closed {
+    /// The algorithm that can resume from it.
+    algorithm: Algorithm,
+    /// The revised state; `None` if the state stays as it is.
+    learned: Option<LearnerState>,
+    identifiers: Identifiers,
+    record: RevisionRecord,
+    /// Safeguards that the revision triggered.
+    health: Health,
+}
+
+fn close(
+    algorithm: &Algorithm,
+    candidate: &Candidate,
+    kept: &KeptRows,
+    reviser: &mut Reviser,
+    (rows, reason): (u64, Reason),
+) -> Closed {
+    let mut identifiers = candidate.structure.identifiers.clone();
+    identifiers.seen(rows);
+    let current = candidate.learner.estimate();
+    let schedule = candidate.schedule();
+    // With a given K, rows of a new kind need components that a few spikes would take.
+    let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
+    let task = Task {
+        size: candidate.size,
+        search: !(reviser.is_closing() && reviser.is_partial() && schedule.is_steady()),
+        noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
+    };
+    let revision = reviser.revise(&current, &mut identifiers, task);
+    let mut record = RevisionRecord {
+        rows,
+        reason,
+        kept: false,
+        validation_gain: None,
+        moves: revision.moves,
+        anew: false,
+    };
+    let algorithm = algorithm.reviser();
+    let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
+        let health = Health::default();
+        return Closed { algorithm, learned: None, identifiers, record, health };
+    };
+    let before = candidate.learner.state_to_revise();
+    let learned = algorithm.revise(Some(&before), &revised);
+    let after = learned.as_ref().map(LearnerState::estimate);
+    if let Some(after) = after {
+        let (gain, error) = judge(&current, &after, kept);
+        record.validation_gain = Some(gain);
+        // A move has already gained on the kept rows, so it is enough that the validation rows do not lose. They may lose up
+        // to a standard error if all rows are kept or there are fewer components. Without a move, the state learned from the
+        // whole stream stays, unless the validation rows gain more than a standard error.
+        let lenient = !reviser.is_partial() || after.k() < current.k();
+        record.kept = gain
+            > if record.moves.is_empty() {
+                error
+            } else if lenient {
+                -error
+            } else {
+                0.0
+            };
+    }
+    let learned = learned.filter(|_| record.kept);
+    Closed { algorithm, learned, identifiers, record, health: revised.health }
+}
+
+/// Kept rows that the level of low density is computed from.
+const LEVEL_ROWS: usize = 4000;
+/// One in this many kept rows may be below the usual least log-density.
+const LEVEL_SHARE: usize = 1000;
+/// A row counts as unlike the rows before it if its log-density is this far below the usual least one.
+const LEVEL_MARGIN: f64 = 5.0;
+
+/// A log-density that few kept rows are below. Rows with gaps do not count, because their log-densities are of fewer columns.
+fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
+    let rows = rows_of(kept.reservoir(), mixture.dim());
+    let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
+    let rows = rows.slice_move(ndarray::s![..;step, ..]);
+    let log_densities = mixture.score_samples(rows);
+    let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
+    if let Some(weights) = kept.reservoir_weights() {
+        let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
+        return weighted_least(found.filter(|(_, row)| complete(*row)).map(|(found, _)| found).collect());
+    }
+    let mut found: Vec<f64> = log_densities
+        .into_iter()
+        .zip(rows.outer_iter())
+        .filter(|(_, row)| complete(*row))
+        .map(|(l, _)| l)
+        .collect();
+    let rank = found.len() / LEVEL_SHARE;
+    found.sort_by(f64::total_cmp);
+    found.get(rank).map(|least| least - LEVEL_MARGIN)
+}
+
+/// [`usual_least`] of log-densities with weights.
+fn weighted_least(mut found: Vec<(f64, f64)>) -> Option<f64> {
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = found.iter().map(|(_, weight)| weight).sum::<f64>() / LEVEL_SHARE as f64;
+    let is_rank = |(_, weight): &&(f64, f64)| {
+        left -= weight;
+        left < 0.0
+    };
+    found.iter().find(is_rank).map(|(least, _)| least - LEVEL_MARGIN)
+}
+
+/// With fewer validation rows, all kept rows decide on a revision.
+const LEAST_VALIDATION: usize = 20;
+
+/// The gain in mean log-density of the validation rows, and its standard error.
+fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
+    let dim = before.dim();
+    let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
+    let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
+    let gains = after.score_samples(rows) - before.score_samples(rows);
+    match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
+        None => capped_mean_and_error(gains),
+        Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),
+    }
+}

@@ -1,0 +1,282 @@
+//! The candidates of a pass after the start: learning rows, revisions, and the end of the stream.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rayon::prelude::*;
+
+use crate::learn::pass::candidate::{Candidate, whole_scores};
+use crate::learn::rules::forgetting::Forgetting;
+use crate::learn::structure::{
+    BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows,
+};
+use crate::learn::{
+    Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, StartKind, Structure,
+    blind_start,
+};
+use crate::linalg::has_gaps;
+use crate::stats::BatchSums;
+
+/// The candidates of a pass after the start.
+pub(in crate::learn) struct Learning {
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    pub candidates: Vec<Candidate>,
+    pub scores: BatchSums,
+    pub kept: KeptRows,
+    /// A buffer for the rows to learn next.
+    staged: Vec<f64>,
+}
+
+/// Makes the start of each K from the first rows of `buffer` and learns the other rows of it. `closing` says that the stream
+/// ends here. Returns `None` if `stop` is set meanwhile.
+pub(in crate::learn) fn begin(
+    settings: &FitSettings,
+    buffer: &[f64],
+    dim: usize,
+    limits: Limits,
+    closing: bool,
+    stop: &AtomicBool,
+) -> Result<Option<Learning>, LearnError> {
+    let (first, rest) = settings.split(buffer, dim);
+    let begun = match settings.start {
+        StartKind::Fitted => begin_fitted(settings, first, dim, limits, closing, stop)?,
+        StartKind::Blind => Some(begin_blind(settings, first, dim)?),
+    };
+    let Some(mut learning) = begun else { return Ok(None) };
+    learning.take(rest, (first.len() / dim) as u64);
+    Ok(Some(learning))
+}
+
+/// Draws the blind start of each K around the first rows, and learns these.
+fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Learning, LearnError> {
+    let kept = KeptRows::new(settings.seed, 0, false);
+    let mut floor = Vec::new();
+    let begin = |size: Size| {
+        let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
+        let rows = rows_of(first, dim);
+        let start = blind_start(rows, k, settings.seed)?;
+        let state = settings.algorithm.begin(&start);
+        let mut learner =
+            settings.learner(&settings.algorithm, state, start.floor.clone(), Health::default())?;
+        // As with a fitted start, its own rows are not scored.
+        learner.observe_block(first, &mut Prequential::default());
+        let structure = Structure::new(k, Schedule::never());
+        let mut candidate = Candidate::new(learner, size, structure, &kept);
+        candidate.ranks.extend(candidate.learner.estimate().score_samples(rows), 1.0);
+        floor = start.floor;
+        Ok(candidate)
+    };
+    let candidates = settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
+    Ok(Learning::new(floor, candidates, None, kept))
+}
+
+/// Fits the start of each K to the first rows.
+fn begin_fitted(
+    settings: &FitSettings,
+    first: &[f64],
+    dim: usize,
+    limits: Limits,
+    closing: bool,
+    stop: &AtomicBool,
+) -> Result<Option<Learning>, LearnError> {
+    let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
+    let most = settings.kept_rows(dim);
+    // Shards are not revised before they are merged, so they need no validation rows.
+    let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+    kept.set_half_life(settings.half_life, dim);
+    let learned = route_first(&mut kept, first, dim);
+    let rows = (learned.len() / dim) as u64;
+    let forgetting = settings.half_life.map(Forgetting::new);
+    let reviser =
+        Reviser::on_all(Arc::clone(&learned), dim, forgetting, limits, closing, settings.seed, stop)?;
+    let begin = |size: Size| {
+        let (revised, start) = reviser.start(size);
+        let k = start.mixture.k();
+        let (state, again) = match settings.algorithm.revise(None, &revised) {
+            Some(state) => (state, false),
+            None => (settings.algorithm.begin(&start), true),
+        };
+        let health = if again { Health::default() } else { revised.health };
+        let mut learner = settings.learner(&settings.algorithm, state, start.floor.clone(), health)?;
+        if again {
+            // The rows of the start are learned but not scored: the start was fitted to them.
+            learner.observe_block(&learned, &mut Prequential::default());
+        }
+        let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
+        let mut candidate = Candidate::new(learner, size, Structure::new(k, schedule), &kept);
+        if kept.most() == 0 {
+            candidate.ranks.extend(whole_scores(&candidate.learner.estimate(), &learned), 1.0);
+        }
+        Ok((start.floor, candidate))
+    };
+    let started: Vec<_> =
+        settings.components.sizes().into_iter().map(begin).collect::<Result<_, LearnError>>()?;
+    if reviser.is_stopped() {
+        return Ok(None);
+    }
+    let floor = started[0].0.clone();
+    let candidates = started.into_iter().map(|(_, candidate)| candidate).collect();
+    Ok(Some(Learning::new(floor, candidates, None, kept)))
+}
+
+/// Rows that a revision uses: a few times the rows of a search, and more on novelty, because few of the kept rows are new then.
+/// The last revision uses all kept rows if the structure still changes.
+fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usize) -> usize {
+    let factor = if reason == Reason::Novelty { 8 } else { 2 };
+    factor * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
+}
+
+/// Routes the first rows and returns those to learn. They are not copied if the reservoir holds all of them.
+fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
+    let has_room = first.len() / dim <= kept.most();
+    let mut learned = Vec::new();
+    for rows in first.chunks(dim * BATCH as usize) {
+        if has_room {
+            learned.clear();
+        }
+        kept.route(rows, dim, &mut learned);
+    }
+    if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
+}
+
+impl Learning {
+    /// `scores` are those of earlier rows, where there are any.
+    pub fn new(
+        floor: Vec<f64>,
+        candidates: Vec<Candidate>,
+        scores: Option<BatchSums>,
+        kept: KeptRows,
+    ) -> Self {
+        let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood).collect();
+        let scores = scores.unwrap_or_else(|| BatchSums::new(totals()));
+        Learning { floor, candidates, scores, kept, staged: Vec::new() }
+    }
+
+    /// Resets the scores: they count from the next row on.
+    pub fn restart_scores(&mut self) {
+        self.candidates.iter_mut().for_each(|candidate| candidate.prequential = Prequential::default());
+        self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);
+    }
+
+    /// Changes the half-life after `rows` rows.
+    pub fn set_half_life(&mut self, settings: &FitSettings, rows: u64) -> Result<(), LearnError> {
+        self.kept.set_half_life(settings.half_life, self.floor.len());
+        let change = |own: &mut Candidate| own.set_half_life(settings, &self.floor, rows);
+        self.candidates.iter_mut().try_for_each(change)
+    }
+
+    /// Rows until the end of a batch, if rows are counted in batches. Shards get all rows at once,
+    /// so that none waits for another.
+    pub fn rows_until_watched(&self, rows: u64) -> u64 {
+        let watches = self.candidates.iter().any(Candidate::watches);
+        if watches { BATCH - rows % BATCH } else { u64::MAX }
+    }
+
+    /// Routes and learns rows that follow `before` others.
+    pub fn take(&mut self, values: &[f64], before: u64) {
+        let dim = self.floor.len();
+        let mut rows = before;
+        let mut values = values;
+        while !values.is_empty() {
+            let most = usize::try_from(self.rows_until_watched(rows)).unwrap_or(usize::MAX);
+            let most = most.saturating_mul(dim).min(values.len());
+            let (now, rest) = values.split_at(most);
+            rows += (now.len() / dim) as u64;
+            let mut staged = std::mem::take(&mut self.staged);
+            staged.clear();
+            self.kept.route(now, dim, &mut staged);
+            self.learn(&staged);
+            self.staged = staged;
+            for candidate in &mut self.candidates {
+                candidate.watch(rows, rows.is_multiple_of(BATCH));
+            }
+            values = rest;
+        }
+    }
+
+    /// Revises the candidates that are due. Returns `false` if it was stopped.
+    pub fn revise(
+        &mut self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<bool, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let limits = settings.effort.limits();
+        for candidate in candidates {
+            let Some(reason) = candidate.schedule().due(rows) else { continue };
+            if !kept.may_revise() {
+                candidate.postpone(rows);
+                continue;
+            }
+            let most = revision_rows(candidate, reason, limits, floor.len());
+            // One for each K, so that the K do not depend on one another.
+            let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
+            candidate.revise(settings, floor, kept, &mut reviser, (rows, reason))?;
+            if reviser.is_stopped() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Each candidate as it is now.
+    pub fn states(&self) -> Vec<CandidateState> {
+        self.candidates.iter().map(Candidate::state).collect()
+    }
+
+    /// What the end of the stream makes of each candidate; `None` where a candidate stays as it is.
+    pub fn finish(
+        &self,
+        settings: &FitSettings,
+        rows: u64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Option<Finished>>, LearnError> {
+        let Learning { floor, candidates, kept, .. } = self;
+        let gaps = has_gaps(kept.reservoir());
+        let finish = |candidate: &Candidate| {
+            let limits = if kept.is_complete() {
+                settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len(), gaps)
+            } else {
+                settings.effort.limits()
+            };
+            let cheap = kept.is_complete() && limits.restarts > 1;
+            let memory = settings.algorithm.memory(rows);
+            let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
+            let steady = !kept.is_complete() && candidate.schedule().is_steady();
+            let most =
+                if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
+            let mut reviser = reviser.transpose()?;
+            let closed =
+                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            if let Some(reviser) = &mut reviser {
+                reviser.add_rows(kept.validation(), kept.validation_weights().as_deref());
+            }
+            let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
+            candidate.finish(settings, floor, kept, closed, all)
+        };
+        candidates.iter().map(finish).collect()
+    }
+
+    pub fn learn(&mut self, values: &[f64]) {
+        if values.is_empty() {
+            return;
+        }
+        if let [only] = self.candidates.as_mut_slice() {
+            only.observe(values);
+            return;
+        }
+        let dim = self.floor.len();
+        let parts = self.scores.cut(values, dim);
+        let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
+        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        for (i, part) in parts.iter().enumerate() {
+            let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
+            self.scores.record((part.len() / dim) as u64, &totals);
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! One pass over a stream, for one K or for several in parallel.
+
+mod end;
+mod findings;
+mod from_mixture;
+mod scores;
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+use ndarray::ArrayView2;
+
+use end::End;
+
+use crate::data::ColumnNames;
+use crate::dist::GaussianMixture;
+use crate::learn::fingerprint::mix_bits;
+use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame_summaries};
+use crate::learn::monitor::recognise::Recognition;
+use crate::learn::monitor::seen::SeenWatch;
+use crate::learn::monitor::start_shift::{ColumnShift, find_shifts};
+use crate::learn::pass::candidate::Candidate;
+use crate::learn::pass::learning::{Learning, begin};
+use crate::learn::structure::{KeptRows, Schedule, Size, rows_of};
+use crate::learn::{
+    Algorithm, Components, Finding, FitSettings, FitState, Health, LearnError, Lineage, Numbered,
+    Prequential, Reason, RowSample, SeenRows, Start, StartKind, Structure,
+};
+use crate::stats::ColumnSummary;
+
+/// Learns a mixture from rows in memory, in one pass. For rows that arrive in batches, use
+/// [`OnlineFit`].
+///
+/// ```
+/// use gmm_bmm::{FitSettings, fit};
+/// let rows = ndarray::Array2::from_shape_fn((600, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
+/// let mixture = fit(rows.view(), FitSettings::obmm([3]))?;
+/// assert_eq!((mixture.k(), mixture.predict(rows.view()).len()), (3, 600));
+/// # Ok::<(), gmm_bmm::LearnError>(())
+/// ```
+pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
+    check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
+    let mut pass = OnlineFit::new(rows.ncols(), settings)?;
+    pass.observe(rows)?;
+    pass.mixture()
+}
+
+/// An error if there are more components than rows.
+pub fn check_enough_rows(k: usize, rows: u64) -> Result<(), LearnError> {
+    if k as u64 > rows { Err(LearnError::TooFewRows { k, rows }) } else { Ok(()) }
+}
+
+/// One pass over a stream of rows, which can be saved and resumed.
+///
+/// The pass buffers the first rows, fits the start to them (or [draws it around](FitSettings::blind) a few of them), learns
+/// every row once, and revises the structure from time to time. How rows are divided into batches changes no bit of the result.
+///
+/// ```
+/// use gmm_bmm::{FitSettings, OnlineFit};
+/// use ndarray::{Array2, Axis};
+///
+/// let rows = Array2::from_shape_fn((3000, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
+/// let mut pass = OnlineFit::new(["width", "height"], FitSettings::obmm(2..=3))?;
+/// for batch in rows.axis_chunks_iter(Axis(0), 100) {
+///     pass.observe(batch)?;
+/// }
+/// assert_eq!(pass.mixture()?.k(), 3);
+///
+/// // A model file holds all that is needed to resume.
+/// let mut file = Vec::new();
+/// pass.to_model()?.write(&mut file)?;
+/// let mut resumed = gmm_bmm::Model::read(file.as_slice())?.resume()?;
+/// resumed.observe(rows.view())?;
+/// pass.observe(rows.view())?;
+/// assert_eq!(pass.mixture()?, resumed.mixture()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct OnlineFit {
+    settings: FitSettings,
+    columns: ColumnNames,
+    rows: u64,
+    summaries: Vec<ColumnSummary>,
+    faults: Vec<ColumnFault>,
+    /// What the first rows show; empty if they were learned in an earlier run.
+    first_findings: Vec<Finding>,
+    /// Of the rows learned in earlier runs.
+    resumed_from: Vec<ColumnSummary>,
+    /// Of the rows that the start was fitted to; empty if that was in an earlier run.
+    start_summaries: Vec<ColumnSummary>,
+    /// Rows without any value, which were ignored.
+    empty_rows: u64,
+    recognition: Recognition,
+    seen: SeenWatch,
+    stage: Stage,
+    /// What the end of the stream makes of the rows so far. The next row discards it.
+    end: Option<End>,
+}
+
+enum Stage {
+    Buffering(Vec<f64>),
+    Learning(Box<Learning>),
+}
+
+impl fmt::Debug for OnlineFit {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("OnlineFit")
+            .field("settings", &self.settings)
+            .field("columns", &self.columns.names)
+            .field("rows", &self.rows)
+            .field("scores", &self.scores())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OnlineFit {
+    /// Begins a pass. `columns` are names, or a number of columns without names.
+    pub fn new(columns: impl Into<ColumnNames>, mut settings: FitSettings) -> Result<Self, LearnError> {
+        settings.check()?;
+        if let Components::Given(ks) = &mut settings.components {
+            ks.sort_unstable();
+            ks.dedup();
+        }
+        let columns = columns.into();
+        let dim = columns.len();
+        if dim == 0 {
+            return Err(LearnError::Setting {
+                name: "the number of columns",
+                must: "at least 1",
+                value: 0.0,
+            });
+        }
+        Ok(OnlineFit {
+            recognition: Recognition::new(&settings.algorithm, None, RowSample::default(), dim),
+            seen: SeenWatch::new(SeenRows::default(), dim),
+            settings,
+            columns,
+            rows: 0,
+            summaries: vec![ColumnSummary::default(); dim],
+            faults: Vec::new(),
+            first_findings: Vec::new(),
+            resumed_from: Vec::new(),
+            start_summaries: Vec::new(),
+            empty_rows: 0,
+            stage: Stage::Buffering(Vec::new()),
+            end: None,
+        })
+    }
+
+    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
+    pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
+        let k = start.mixture.k();
+        let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
+        let mut pass = OnlineFit::new(start.floor.len(), settings)?;
+        let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
+        let kept = KeptRows::new(pass.settings.seed, 0, false);
+        let structure = Structure::new(k, Schedule::never());
+        let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
+        let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
+        pass.stage = Stage::Learning(Box::new(learning));
+        Ok(pass)
+    }
+
+    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
+    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
+        let settings = FitSettings { algorithm, ..self.settings.clone() };
+        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
+    }
+
+    /// Resumes from a saved state.
+    #[doc(hidden)]
+    pub fn restore(settings: FitSettings, columns: ColumnNames, state: FitState) -> Result<Self, LearnError> {
+        settings.check()?;
+        let dim = state.columns.len();
+        if columns.len() != dim {
+            return Err(LearnError::State("it has other columns".into()));
+        }
+        let stage = match state.pending {
+            Some(values) if dim > 0 && values.len() % dim == 0 => Stage::Buffering(values),
+            Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
+            None => {
+                let sizes = settings.components.sizes();
+                if sizes.len() != state.candidates.len() {
+                    return Err(LearnError::State("it has other numbers of components".into()));
+                }
+                let kept = state.kept.unwrap_or_else(|| KeptRows::new(settings.seed, 0, false));
+                if !kept.is_sound(dim) {
+                    return Err(LearnError::State("its kept rows are not those of the pass".into()));
+                }
+                let restore =
+                    |(saved, size)| Candidate::restore(&settings, size, state.floor.clone(), &kept, saved);
+                let saved = state.candidates.into_iter().zip(sizes);
+                let candidates: Vec<Candidate> = saved.map(restore).collect::<Result<_, LearnError>>()?;
+                let scores = Some(state.scores).filter(|scores| scores.is_sound(candidates.len()));
+                Stage::Learning(Box::new(Learning::new(state.floor, candidates, scores, kept)))
+            }
+        };
+        Ok(OnlineFit {
+            recognition: Recognition::new(&settings.algorithm, state.shard, state.sample, dim),
+            seen: SeenWatch::new(state.seen, dim),
+            settings,
+            columns,
+            rows: state.rows,
+            resumed_from: state.columns.clone(),
+            summaries: state.columns,
+            faults: Vec::new(),
+            first_findings: Vec::new(),
+            start_summaries: Vec::new(),
+            empty_rows: 0,
+            stage,
+            end: None,
+        })
+    }
+
+    /// Numbers the shard that this pass learns, from 1 to `of`, so that a merge can name the shards that are missing.
+    /// Without effect on a pass that learns no shard.
+    pub fn with_shard_number(mut self, number: u32, of: u32) -> Result<Self, LearnError> {
+        if number == 0 || number > of || of > Numbered::MOST {
+            return Err(LearnError::Setting {
+                name: "the number of a shard",
+                must: "from 1 to the number of shards, which is at most 1000000",
+                value: number.into(),
+            });
+        }
+        if let Recognition::Shard(shard, _) = &mut self.recognition {
+            shard.lineage.numbered = Some(Numbered { of, shards: vec![number] });
+        }
+        Ok(self)
+    }
+
+    /// Sets, changes or removes the half-life: how many further rows it takes until a row has half its weight.
+    ///
+    /// What was learned without a half-life counts as the rows of an endless stream with it, `H/ln 2`. Without one again, the
+    /// model counts as these rows, and all rows from then on have the same weight.
+    ///
+    /// # Errors
+    /// [`LearnError`] if the algorithm cannot forget, or the half-life is 0.
+    pub fn set_half_life(&mut self, rows: Option<u64>) -> Result<(), LearnError> {
+        if rows == self.settings.half_life {
+            return Ok(());
+        }
+        let settings = FitSettings { half_life: rows, ..self.settings.clone() };
+        settings.check()?;
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.set_half_life(&settings, self.rows)?;
+        }
+        (self.settings, self.end) = (settings, None);
+        Ok(())
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &FitSettings {
+        &self.settings
+    }
+
+    /// The names of the columns.
+    pub fn columns(&self) -> &ColumnNames {
+        &self.columns
+    }
+
+    /// Rows seen so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn dim(&self) -> usize {
+        self.summaries.len()
+    }
+
+    /// Whether the start has been made.
+    pub fn has_started(&self) -> bool {
+        matches!(self.stage, Stage::Learning(_))
+    }
+
+    /// Mean and spread of each column so far.
+    pub fn summaries(&self) -> &[ColumnSummary] {
+        &self.summaries
+    }
+
+    /// Where the shard that this pass learns comes from, if it learns one.
+    pub fn lineage(&self) -> Option<&Lineage> {
+        match &self.recognition {
+            Recognition::Shard(shard, _) => Some(&shard.lineage),
+            _ => None,
+        }
+    }
+
+    /// Whether the pass revises on rows that it keeps.
+    pub fn keeps_rows(&self) -> bool {
+        matches!(&self.stage, Stage::Learning(learning) if learning.kept.most() > 0)
+    }
+
+    /// Learns a batch of rows, and revises the structure where that is due.
+    ///
+    /// # Errors
+    /// If a row does not have [`OnlineFit::dim`] columns or has a number that is not finite. Then no row of the batch is
+    /// learned. With [`FitSettings::gaps`], NaN is a missing value; a row without any value is counted and ignored.
+    pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
+        let never = AtomicBool::new(false);
+        let mut from = 0;
+        loop {
+            from += self.advance(rows.slice(ndarray::s![from.., ..]))?;
+            if self.revision_due().is_some() {
+                self.revise(&never)?;
+            } else if from == rows.nrows() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Learns rows until a revision is due, or until a row without any value, and returns how many. For programs that show progress or save checkpoints
+    /// between revisions; others call [`OnlineFit::observe`], which has the same errors.
+    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<usize, LearnError> {
+        if rows.ncols() != self.dim() {
+            return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim() });
+        }
+        let dim = self.dim();
+        let rows = rows.as_standard_layout();
+        let values = rows.as_slice().expect("standard layout is contiguous");
+        let mut rows = rows.nrows();
+        // Without an early exit the compiler vectorises the loop.
+        if !values.iter().fold(true, |all, value| all & value.is_finite()) {
+            let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
+            if let Some(at) = values.iter().position(|value| !is_accepted(value)) {
+                let row = self.rows + (at / dim) as u64 + 1;
+                return Err(LearnError::NotFinite { row, column: at % dim });
+            }
+            let is_empty = |row: &[f64]| row.iter().all(|value| value.is_nan());
+            let empty = values.chunks_exact(dim).take_while(|row| is_empty(row)).count();
+            if empty > 0 {
+                self.empty_rows += empty as u64;
+                return Ok(empty);
+            }
+            // The rest is for the next call.
+            rows = values.chunks_exact(dim).position(is_empty).unwrap_or(rows);
+        }
+        let mut taken = 0;
+        while taken < rows && self.revision_due().is_none() {
+            let most = self.rows_until_due().min((rows - taken) as u64) as usize;
+            let next = &values[taken * dim..(taken + most) * dim];
+            self.take(next);
+            taken += most;
+        }
+        Ok(taken)
+    }
+
+    /// Learns rows as [`OnlineFit::advance`] does, and returns how many, with the score that all of them have for the first
+    /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
+    pub(crate) fn advance_and_score(
+        &mut self,
+        rows: ArrayView2<f64>,
+    ) -> Result<(usize, Prequential), LearnError> {
+        let mut score = Prequential::default();
+        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
+        let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
+        let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
+        let taken = self.advance(rows)?;
+        let rows = rows.slice_move(ndarray::s![..taken, ..]);
+        let rows = rows.as_standard_layout();
+        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
+        Ok((taken, score))
+    }
+
+    /// Sets whether values may be missing from now on, as [`FitSettings::gaps`] does.
+    pub fn allow_gaps(&mut self, gaps: bool) {
+        self.settings.gaps = gaps;
+    }
+
+    /// Rows without any value, which were ignored.
+    pub fn empty_rows(&self) -> u64 {
+        self.empty_rows
+    }
+
+    /// Resets the scores: they count from the next row on.
+    pub(crate) fn restart_scores(&mut self) {
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.restart_scores();
+        }
+    }
+
+    /// Takes rows of which none but the last makes a revision due.
+    fn take(&mut self, values: &[f64]) {
+        self.end = None;
+        let dim = self.dim();
+        // Columns with gaps, now or before the pass was resumed, have different counts.
+        let gapped =
+            self.settings.gaps || self.summaries.windows(2).any(|pair| pair[0].count != pair[1].count);
+        let push = if gapped { ColumnSummary::push_gapped_row } else { ColumnSummary::push_row };
+        values.chunks_exact(dim).for_each(|row| push(&mut self.summaries, row));
+        let before = self.rows;
+        self.recognition.observe(before, values.chunks_exact(dim));
+        self.seen.observe(before, values.chunks_exact(dim));
+        self.rows += (values.len() / dim) as u64;
+        match &mut self.stage {
+            Stage::Buffering(buffer) => buffer.extend_from_slice(values),
+            Stage::Learning(learning) => learning.take(values, before),
+        }
+    }
+
+    /// Rows until a revision can be due, at least one.
+    fn rows_until_due(&self) -> u64 {
+        let dim = self.dim();
+        let until = match &self.stage {
+            Stage::Buffering(buffer) => {
+                self.settings.buffered_rows(dim).saturating_sub(buffer.len() / dim) as u64
+            }
+            Stage::Learning(learning) => {
+                let due = learning.candidates.iter().map(|c| c.schedule().rows_until_due(self.rows));
+                due.min().unwrap_or(u64::MAX).min(learning.rows_until_watched(self.rows))
+            }
+        };
+        until.max(1)
+    }
+
+    /// Why a revision is due, if one is. Then [`OnlineFit::revise`] has to be called before more rows are learned.
+    pub fn revision_due(&self) -> Option<Reason> {
+        match &self.stage {
+            Stage::Buffering(buffer) => {
+                let dim = self.dim();
+                let full = buffer.len() / dim >= self.settings.buffered_rows(dim);
+                full.then_some(Reason::Start)
+            }
+            Stage::Learning(learning) => {
+                learning.candidates.iter().find_map(|candidate| candidate.schedule().due(self.rows))
+            }
+        }
+    }
+
+    /// Makes the start, or revises the structure. If `stop` is set meanwhile, it returns `false` soon, changes nothing, and
+    /// the revision stays due.
+    pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
+        let (seed, dim) = (self.revision_seed(), self.dim());
+        let first_findings = self.first_findings();
+        match &mut self.stage {
+            Stage::Buffering(buffer) => {
+                let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
+                // The few rows of a blind start say nothing about columns and order.
+                let (faults, start_summaries) = match self.settings.start {
+                    StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
+                    StartKind::Blind => (Vec::new(), Vec::new()),
+                };
+                // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same
+                // rows in a run of its own is then the same.
+                let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
+                let limits = if closing {
+                    self.settings.closing_limits(of_start.nrows(), dim)
+                } else {
+                    self.settings.effort.limits()
+                };
+                let Some(learning) = begin(&self.settings, buffer, dim, limits, closing, stop)? else {
+                    return Ok(false);
+                };
+                (self.faults, self.start_summaries) = (faults, start_summaries);
+                self.first_findings = first_findings;
+                self.end = None;
+                self.stage = Stage::Learning(Box::new(learning));
+                Ok(true)
+            }
+            Stage::Learning(learning) => learning.revise(&self.settings, self.rows, seed, stop),
+        }
+    }
+
+    /// Random choices of a revision follow from the seed and the number of rows.
+    fn revision_seed(&self) -> u64 {
+        mix_bits(self.settings.seed ^ mix_bits(self.rows))
+    }
+
+    /// Columns whose mean differs between the rows of the start and the rows after them, the largest shift first.
+    pub fn start_shifts(&self) -> Vec<ColumnShift> {
+        match &self.stage {
+            Stage::Buffering(buffer) => {
+                let of_start = rows_of(self.settings.split(buffer, self.dim()).0, self.dim());
+                find_shifts(&tame_summaries(of_start), &self.summaries)
+            }
+            Stage::Learning(_) => find_shifts(&self.start_summaries, &self.summaries),
+        }
+    }
+
+    /// Constant and collinear columns in the rows that the start is fitted to.
+    pub fn column_faults(&self) -> Vec<ColumnFault> {
+        match &self.stage {
+            Stage::Buffering(buffer) if !buffer.is_empty() => {
+                find_column_faults(rows_of(self.settings.split(buffer, self.dim()).0, self.dim()))
+            }
+            _ => self.faults.clone(),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The end of the stream, and the state of a pass.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::{OnlineFit, Stage};
+use crate::dist::GaussianMixture;
+use crate::learn::pass::learning::{Learning, begin};
+use crate::learn::structure::Limits;
+use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Prequential, Reason};
+use crate::stats::BatchSums;
+
+/// What the end of the stream makes of a pass.
+pub(super) enum End {
+    /// After the start, one for each K; `None` where a K stays as it is.
+    Learned(Vec<Option<Finished>>),
+    /// Before the start.
+    Buffered(Provisional),
+}
+
+/// Mixtures fitted to the buffered rows, which a later start replaces.
+pub(super) struct Provisional {
+    pub floor: Vec<f64>,
+    pub candidates: Vec<CandidateState>,
+    pub scores: BatchSums,
+}
+
+impl OnlineFit {
+    /// The mixture of the K with the best score at the end of the rows so far. Calls [`OnlineFit::finish`] if that was not
+    /// done since the last row. The pass can be continued afterwards.
+    pub fn mixture(&mut self) -> Result<GaussianMixture, LearnError> {
+        self.finish(&AtomicBool::new(false))?;
+        self.mixture_of(self.best())
+    }
+
+    /// The mixture of each K with its score: at the end of the stream if [`OnlineFit::finish`] was called, and otherwise as
+    /// learned so far. Before the start it is provisional.
+    pub(crate) fn mixtures(&self) -> Result<Vec<(usize, Prequential, GaussianMixture)>, LearnError> {
+        if self.has_started() || self.end.is_some() {
+            let with_mixture = |(i, (k, score))| Ok((k, score, self.mixture_of(i)?));
+            return self.scores().into_iter().enumerate().map(with_mixture).collect();
+        }
+        let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
+        let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+        let of = |candidate: CandidateState| {
+            let (k, score) = candidate.score();
+            (k, score, candidate.mixture())
+        };
+        Ok(made.candidates.into_iter().map(of).collect())
+    }
+
+    /// The mixture of one K, after the start or after [`OnlineFit::finish`].
+    pub(super) fn mixture_of(&self, place: usize) -> Result<GaussianMixture, LearnError> {
+        match (&self.stage, &self.end) {
+            (Stage::Learning(learning), _) => Ok(match self.finished(place) {
+                Some(finished) => finished.estimate.mixture(),
+                None => learning.candidates[place].learner.estimate(),
+            }),
+            (_, Some(End::Buffered(made))) => Ok(made.candidates[place].mixture()),
+            _ => Err(self.no_rows()),
+        }
+    }
+
+    /// Computes what the end of the stream makes of the rows so far: a last revision, and all rows that were held back
+    /// learned. The learners stay as they are, so resuming is exact; the next row discards the end.
+    ///
+    /// # Errors
+    /// [`LearnError::Stopped`] if `stop` is set meanwhile, and [`LearnError::TooFewRows`] if there are no rows.
+    pub fn finish(&mut self, stop: &AtomicBool) -> Result<(), LearnError> {
+        if self.end.is_some() {
+            return Ok(());
+        }
+        let end = match &self.stage {
+            Stage::Learning(learning) => {
+                End::Learned(learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?)
+            }
+            Stage::Buffering(buffer) => {
+                let limits = self.settings.closing_limits(buffer.len() / self.dim(), self.dim());
+                let mut made = self.provisional(buffer, limits, stop)?;
+                if let Some(scored) = self.learn_by_halves(buffer)? {
+                    for (candidate, scored) in made.candidates.iter_mut().zip(&scored.candidates) {
+                        candidate.prequential = scored.prequential;
+                    }
+                    made.scores = scored.scores;
+                }
+                End::Buffered(made)
+            }
+        };
+        if stop.load(Ordering::Relaxed) {
+            return Err(LearnError::Stopped);
+        }
+        self.end = Some(end);
+        Ok(())
+    }
+
+    /// All that a model file contains, with the end of the stream if [`OnlineFit::finish`] has computed it.
+    #[doc(hidden)]
+    pub fn state(&self) -> Result<FitState, LearnError> {
+        self.state_at(self.end.as_ref())
+    }
+
+    /// All that is needed to resume.
+    pub(crate) fn running_state(&self) -> Result<FitState, LearnError> {
+        self.state_at(None)
+    }
+
+    fn state_at(&self, end: Option<&End>) -> Result<FitState, LearnError> {
+        let state = |floor: &[f64], candidates, scores: &BatchSums| FitState {
+            rows: self.rows,
+            columns: self.summaries.clone(),
+            floor: floor.to_vec(),
+            pending: None,
+            candidates,
+            shard: self.recognition.shard(),
+            sample: self.recognition.sample(),
+            seen: self.seen.seen(),
+            scores: scores.clone(),
+            kept: None,
+        };
+        let buffer = match &self.stage {
+            Stage::Buffering(buffer) => buffer,
+            Stage::Learning(learning) => {
+                let mut candidates = learning.states();
+                if let Some(End::Learned(finished)) = end {
+                    let structures = candidates.iter_mut().filter_map(|own| own.structure.as_mut());
+                    structures.zip(finished).for_each(|(structure, end)| structure.finished = end.clone());
+                }
+                let state = state(&learning.floor, candidates, &learning.scores);
+                return Ok(FitState { kept: Some(learning.kept.clone()), ..state });
+            }
+        };
+        let provisional;
+        let made = match end {
+            Some(End::Buffered(made)) => made,
+            // Rows that are still buffered are all that matters for resuming.
+            _ => {
+                provisional = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+                &provisional
+            }
+        };
+        let state = state(&made.floor, made.candidates.clone(), &made.scores);
+        Ok(FitState { pending: Some(buffer.clone()), ..state })
+    }
+
+    fn provisional(
+        &self,
+        buffer: &[f64],
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> Result<Provisional, LearnError> {
+        if self.rows == 0 {
+            return Err(self.no_rows());
+        }
+        // The start is fitted to all rows, and none is held back.
+        let dim = self.dim();
+        let start_rows = Some(buffer.len() / dim);
+        let settings = FitSettings { keep_rows: Some(0), start_rows, ..self.settings.clone() };
+        let learning = begin(&settings, buffer, dim, limits, true, stop)?.ok_or(LearnError::Stopped)?;
+        let candidates = learning.states();
+        Ok(Provisional { floor: learning.floor, candidates, scores: learning.scores })
+    }
+
+    fn no_rows(&self) -> LearnError {
+        LearnError::TooFewRows { k: self.settings.components.largest_at_start(), rows: 0 }
+    }
+
+    /// Marks the closing revision as that of a merge.
+    pub(in crate::learn) fn closed_by_merge(mut self) -> Self {
+        if let Some(End::Learned(finished)) = &mut self.end {
+            let closing = finished.iter_mut().flatten().filter_map(|end| end.closing.as_mut());
+            closing.for_each(|closing| closing.reason = Reason::Merge);
+        }
+        self
+    }
+
+    /// Prequential scores where all rows are still buffered: each K learns half of them, drawn at random because the rows
+    /// may be sorted, and is scored on the others. `None` from a single row.
+    fn learn_by_halves(&self, buffer: &[f64]) -> Result<Option<Learning>, LearnError> {
+        let dim = self.dim();
+        let mut order: Vec<usize> = (0..buffer.len() / dim).collect();
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(self.settings.seed));
+        let (first, second) = order.split_at(order.len() / 2);
+        if first.is_empty() {
+            return Ok(None);
+        }
+        let rows = |chosen: &[usize]| -> Vec<f64> {
+            chosen.iter().flat_map(|i| &buffer[i * dim..(i + 1) * dim]).copied().collect()
+        };
+        let settings =
+            FitSettings { start_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
+        let never = AtomicBool::new(false);
+        let Some(mut learning) =
+            begin(&settings, &rows(first), dim, settings.effort.limits(), false, &never)?
+        else {
+            return Ok(None);
+        };
+        learning.learn(&rows(second));
+        Ok(Some(learning))
+    }
+}

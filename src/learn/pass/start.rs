@@ -1,0 +1,54 @@
+//! The start: a mixture fitted to the first rows, from which every online learner begins. The paper does not say how it
+//! starts, but the result depends on it more than on anything else.
+
+use std::sync::atomic::AtomicBool;
+
+use ndarray::ArrayView2;
+
+use crate::dist::GaussianMixture;
+use crate::learn::LearnError;
+use crate::learn::structure::{Effort, RIDGE, ScaledRows, Size, find_structure, work_per_row};
+use crate::stats::ColumnSummary;
+
+/// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
+/// columns that are discrete, constant or functions of others.
+pub const RELATIVE_FLOOR: f64 = 1e-6;
+
+/// [`RELATIVE_FLOOR`] of a column in its own units.
+pub(crate) fn variance_floor(column: &ColumnSummary) -> f64 {
+    (RELATIVE_FLOOR * column.unit() * column.unit()).clamp(1e-300, 1e300)
+}
+
+/// A mixture fitted to the first rows, from which every online learner begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// The mixture.
+    pub mixture: GaussianMixture,
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    /// Rows it was fitted to.
+    pub rows: u64,
+}
+
+/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
+pub fn default_start_rows(k: usize, dim: usize) -> usize {
+    (5 * k * dim).max(5000)
+}
+
+/// Fits a mixture of `k` components to the first rows.
+pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
+    let never = AtomicBool::new(false);
+    let rows = ScaledRows::new(rows, 1)?;
+    let found = find_structure(&rows.blocks, Size::Given(k), seed, Effort::Default.limits(), RIDGE, &never);
+    let floor = rows.columns().iter().map(variance_floor).collect();
+    Ok(Start { mixture: rows.unscale(&found), floor, rows: rows.rows() as u64 })
+}
+
+/// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches
+/// make as few iterations as they can.
+pub fn start_minutes(rows: usize, k: usize, dim: usize) -> f64 {
+    rows as f64 * work_per_row(k, dim) / WORK_PER_MINUTE
+}
+
+/// Work of one iteration such that all iterations of a start take a minute.
+const WORK_PER_MINUTE: f64 = 5e9;

@@ -1,0 +1,512 @@
+//! The states of learners and passes, as model files contain them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::kernel::MatrixState;
+use crate::learn::monitor::drift::DriftWatch;
+use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
+use crate::learn::rules::obmm::mean_matrix;
+use crate::learn::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
+use crate::learn::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
+use crate::linalg::Factor;
+use crate::stats::{BatchSums, ColumnSummary};
+
+/// The complete state of a learner. A learner that resumes from it gives the same bits as one that never stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnerState {
+    /// A posterior and its prior.
+    Bayes {
+        /// Before the first row.
+        prior: Posterior,
+        /// Now.
+        posterior: Posterior,
+        /// The states of the components' matrices while they are learned. Computed again if there are none.
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
+    },
+    /// A point estimate and its start.
+    Point {
+        /// Before the first row.
+        start: GaussianMixture,
+        /// Rows that the start was fitted to.
+        start_rows: u64,
+        /// Now.
+        mixture: GaussianMixture,
+        /// Rows learned since the start.
+        rows: u64,
+        /// See [`LearnerState::Bayes::matrix_states`](LearnerState::Bayes).
+        #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
+        matrix_states: Vec<MatrixState>,
+    },
+    /// Shards that were learned apart and merged.
+    Sharded(Box<ShardedState>),
+}
+
+impl LearnerState {
+    /// The point estimate.
+    pub fn estimate(&self) -> GaussianMixture {
+        match self {
+            LearnerState::Point { mixture, .. } => mixture.clone(),
+            LearnerState::Bayes { posterior, .. } => posterior.point_estimate(),
+            LearnerState::Sharded(state) => state.posterior.point_estimate(),
+        }
+    }
+
+    /// The posterior, if the learner has one.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self {
+            LearnerState::Bayes { posterior, .. } => Some(posterior),
+            LearnerState::Sharded(state) => Some(&state.posterior),
+            LearnerState::Point { .. } => None,
+        }
+    }
+
+    /// How many components.
+    pub fn k(&self) -> usize {
+        self.shape().0
+    }
+
+    /// The number of columns.
+    pub fn dim(&self) -> usize {
+        self.shape().1
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            LearnerState::Point { mixture, .. } => (mixture.k(), mixture.dim()),
+            LearnerState::Bayes { posterior, .. } => (posterior.k(), posterior.dim()),
+            LearnerState::Sharded(state) => (state.posterior.k(), state.posterior.dim()),
+        }
+    }
+
+    /// Reduces the number of rows that it counts for to that of an endless stream with a half-life, if it is larger. The
+    /// estimate stays.
+    pub(in crate::learn) fn bound_rows(&mut self, forgetting: Forgetting) {
+        let LearnerState::Bayes { posterior, matrix_states, .. } = self else { return };
+        let factor = forgetting.most_rows() / posterior.weights().total();
+        if factor < 1.0 {
+            *posterior = with_fewer_rows(posterior, factor);
+            matrix_states.clear();
+        }
+    }
+
+    /// Whether all parts have the same shape.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let shape = self.shape();
+        let fits = |posterior: &Posterior| (posterior.k(), posterior.dim()) == shape;
+        match self {
+            LearnerState::Point { start, .. } => (start.k(), start.dim()) == shape,
+            LearnerState::Bayes { prior, .. } => fits(prior),
+            LearnerState::Sharded(state) => {
+                fits(&state.prior)
+                    && fits(&state.common)
+                    && state.shards.iter().all(|shard| fits(&shard.posterior))
+            }
+        }
+    }
+
+    /// Whether the matrix states, if there are any, belong to its matrices.
+    pub(crate) fn owns_its_matrix_states(&self) -> bool {
+        match self {
+            LearnerState::Point { mixture, matrix_states, .. } => states_belong(
+                matrix_states,
+                mixture.components().iter().map(|component| component.covariance().clone()),
+            ),
+            LearnerState::Bayes { posterior, matrix_states, .. } => {
+                states_belong(matrix_states, mean_matrices(posterior))
+            }
+            LearnerState::Sharded(state) => {
+                states_belong(&state.common_matrix_states, mean_matrices(&state.common))
+                    && state
+                        .shards
+                        .iter()
+                        .all(|shard| states_belong(&shard.matrix_states, mean_matrices(&shard.posterior)))
+            }
+        }
+    }
+}
+
+/// The posterior of `factor` times the rows, with the same point estimate.
+fn with_fewer_rows(posterior: &Posterior, factor: f64) -> Posterior {
+    let least = LeastCounts::new(posterior.dim());
+    let fewer = |count: f64, least: f64| (factor * count).max(least).min(count);
+    let beyond = posterior.dim() as f64 + 1.0;
+    let component = |own: &NormalWishart| {
+        let count = own.nu() - beyond;
+        let new_count = fewer(count, least.covariance);
+        // Without a finite expected covariance, the component stays.
+        let scale = if count > 0.0 { new_count / count } else { 1.0 };
+        let kappa = fewer(own.kappa(), least.mean);
+        NormalWishart::new(own.mean().to_vec(), kappa, new_count + beyond, own.psi().times(scale))
+            .unwrap_or_else(|_| own.clone())
+    };
+    let a = posterior.weights().concentrations().iter();
+    let a = a.map(|&a| fewer(a, LeastCounts::CONCENTRATION)).collect();
+    Posterior::new(
+        Dirichlet::new(a).expect("concentrations stay positive"),
+        posterior.components().iter().map(component).collect(),
+    )
+    .expect("one component for each weight")
+}
+
+fn mean_matrices(posterior: &Posterior) -> impl ExactSizeIterator<Item = Factor> {
+    posterior.components().iter().map(mean_matrix)
+}
+
+/// Whether there are no matrix states, or one for each matrix that belongs to it.
+fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator<Item = Factor>) -> bool {
+    matrix_states.is_empty()
+        || matrix_states.len() == matrices.len()
+            && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))
+}
+
+/// How often numerical safeguards triggered while learning. This says nothing about the fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Health {
+    /// Rows that were not learned because their squared distance from every component overflowed.
+    pub rows_out_of_range: u64,
+    /// Times a column's variance given the columns before it was held at the floor.
+    pub pivots_raised: u64,
+    /// Times a projection was held at the least degrees of freedom of a Wishart distribution.
+    pub nu_floored: u64,
+    /// Times the paper's printed equations had no solution, so that the old value was kept.
+    pub literal_steps_kept: u64,
+    /// Components whose product over the shards was improper and was damped.
+    pub components_damped: u64,
+}
+
+impl Health {
+    /// The sum of all counts.
+    pub fn total(&self) -> u64 {
+        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
+            self;
+        [rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped]
+            .into_iter()
+            .fold(0, |sum: u64, count| sum.saturating_add(*count))
+    }
+}
+
+impl Health {
+    /// The counts since `before`.
+    pub(in crate::learn) fn since(self, before: Health) -> Health {
+        Health {
+            rows_out_of_range: self.rows_out_of_range.saturating_sub(before.rows_out_of_range),
+            pivots_raised: self.pivots_raised.saturating_sub(before.pivots_raised),
+            nu_floored: self.nu_floored.saturating_sub(before.nu_floored),
+            literal_steps_kept: self.literal_steps_kept.saturating_sub(before.literal_steps_kept),
+            components_damped: self.components_damped.saturating_sub(before.components_damped),
+        }
+    }
+}
+
+impl std::ops::Add for Health {
+    type Output = Health;
+
+    fn add(self, other: Health) -> Health {
+        Health {
+            rows_out_of_range: self.rows_out_of_range.saturating_add(other.rows_out_of_range),
+            pivots_raised: self.pivots_raised.saturating_add(other.pivots_raised),
+            nu_floored: self.nu_floored.saturating_add(other.nu_floored),
+            literal_steps_kept: self.literal_steps_kept.saturating_add(other.literal_steps_kept),
+            components_damped: self.components_damped.saturating_add(other.components_damped),
+        }
+    }
+}
+
+/// The prequential score: the sum of the log-densities of rows before they are learned. It estimates the log marginal
+/// likelihood. The rows of the start are not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prequential {
+    /// Rows in the sum.
+    pub rows: u64,
+    /// The sum.
+    pub log_likelihood: f64,
+}
+
+impl Prequential {
+    /// The mean over the rows; `None` if there are none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
+    }
+
+    /// The score of two sets of rows together.
+    pub fn joined(self, other: Prequential) -> Prequential {
+        Prequential {
+            rows: self.rows.saturating_add(other.rows),
+            log_likelihood: self.log_likelihood + other.log_likelihood,
+        }
+    }
+}
+
+impl ScoreSink for Prequential {
+    fn add(&mut self, log_densities: &[f64]) {
+        self.rows += log_densities.len() as u64;
+        log_densities.iter().for_each(|log_density| self.log_likelihood += log_density);
+    }
+
+    fn log_likelihood(&self) -> f64 {
+        self.log_likelihood
+    }
+}
+
+/// The state of one K of a pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateState {
+    /// What it has learned.
+    pub learned: LearnerState,
+    /// Its prequential score.
+    pub prequential: Prequential,
+    /// Safeguards that triggered.
+    pub health: Health,
+    /// Its structure; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Structure>,
+    /// The distribution of the log-densities of its rows; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<ScoreRanks>,
+}
+
+impl CandidateState {
+    /// How many components, and the prequential score.
+    pub(crate) fn score(&self) -> (usize, Prequential) {
+        (self.learned.k(), self.prequential)
+    }
+
+    /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
+    pub fn mixture(&self) -> GaussianMixture {
+        mixture_of(&self.learned, self.structure.as_ref())
+    }
+}
+
+/// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
+pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
+    match structure.and_then(|structure| structure.finished.as_ref()) {
+        Some(finished) => finished.estimate.mixture(),
+        None => learned.estimate(),
+    }
+}
+
+/// The structure of one K: identifiers of its components, the schedule of revisions, and their history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Structure {
+    /// The identifiers of the components.
+    pub identifiers: Identifiers,
+    pub(crate) schedule: Schedule,
+    /// The latest revisions, the oldest first.
+    pub history: Vec<RevisionRecord>,
+    /// What the end of the stream makes of it. A pass that resumes does not use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Finished>,
+    /// Watches for changes of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) drift: Option<DriftWatch>,
+}
+
+/// The length of a history.
+const MOST_HISTORY: usize = 500;
+
+impl Structure {
+    pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
+        let identifiers = Identifiers::new(k);
+        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
+    }
+
+    /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
+    /// and no further revisions.
+    pub(crate) fn inherited(&self) -> Self {
+        let revisions: Vec<&RevisionRecord> = self.revisions().collect();
+        let latest = &revisions[revisions.len().saturating_sub(MOST_HISTORY)..];
+        Structure {
+            identifiers: self.latest_identifiers().clone(),
+            schedule: Schedule::never(),
+            history: latest.iter().map(|&record| record.clone()).collect(),
+            finished: None,
+            drift: None,
+        }
+    }
+
+    pub(in crate::learn) fn log(&mut self, record: RevisionRecord) {
+        if self.history.len() == MOST_HISTORY {
+            self.history.remove(0);
+        }
+        self.history.push(record);
+    }
+
+    /// All revisions, the closing one included.
+    pub fn revisions(&self) -> impl Iterator<Item = &RevisionRecord> {
+        self.history.iter().chain(self.finished.as_ref().and_then(|finished| finished.closing.as_ref()))
+    }
+
+    /// Whether earlier revisions may be missing from the history.
+    pub fn may_have_forgotten(&self) -> bool {
+        self.history.len() >= MOST_HISTORY
+    }
+
+    /// The identifiers at the end of the stream, or so far.
+    pub fn latest_identifiers(&self) -> &Identifiers {
+        self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
+    }
+
+    /// Whether it can be the structure of `k` components after `rows` rows.
+    pub(crate) fn is_sound(&self, k: usize, dim: usize, rows: u64) -> bool {
+        let finished = self.finished.as_ref().is_none_or(|finished| {
+            let mixture = finished.estimate.mixture();
+            mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
+        });
+        let drift = self.drift.as_ref().is_none_or(|drift| drift.is_sound(rows));
+        finished && drift && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+    }
+}
+
+/// A mixture at the end of a stream: after the closing revision, with the validation rows learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finished {
+    /// The estimate.
+    pub estimate: Estimate,
+    /// The identifiers of its components.
+    pub identifiers: Identifiers,
+    /// Safeguards that triggered at the end of the stream.
+    #[serde(default)]
+    pub health: Health,
+    /// The closing revision, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<RevisionRecord>,
+    /// The distribution of the log-densities of all rows under the estimate; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<ScoreRanks>,
+}
+
+/// A posterior or a point estimate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimate {
+    /// A posterior.
+    Posterior(Posterior),
+    /// A point estimate.
+    Mixture(GaussianMixture),
+}
+
+impl Estimate {
+    pub(in crate::learn) fn of(learned: LearnerState) -> Self {
+        match learned {
+            LearnerState::Point { mixture, .. } => Estimate::Mixture(mixture),
+            LearnerState::Bayes { posterior, .. } => Estimate::Posterior(posterior),
+            LearnerState::Sharded(state) => Estimate::Posterior(state.posterior),
+        }
+    }
+
+    /// The point estimate.
+    pub fn mixture(&self) -> GaussianMixture {
+        match self {
+            Estimate::Posterior(posterior) => posterior.point_estimate(),
+            Estimate::Mixture(mixture) => mixture.clone(),
+        }
+    }
+
+    /// The posterior, if there is one.
+    pub fn posterior(&self) -> Option<&Posterior> {
+        match self {
+            Estimate::Posterior(posterior) => Some(posterior),
+            Estimate::Mixture(_) => None,
+        }
+    }
+}
+
+/// All that a model file contains of a pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitState {
+    /// Rows seen.
+    pub rows: u64,
+    /// A summary of each column.
+    pub columns: Vec<ColumnSummary>,
+    /// Least variance of each column given the columns before it.
+    pub floor: Vec<f64>,
+    /// The rows themselves while there are too few for the start; then the candidates are provisional.
+    pub pending: Option<Vec<f64>>,
+    /// One for each K.
+    pub candidates: Vec<CandidateState>,
+    /// The shard that the pass learns, if it learns one.
+    pub shard: Option<Shard>,
+    /// Keys of some rows, if the model can be a common prior.
+    pub sample: RowSample,
+    /// Keys of some rows, by which the pass notices rows that come again.
+    pub seen: SeenRows,
+    /// The prequential scores of several K over batches of rows. Empty for merged shards.
+    pub scores: BatchSums,
+    /// Rows kept for revisions, if the pass keeps any.
+    pub kept: Option<KeptRows>,
+}
+
+impl FitState {
+    /// A shard before its first row. `common` has the common prior of each K and its structure.
+    pub(crate) fn of_new_shard(
+        settings: &FitSettings,
+        floor: Vec<f64>,
+        common: impl IntoIterator<Item = (Posterior, Option<Structure>)>,
+    ) -> Self {
+        let kept = KeptRows::new(settings.seed, settings.kept_rows(floor.len()), false);
+        let begin = |(prior, structure): (Posterior, Option<Structure>)| CandidateState {
+            learned: LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() },
+            prequential: Prequential::default(),
+            health: Health::default(),
+            structure,
+            ranks: None,
+        };
+        FitState {
+            rows: 0,
+            columns: vec![ColumnSummary::default(); floor.len()],
+            floor,
+            pending: None,
+            candidates: common.into_iter().map(begin).collect(),
+            shard: None,
+            sample: RowSample::default(),
+            seen: SeenRows::default(),
+            scores: BatchSums::default(),
+            kept: Some(kept),
+        }
+    }
+
+    /// Removes the rows of the data. If the start has not been made, the provisional mixtures replace it. A pass that resumes
+    /// from this state does not revise until it has seen as many new rows.
+    pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
+        self.seen = SeenRows::default();
+        if self.pending.take().is_none() {
+            self.kept = self.kept.map(|kept| kept.without_rows());
+            return self;
+        }
+        let most = settings.kept_rows(self.columns.len());
+        let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
+        let kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
+        let kept = kept.with_half_life(settings.half_life, self.columns.len());
+        self.kept = Some(kept.after_unknown(self.rows));
+        for (candidate, size) in self.candidates.iter_mut().zip(settings.components.sizes()) {
+            let schedule =
+                Schedule::of(size, most, shards, self.rows).with_half_life(settings.half_life, self.rows);
+            candidate.structure = Some(Structure::new(candidate.learned.k(), schedule));
+        }
+        self
+    }
+
+    /// The index of the K with the best prequential score, or of the smallest K if there are no scores.
+    pub fn best(&self) -> usize {
+        best_score(self.candidates.iter().map(|candidate| candidate.prequential))
+    }
+
+    /// The mixture of that K.
+    pub fn mixture(&self) -> GaussianMixture {
+        self.candidates[self.best()].mixture()
+    }
+}
+
+/// The index of the best mean score, the first where there is none.
+pub(in crate::learn) fn best_score(scores: impl Iterator<Item = Prequential>) -> usize {
+    let means: Vec<f64> = scores.map(|score| score.mean().unwrap_or(f64::NEG_INFINITY)).collect();
+    (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best })
+}

@@ -1,0 +1,546 @@
+//! Online Bayesian Moment Matching: Jaini & Poupart (2016), with the moments of [`crate::learn::projection`].
+//!
+//! A component's matrix is stored as `S = Ψ/ν`, the inverse of `E[Λ]`. Its update depends only on `ν` before the row, which
+//! removes the data dependency on the new `ν`. Its quadratic forms are `νq`.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
+use crate::learn::kernel::step::{ComponentGroups, GappedRow, Online, Rule};
+use crate::learn::kernel::{Changes, ComponentGroup, MatrixState};
+use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
+use crate::learn::rules::method::foreign_state;
+use crate::learn::rules::projection::{
+    RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally,
+};
+use crate::learn::{
+    Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
+};
+use crate::linalg::Factor;
+use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::vector::{Quad, Vector, Vector4};
+use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
+
+/// Which moments the projection keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Moments {
+    /// Whitened moments, which are affine-equivariant and matched exactly
+    #[default]
+    Whitened,
+    /// The paper's printed equations, as closely as possible
+    Paper,
+}
+
+/// Settings of oBMM.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObmmSettings {
+    /// Which moments the projection keeps.
+    pub moments: Moments,
+    /// `β ∈ [0, 1)`: how fast early rows lose weight. 0 is exact Bayes.
+    pub discount: f64,
+}
+
+impl ObmmSettings {
+    /// A learner that resumes from `posterior`, with the matrix states if there are any.
+    pub(in crate::learn) fn restore(
+        &self,
+        prior: Arc<Posterior>,
+        posterior: &Posterior,
+        matrix_states: &[MatrixState],
+        floor: Vec<f64>,
+        health: Health,
+    ) -> Box<dyn OnlineLearner> {
+        let components = posterior.components();
+        let matrices: Vec<Factor> = components.iter().map(mean_matrix).collect();
+        let grouped =
+            ComponentGroups::new(components.iter().map(NormalWishart::mean).zip(&matrices), matrix_states);
+        let group = |components: &[NormalWishart]| {
+            let of_each = |value: fn(&NormalWishart) -> f64, padding: f64| {
+                Quad(std::array::from_fn(|i| components.get(i).map_or(padding, value)))
+            };
+            let (kappa, nu) = (of_each(NormalWishart::kappa, PADDING), of_each(NormalWishart::nu, PADDING));
+            let mut group = GroupScalars::default();
+            group.set_scalars::<Plain>(Vector4::load(&kappa), Vector4::load(&nu));
+            group
+        };
+        let rule = ObmmRule {
+            settings: *self,
+            dim: prior.dim(),
+            a: Quad::pad(posterior.weights().concentrations(), 0.0),
+            total: posterior.weights().total(),
+            groups: components.chunks(4).map(group).collect(),
+            gamma_tail: GammaTail::new(prior.dim()),
+            forgetting: None,
+            prior,
+        };
+        Box::new(Online::new(grouped, rule, floor, health))
+    }
+}
+
+impl Method for ObmmSettings {
+    const NAME: &'static str = "obmm";
+    const SUMMARY: &'static str = "Online Bayesian Moment Matching";
+
+    fn check(&self) -> Result<(), LearnError> {
+        if (0.0..1.0).contains(&self.discount) {
+            return Ok(());
+        }
+        Err(LearnError::Setting { name: "discount", must: "from 0 to below 1", value: self.discount })
+    }
+
+    fn begin(&self, start: &Start) -> LearnerState {
+        let prior = prior_around(&start.mixture);
+        LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
+    }
+
+    fn revise(&self, before: Option<&LearnerState>, revised: &Revised) -> Option<LearnerState> {
+        let posterior = revised.posterior_after(before.and_then(LearnerState::posterior));
+        Some(LearnerState::Bayes { prior: revised.prior.clone(), posterior, matrix_states: Vec::new() })
+    }
+
+    fn makes(state: &LearnerState) -> bool {
+        matches!(state, LearnerState::Bayes { .. })
+    }
+
+    fn learner(
+        &self,
+        state: LearnerState,
+        floor: Vec<f64>,
+        health: Health,
+    ) -> Result<Box<dyn OnlineLearner>, LearnError> {
+        let LearnerState::Bayes { prior, posterior, matrix_states } = state else {
+            return Err(foreign_state());
+        };
+        Ok(self.restore(Arc::new(prior), &posterior, &matrix_states, floor, health))
+    }
+
+    fn describe(&self) -> String {
+        let moments = match self.moments {
+            Moments::Whitened => "whitened moments",
+            Moments::Paper => "the paper's moments",
+        };
+        match self.discount {
+            0.0 => format!("oBMM ({moments})"),
+            discount => format!("oBMM ({moments}, discount {discount})"),
+        }
+    }
+}
+
+/// `κ` and `ν` in lanes without a component, within the range of the series for the evidence.
+const PADDING: f64 = 1e9;
+
+/// `Ψ/ν`, the matrix that a component's matrix state belongs to.
+pub(in crate::learn) fn mean_matrix(component: &NormalWishart) -> Factor {
+    component.psi().times(1.0 / component.nu())
+}
+
+#[derive(Debug, Clone)]
+struct ObmmRule {
+    settings: ObmmSettings,
+    prior: Arc<Posterior>,
+    dim: usize,
+    gamma_tail: GammaTail,
+    a: Vec<Quad>,
+    total: f64,
+    groups: Vec<GroupScalars>,
+    /// `φ`, and the counts that a quiet component keeps.
+    forgetting: Option<(f64, LeastCounts)>,
+}
+
+/// The scalars of four components, and values derived from them.
+#[derive(Debug, Clone, Default)]
+struct GroupScalars {
+    kappa: Quad,
+    nu: Quad,
+    /// `κ/(κ+1)`.
+    b: Quad,
+    /// `1/(κ+1)`.
+    next: Quad,
+    /// `1/κ`.
+    inverse: Quad,
+    /// `1/ν`.
+    inverse_nu: Quad,
+    /// `1/(1 + bq)` of the current row.
+    p: Quad,
+    /// `ln(1 + bq)` of the current row.
+    log: Quad,
+    /// The terms of `ln t(x)` that do not depend on the row.
+    log_constant: Quad,
+}
+
+/// The update of four components by a row.
+struct Learned<V> {
+    changes: Changes<V>,
+    kappa: V,
+    nu: V,
+}
+
+impl ObmmRule {
+    /// Discounting does not temper a component below this number of rows.
+    fn tempering_start(&self) -> f64 {
+        20.0 + prior_strength(self.dim)
+    }
+
+    fn posterior(&self, grouped: &ComponentGroups) -> Posterior {
+        let component = |j: usize| {
+            let GroupScalars { kappa, nu, .. } = &self.groups[j / 4];
+            let (kappa, nu) = (kappa.0[j % 4], nu.0[j % 4]);
+            NormalWishart::new(grouped.mean(j), kappa, nu, grouped.factor(j).times(nu))
+                .expect("every update keeps a component in range")
+        };
+        let a = Quad::flat(&self.a)[..grouped.count()].to_vec();
+        let weights = Dirichlet::new(a).expect("every update keeps the concentrations positive");
+        Posterior::new(weights, (0..grouped.count()).map(component).collect())
+            .expect("the parts have one shape")
+    }
+
+    /// Tempers the update, so that early rows lose weight.
+    #[inline(always)]
+    fn discount<V: Vector4>(&self, learned: &mut Learned<V>) {
+        let (d, beta) = (V::splat(self.dim as f64), V::splat(self.settings.discount));
+        let Learned { changes, kappa, nu } = learned;
+        let keep = V::splat(1.0) - beta * changes.r / (*nu - d + V::splat(self.tempering_start()));
+        *kappa = *kappa * keep;
+        let new = V::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
+        changes.stretch = changes.stretch * (keep * *nu / new);
+        changes.log_stretch = ln(changes.stretch);
+        *nu = new;
+    }
+
+    /// Sets `κ` and `ν` after an update, and returns the changes of the means and matrices.
+    #[inline(always)]
+    fn adopt<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        mut learned: Learned<A::Vector>,
+        health: &mut Health,
+    ) -> Changes<A::Vector> {
+        let least = least_nu(self.dim);
+        if !A::Vector::splat(least.next_up()).all_at_most(learned.nu) {
+            let pairs = learned.nu.to_array().into_iter().zip(learned.changes.r.to_array());
+            health.nu_floored += pairs.filter(|(nu, r)| *nu <= least && *r > 0.0).count() as u64;
+        }
+        if self.settings.discount > 0.0 {
+            self.discount(&mut learned);
+        }
+        self.groups[i].set_scalars::<A>(learned.kappa, learned.nu);
+        learned.changes
+    }
+
+    /// The least `κ` and `ν` in the range of the series for the evidence.
+    #[inline(always)]
+    fn series_from(&self) -> (f64, f64) {
+        (1.0 / SMALL, 2.0 * self.gamma_tail.accurate_from() + 0.5 * self.dim as f64)
+    }
+
+    /// The constants of components outside the range of the series.
+    #[inline(never)]
+    fn refresh_small(&mut self, i: usize, group: &ComponentGroup) {
+        let (least_kappa, least_nu) = self.series_from();
+        let d = self.dim as f64;
+        let GroupScalars { kappa, nu, b, log_constant, .. } = &mut self.groups[i];
+        for j in 0..group.count() {
+            let nu = nu.0[j];
+            if kappa.0[j] < least_kappa || nu < least_nu {
+                let ratio = log_gamma_ratio((nu + 1.0 - d) * 0.5, self.dim);
+                let scale = (b.0[j] / (PI * nu)).ln() - group.scalars.log_scale.0[j];
+                let log_det = group.scalars.log_det.0[j] + group.scalars.log_growth.0[j];
+                log_constant.0[j] = ratio + 0.5 * (d * scale - log_det);
+            }
+        }
+    }
+}
+
+impl GroupScalars {
+    /// Sets `κ` and `ν`, and the values derived from them.
+    #[inline(always)]
+    fn set_scalars<A: Arithmetic>(&mut self, kappa: A::Vector, nu: A::Vector) {
+        let one = A::Vector::splat(1.0);
+        kappa.store(&mut self.kappa);
+        nu.store(&mut self.nu);
+        let both = one / (kappa * (kappa + one));
+        let next = kappa * both;
+        next.store(&mut self.next);
+        (kappa * next).store(&mut self.b);
+        ((kappa + one) * both).store(&mut self.inverse);
+        (one / nu).store(&mut self.inverse_nu);
+    }
+
+    /// The projection of four components. Those with `kept = 0` do not change.
+    #[inline(always)]
+    fn update_whitened<A: Arithmetic>(
+        &self,
+        dim: usize,
+        q: &Quad,
+        r: A::Vector,
+        kept: A::Vector,
+    ) -> Learned<A::Vector> {
+        let nothing = A::Vector::splat(0.0);
+        let q = A::Vector::load(q);
+        let (kappa, nu) = (A::Vector::load(&self.kappa), A::Vector::load(&self.nu));
+        let inverse_nu = A::Vector::load(&self.inverse_nu);
+        let (b, p) = (A::Vector::load(&self.b), A::Vector::load(&self.p));
+        let before = Whitened {
+            nu,
+            r,
+            q: q * inverse_nu,
+            p,
+            next: A::Vector::load(&self.next),
+            inverse: A::Vector::load(&self.inverse),
+            b,
+        };
+        let new = before.project(dim);
+        // The numerator of τ.
+        let pull = r * ((nu + A::Vector::splat(1.0)) * b * p * inverse_nu);
+        let changes = Changes {
+            r: kept,
+            step: new.step,
+            tau: new.tau * inverse_nu,
+            gain: pull / pull.mul_add(q, new.along),
+            stretch: nu * new.across,
+            log_stretch: nothing - ln_1p(r * inverse_nu),
+        };
+        let (kappa, nu) = (nothing.if_below(kept, new.kappa, kappa), nothing.if_below(kept, new.nu, nu));
+        Learned { changes, kappa, nu }
+    }
+
+    /// The printed equations, one component at a time. A component whose equations have no solution does not change.
+    #[inline(never)]
+    fn update_literally(
+        &mut self,
+        dim: usize,
+        group: &ComponentGroup,
+        r: Quad,
+        health: &mut Health,
+    ) -> Changes<Quad> {
+        let none = Quad::default();
+        let mut changes = Changes { r, step: none, tau: none, gain: none, stretch: none, log_stretch: none };
+        for j in 0..group.count() {
+            let r = changes.r.0[j];
+            if r == 0.0 {
+                continue;
+            }
+            let nu = self.nu.0[j];
+            let before = Scalars { dim, kappa: self.kappa.0[j], nu, q: group.q.0[j] / nu, r };
+            let Some(new) = before.literal(&raw_precision(group, j, nu)) else {
+                health.literal_steps_kept += 1;
+                changes.r.0[j] = 0.0;
+                continue;
+            };
+            (self.kappa.0[j], self.nu.0[j]) = (new.kappa, new.nu);
+            (changes.step.0[j], changes.tau.0[j]) = (new.step, new.tau / nu);
+            changes.gain.0[j] = changes.tau.0[j] / (1.0 + changes.tau.0[j] * group.q.0[j]);
+            changes.stretch.0[j] = new.stretch * nu / new.nu;
+            changes.log_stretch.0[j] = changes.stretch.0[j].ln();
+        }
+        changes
+    }
+}
+
+impl Rule for ObmmRule {
+    #[inline(always)]
+    fn prepare<A: Arithmetic>(&mut self, i: usize, _x: &[Quad], q: A::Vector) {
+        let GroupScalars { b, inverse_nu, p, log, .. } = &mut self.groups[i];
+        let x = A::Vector::load(b) * A::Vector::load(inverse_nu) * q;
+        let (inverse, logarithm) = if x.all_at_most(A::Vector::splat(SMALL)) {
+            (A::Vector::splat(1.0) / (A::Vector::splat(1.0) + x), ln_1p_small(x))
+        } else {
+            inverse_and_ln_1p(x)
+        };
+        inverse.store(p);
+        logarithm.store(log);
+    }
+
+    /// `ln t(x)`, the Student-t evidence of the component.
+    #[inline(always)]
+    fn log_densities<A: Arithmetic>(&self, i: usize, less: A::Vector) -> A::Vector {
+        let GroupScalars { nu, log, log_constant, .. } = &self.groups[i];
+        let half = A::Vector::splat(-0.5) * (A::Vector::load(nu) + A::Vector::splat(1.0));
+        half.mul_add(A::Vector::load(log), A::Vector::load(log_constant) - less)
+    }
+
+    #[inline(always)]
+    fn log_peak(&self) -> f64 {
+        self.groups[0].log_constant.0[0]
+    }
+
+    #[inline(always)]
+    fn weights(&self) -> (&[Quad], f64) {
+        (&self.a, self.total)
+    }
+
+    #[inline(always)]
+    fn update<A: Arithmetic>(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: A::Vector,
+        kept: A::Vector,
+        health: &mut Health,
+    ) -> Changes<A::Vector> {
+        let own = &mut self.groups[i];
+        let learned = match self.settings.moments {
+            Moments::Whitened => own.update_whitened::<A>(self.dim, &group.q, r, kept),
+            Moments::Paper => {
+                let changes = own.update_literally(self.dim, group, kept.to_quad(), health).load();
+                Learned { changes, kappa: A::Vector::load(&own.kappa), nu: A::Vector::load(&own.nu) }
+            }
+        };
+        self.adopt::<A>(i, learned, health)
+    }
+
+    /// The marginal Student-t, which has `ν − |M|` degrees of freedom in place of `ν`.
+    fn observed_log_densities(&mut self, i: usize, row: &GappedRow, q: &Quad, log_det: &Quad) -> Quad {
+        self.prepare::<Plain>(i, &[], Vector4::load(q));
+        let GroupScalars { nu, b, log, .. } = &self.groups[i];
+        let (d, observed) = (self.dim as f64, row.observed() as f64);
+        Quad(std::array::from_fn(|n| {
+            let ratio = log_gamma_ratio((nu.0[n] + 1.0 - d) * 0.5, row.observed());
+            let scale = (b.0[n] / (PI * nu.0[n])).ln();
+            let degrees = nu.0[n] - row.missing.len() as f64 + 1.0;
+            ratio + 0.5 * (observed * scale - log_det.0[n] - degrees * log.0[n])
+        }))
+    }
+
+    /// The whitened moments of the completed row. The printed equations have no form for gaps.
+    fn update_completed(
+        &mut self,
+        i: usize,
+        group: &ComponentGroup,
+        r: &Quad,
+        kept: &Quad,
+        health: &mut Health,
+    ) -> (Changes<Quad>, Quad) {
+        let own = &self.groups[i];
+        // E[Σ] = Ψ/(ν − d − 1), and the matrix is Ψ/ν. The limit is for components without rows, which have no E[Σ].
+        let extra = |n: usize| r.0[n] / (own.nu.0[n] - self.dim as f64 - 1.0).max(1.0);
+        let extra = Quad(std::array::from_fn(extra));
+        let learned = own.update_whitened::<Plain>(self.dim, &group.q, Vector4::load(r), Vector4::load(kept));
+        (self.adopt::<Plain>(i, learned, health).store(), extra)
+    }
+
+    #[inline(always)]
+    fn refresh<A: Arithmetic>(&mut self, i: usize, group: &ComponentGroup) {
+        let all = A::Vector::splat;
+        let h = 0.5 * self.dim as f64;
+        let (least_kappa, least_nu) = self.series_from();
+        let GroupScalars { kappa, nu, inverse, inverse_nu, log_constant, .. } = &mut self.groups[i];
+        let (kappa, nu) = (A::Vector::load(kappa), A::Vector::load(nu));
+        // The centre of the log-gamma ratio is w = (ν − h)/2, so ln w − ln ν = ln(1 − h/ν) − ln 2.
+        let middle = ln_1p_small(all(-h) * A::Vector::load(inverse_nu));
+        let b = ln_1p_small(A::Vector::load(inverse));
+        let scale = A::Vector::load(&group.scalars.log_scale) + all(LN_2PI);
+        let tail = self.gamma_tail.at(all(2.0) / (nu - all(h)));
+        let log_det = A::Vector::load(&group.scalars.log_det) + A::Vector::load(&group.scalars.log_growth);
+        all(h).mul_add(middle - b - scale, log_det.mul_add(all(-0.5), tail)).store(log_constant);
+        if !(all(least_kappa).all_at_most(kappa) && all(least_nu).all_at_most(nu)) {
+            self.refresh_small(i, group);
+        }
+    }
+
+    #[inline(always)]
+    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health) {
+        match self.settings.moments {
+            Moments::Whitened => {
+                for (a, r) in self.a.iter_mut().zip(r) {
+                    (A::Vector::load(a) + A::Vector::load(r)).store(a);
+                }
+            }
+            Moments::Paper => {
+                let k = self.prior.k();
+                let a = &mut Quad::flat_mut(&mut self.a)[..k];
+                health.literal_steps_kept += project_dirichlet_literally(a, &Quad::flat(r)[..k]);
+            }
+        }
+        if self.settings.discount > 0.0 {
+            let total: f64 = Quad::flat(&self.a).iter().sum();
+            let keep = 1.0 - self.settings.discount / (total + self.tempering_start());
+            Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
+        }
+        if let Some((keep, _)) = self.forgetting {
+            let least = A::Vector::splat(LeastCounts::CONCENTRATION);
+            for a in &mut self.a {
+                faded(A::Vector::load(a), A::Vector::splat(keep), least).store(a);
+            }
+        }
+        // One sum in a fixed order, so that a posterior read from a file has the same total.
+        self.total = self.a.iter().fold(0.0, |total, Quad([a, b, c, d])| total + a + b + c + d);
+    }
+
+    fn set_forgetting(&mut self, forgetting: Option<Forgetting>) {
+        self.forgetting = forgetting.map(|forgetting| (forgetting.keep(), LeastCounts::new(self.dim)));
+    }
+
+    #[inline(always)]
+    fn forgets(&self) -> bool {
+        self.forgetting.is_some()
+    }
+
+    /// `κ ← φκ` and `ν − d − 1 ← φ(ν − d − 1)`, while `E[Σ] = Ψ/(ν − d − 1)` stays. The matrix is `Ψ/ν`, so it becomes
+    /// `1 − (1−φ)(d+1)/ν'` times as large, where `ν'` is the new `ν`.
+    #[inline(always)]
+    fn forget<A: Arithmetic>(&mut self, i: usize, group: &mut ComponentGroup) {
+        let Some((keep, least)) = self.forgetting else { return };
+        let all = A::Vector::splat;
+        let (zero, one, keep) = (all(0.0), all(1.0), all(keep));
+        let beyond = all(self.dim as f64 + 1.0);
+        let (kappa, nu) = (A::Vector::load(&self.groups[i].kappa), A::Vector::load(&self.groups[i].nu));
+        let count = nu - beyond;
+        let new_count = faded(count, keep, all(least.covariance));
+        let new_nu = new_count + beyond;
+        let lost = count - new_count;
+        // Lanes without a component have no weight, and do not change.
+        let weight = A::Vector::load(&self.a[i]);
+        let change = (zero - beyond * lost / (count * new_nu)).where_positive(lost).where_positive(weight);
+        let log =
+            if (zero - change).all_at_most(all(SMALL)) { ln_1p_small(change) } else { ln(one + change) };
+        group.scale::<A>(one + change, log);
+        let kappa = zero.if_below(weight, faded(kappa, keep, all(least.mean)), kappa);
+        self.groups[i].set_scalars::<A>(kappa, zero.if_below(weight, new_nu, nu));
+    }
+
+    fn estimate(&self, grouped: &ComponentGroups) -> GaussianMixture {
+        self.posterior(grouped).point_estimate()
+    }
+
+    fn state(&self, grouped: &ComponentGroups) -> LearnerState {
+        LearnerState::Bayes {
+            prior: Posterior::clone(&self.prior),
+            posterior: self.posterior(grouped),
+            matrix_states: grouped.matrix_states(),
+        }
+    }
+}
+
+/// `keep · count`, but at least `least`; a count below `least` stays.
+#[inline(always)]
+fn faded<V: Vector4>(count: V, keep: V, least: V) -> V {
+    let less = (keep * count).max(least);
+    less.if_below(count, less, count)
+}
+
+/// The printed equations match elements of the raw precision, which costs O(d³) per row.
+fn raw_precision(grouped: &ComponentGroup, j: usize, nu: f64) -> RawPrecision {
+    let mut w = grouped.factor(j).times(nu).inverse();
+    // Scaled so that squares of W neither overflow nor underflow. The result does not depend on the scale, and a power of two
+    // loses no digit.
+    let power = libm::frexp(w.diag().sum()).1.div_euclid(2);
+    let unit = libm::ldexp(1.0, power);
+    w *= libm::ldexp(1.0, -2 * power);
+    let v: ndarray::Array1<f64> = grouped.deviation(j).iter().map(|value| unit * value).collect();
+    let u = w.dot(&v);
+    RawPrecision {
+        mean: unit * grouped.mean(j)[0],
+        deviation: v[0],
+        trace: w.diag().sum(),
+        squares: w.iter().map(|value| value * value).sum(),
+        u_square: u.dot(&u),
+        u_form: u.dot(&w.dot(&u)),
+    }
+}

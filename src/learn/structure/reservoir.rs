@@ -1,0 +1,519 @@
+//! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::fading::{Fading, SampleWeights, admission};
+use crate::learn::fingerprint::mix_bits;
+use crate::learn::rules::forgetting::Forgetting;
+
+/// The default limit of the reservoir in bytes.
+const MOST_BYTES: usize = 16 << 20;
+/// The default limit of the reservoir in rows.
+const MOST_ROWS: usize = 80_000;
+/// One row in this many is drawn for validation.
+const VALIDATION_SHARE: u64 = 20;
+/// The largest number of validation rows.
+const MOST_VALIDATION: usize = 4000;
+
+/// The default capacity of the reservoir for rows of `dim` numbers.
+pub fn default_kept_rows(dim: usize) -> usize {
+    (MOST_BYTES / (8 * dim.max(1))).min(MOST_ROWS)
+}
+
+/// The least number of validation rows in a pass with a half-life.
+const LEAST_VALIDATION: usize = 100;
+/// A reservoir of this many times the largest total weight has nearly all rows that matter.
+const AMPLE: f64 = 4.0;
+
+/// Rows of a stream that are kept.
+///
+/// The reservoir is a uniform sample of all learned rows; it holds all of them until it is full. The validation rows are a
+/// uniform sample of all rows, and they are not learned. A row that another one replaces among them is learned then, so each
+/// row is learned at most once. All random choices depend only on the seed and the number of rows.
+///
+/// In a pass with a half-life, both samples prefer recent rows and have weights (`fading`). A row that is replaced
+/// among the validation rows is learned with a probability equal to its weight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptRows {
+    seed: u64,
+    /// The capacity of the reservoir in rows.
+    most: usize,
+    /// The number of rows that the reservoir is a sample of.
+    learned: u64,
+    /// The number of rows of an earlier pass that did not keep them.
+    #[serde(default)]
+    unknown: u64,
+    /// The number of rows seen.
+    seen: u64,
+    /// The number of rows drawn for validation.
+    drawn: u64,
+    /// Whether rows are held back for validation.
+    holds_back: bool,
+    #[serde(with = "super::packed")]
+    reservoir: Arc<Vec<f64>>,
+    #[serde(with = "super::packed")]
+    validation: Arc<Vec<f64>>,
+    /// The weights of the rows, if the pass has a half-life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fading: Option<Fading>,
+}
+
+/// The fields of [`KeptRows`] that hold rows, by their names in a model file.
+pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
+
+/// What to learn when a row is drawn for validation.
+enum Drawn {
+    /// The row itself.
+    Learn,
+    /// Nothing: the row is kept for validation.
+    HeldBack,
+    /// The validation row that it replaces, which [`KeptRows::take_drawn`] appends to its `out`.
+    Exchanged,
+}
+
+impl KeptRows {
+    /// No rows yet, with a reservoir of `most` rows.
+    pub(in crate::learn) fn new(seed: u64, most: usize, holds_back: bool) -> Self {
+        KeptRows {
+            seed,
+            most,
+            learned: 0,
+            unknown: 0,
+            seen: 0,
+            drawn: 0,
+            holds_back,
+            reservoir: Arc::default(),
+            validation: Arc::default(),
+            fading: None,
+        }
+    }
+
+    /// The same for a pass with a half-life, if there is one.
+    pub(in crate::learn) fn with_half_life(mut self, half_life: Option<u64>, dim: usize) -> Self {
+        self.set_half_life(half_life, dim);
+        self
+    }
+
+    /// Changes the half-life. Rows that had no weights get those of their ages if their order is known, and equal ones
+    /// otherwise. If there is no half-life any more, rows stay with a probability equal to their weight, and count alike.
+    pub(in crate::learn) fn set_half_life(&mut self, half_life: Option<u64>, dim: usize) {
+        let (held, validation) = (self.reservoir.len() / dim, self.validation.len() / dim);
+        match (half_life, &mut self.fading) {
+            (None, None) => {}
+            (Some(rows), Some(fading)) => fading.half_life = rows.max(1),
+            (Some(rows), None) => {
+                let forgetting = Forgetting::new(rows);
+                let weights = |count: usize, in_order: bool, rate: f64| match in_order {
+                    true => SampleWeights::in_order(count, rate),
+                    false => SampleWeights::equal(count, forgetting.rate() / rate * forgetting.most_rows()),
+                };
+                let rate = VALIDATION_SHARE as f64 * forgetting.rate();
+                self.fading = Some(Fading {
+                    half_life: rows.max(1),
+                    of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate()),
+                    of_validation: weights(validation, self.drawn <= MOST_VALIDATION as u64, rate),
+                });
+            }
+            (None, Some(fading)) => {
+                let total = fading.forgetting().weight_of(self.learned as f64);
+                let rows = self.thinned(&self.reservoir, self.reservoir_weights(), dim);
+                self.validation =
+                    Arc::new(self.thinned(&self.validation, self.validation_weights(), dim).into_owned());
+                self.reservoir = Arc::new(rows.into_owned());
+                self.learned = (total.round() as u64).max((self.reservoir.len() / dim) as u64);
+                self.drawn = (self.validation.len() / dim) as u64;
+                self.fading = None;
+            }
+        }
+    }
+
+    /// The weight of each row of the reservoir, if the pass has a half-life.
+    pub(in crate::learn) fn reservoir_weights(&self) -> Option<Vec<f64>> {
+        self.fading.as_ref().map(|fading| fading.of_reservoir.weights(self.reservoir_admission(fading)))
+    }
+
+    /// The weight of each validation row, if the pass has a half-life.
+    pub(in crate::learn) fn validation_weights(&self) -> Option<Vec<f64>> {
+        self.fading.as_ref().map(|fading| fading.of_validation.weights(self.validation_admission(fading)))
+    }
+
+    /// The probability that the reservoir takes the next row.
+    fn reservoir_admission(&self, fading: &Fading) -> f64 {
+        admission(self.most.max(1), self.learned, fading.forgetting().rate())
+    }
+
+    /// The probability that a row drawn for validation is taken.
+    fn validation_admission(&self, fading: &Fading) -> f64 {
+        let rate = VALIDATION_SHARE as f64 * fading.forgetting().rate();
+        admission(most_validation(fading), self.drawn, rate)
+    }
+
+    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to its weight.
+    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> Cow<'_, [f64]> {
+        self.thinned(&self.validation, self.validation_weights(), dim)
+    }
+
+    /// Rows that stay with a probability equal to their weight.
+    fn thinned<'a>(&self, rows: &'a [f64], weights: Option<Vec<f64>>, dim: usize) -> Cow<'a, [f64]> {
+        let Some(weights) = weights else { return Cow::Borrowed(rows) };
+        let stays =
+            |i: usize| uniform(mix_bits(self.seed ^ mix_bits(self.seen ^ (i as u64) << 40))) < weights[i];
+        let chosen = rows.chunks_exact(dim).enumerate().filter(|(i, _)| stays(*i));
+        Cow::Owned(chosen.flat_map(|(_, row)| row).copied().collect())
+    }
+
+    /// How rows lose weight, if they do.
+    pub(in crate::learn) fn forgetting(&self) -> Option<Forgetting> {
+        self.fading.as_ref().map(Fading::forgetting)
+    }
+
+    /// Sets the rows of [`PACKED_FIELDS`] that are given.
+    pub(crate) fn set_rows(&mut self, given: [Option<Vec<f64>>; PACKED_FIELDS.len()]) {
+        for (to, rows) in [&mut self.reservoir, &mut self.validation].into_iter().zip(given) {
+            if let Some(rows) = rows {
+                *to = Arc::new(rows);
+            }
+        }
+    }
+
+    /// The same after `rows` rows that were not kept.
+    pub(in crate::learn) fn after_unknown(self, rows: u64) -> Self {
+        KeptRows { unknown: rows, ..self }
+    }
+
+    /// Takes rows of the stream, and keeps some. Appends the rows to learn now to `to`, in the order of learning.
+    pub(in crate::learn) fn route(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+        // The first row that is not routed yet.
+        let mut first = 0;
+        for (i, row) in rows.chunks_exact(dim).enumerate() {
+            if !self.draws_next() {
+                continue;
+            }
+            self.learn_and_keep(&rows[first * dim..i * dim], dim, to);
+            first = i + 1;
+            let from = to.len();
+            match self.take_drawn(row, to) {
+                Drawn::Learn => to.extend_from_slice(row),
+                Drawn::Exchanged => {}
+                Drawn::HeldBack => continue,
+            }
+            self.keep(&to[from..], dim);
+        }
+        self.learn_and_keep(&rows[first * dim..], dim, to);
+    }
+
+    fn learn_and_keep(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+        to.extend_from_slice(rows);
+        self.keep(rows, dim);
+    }
+
+    /// Counts the next row of the stream. Returns whether it is drawn for validation.
+    fn draws_next(&mut self) -> bool {
+        let index = self.seen;
+        self.seen += 1;
+        if let Some(fading) = &mut self.fading {
+            fading.of_validation.age(fading.forgetting().rate());
+        }
+        self.holds_back && random(self.seed, index, VALIDATION).is_multiple_of(VALIDATION_SHARE)
+    }
+
+    /// Takes the last counted row, which is drawn for validation. If another row is to be learned instead, appends it to `out`.
+    fn take_drawn(&mut self, row: &[f64], out: &mut Vec<f64>) -> Drawn {
+        let index = self.seen - 1;
+        self.drawn += 1;
+        if self.fading.is_some() {
+            return self.take_drawn_fading(row, index, out);
+        }
+        let validation = Arc::make_mut(&mut self.validation);
+        if validation.len() < MOST_VALIDATION * row.len() {
+            validation.extend_from_slice(row);
+            return Drawn::HeldBack;
+        }
+        let place = below(random(self.seed, index, PLACE), self.drawn) as usize;
+        if place >= MOST_VALIDATION {
+            return Drawn::Learn;
+        }
+        let held = &mut validation[place * row.len()..][..row.len()];
+        out.extend_from_slice(held);
+        held.copy_from_slice(row);
+        Drawn::Exchanged
+    }
+
+    /// [`KeptRows::take_drawn`] in a pass with a half-life.
+    fn take_drawn_fading(&mut self, row: &[f64], index: u64, out: &mut Vec<f64>) -> Drawn {
+        let Some(mut fading) = self.fading.take() else { return Drawn::Learn };
+        let most = most_validation(&fading);
+        let (p, random) = (self.validation_admission(&fading), random(self.seed, index, PLACE));
+        let validation = Arc::make_mut(&mut self.validation);
+        let count = validation.len() / row.len();
+        let drawn = if count < most {
+            fading.of_validation.push();
+            validation.extend_from_slice(row);
+            Drawn::HeldBack
+        } else {
+            fading.of_validation.offered(p);
+            if uniform(random) < p {
+                let (place, random) = (below(mix_bits(random), count as u64) as usize, mix_bits(!random));
+                let weight = fading.of_validation.replace(place, p);
+                let held = &mut validation[place * row.len()..][..row.len()];
+                let learned = uniform(random) < weight;
+                if learned {
+                    out.extend_from_slice(held);
+                }
+                held.copy_from_slice(row);
+                if learned { Drawn::Exchanged } else { Drawn::HeldBack }
+            } else {
+                Drawn::Learn
+            }
+        };
+        self.fading = Some(fading);
+        drawn
+    }
+
+    /// Offers a learned row to the reservoir, in a pass with a half-life.
+    fn keep_fading(&mut self, row: &[f64]) {
+        let Some(mut fading) = self.fading.take() else { return };
+        let index = self.learned;
+        self.learned += 1;
+        let p = self.reservoir_admission(&fading);
+        let weights = &mut fading.of_reservoir;
+        weights.age(Forgetting::new(fading.half_life).rate());
+        let reservoir = Arc::make_mut(&mut self.reservoir);
+        if reservoir.len() < self.most.saturating_mul(row.len()) {
+            weights.push();
+            reservoir.extend_from_slice(row);
+        } else {
+            weights.offered(p);
+            let random = random(self.seed, index, RESERVOIR);
+            if uniform(random) < p {
+                let place = below(mix_bits(random), self.most as u64) as usize;
+                weights.replace(place, p);
+                reservoir[place * row.len()..][..row.len()].copy_from_slice(row);
+            }
+        }
+        self.fading = Some(fading);
+    }
+
+    /// Offers learned rows to the reservoir.
+    fn keep(&mut self, rows: &[f64], dim: usize) {
+        if self.most > 0 && self.fading.is_some() {
+            return rows.chunks_exact(dim).for_each(|row| self.keep_fading(row));
+        }
+        let index = self.learned;
+        self.learned += (rows.len() / dim) as u64;
+        if self.most == 0 {
+            return;
+        }
+        let room = self.most.saturating_mul(dim) - self.reservoir.len();
+        let (fitting, others) = rows.split_at(room.min(rows.len()));
+        if !fitting.is_empty() {
+            Arc::make_mut(&mut self.reservoir).extend_from_slice(fitting);
+        }
+        let index = index + (fitting.len() / dim) as u64;
+        for (index, row) in (index..).zip(others.chunks_exact(dim)) {
+            let place = below(random(self.seed, index, RESERVOIR), index + 1) as usize;
+            if place < self.most {
+                Arc::make_mut(&mut self.reservoir)[place * dim..][..dim].copy_from_slice(row);
+            }
+        }
+    }
+
+    /// The rows of the reservoir, one after the other.
+    pub fn reservoir(&self) -> &[f64] {
+        &self.reservoir
+    }
+
+    /// A shared reference to the reservoir. While it is held, a change of the reservoir copies all rows.
+    pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Vec<f64>> {
+        Arc::clone(&self.reservoir)
+    }
+
+    /// The validation rows, one after the other.
+    pub fn validation(&self) -> &[f64] {
+        &self.validation
+    }
+
+    /// The capacity of the reservoir in rows.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The number of rows that the reservoir is a sample of.
+    pub fn learned(&self) -> u64 {
+        self.learned
+    }
+
+    /// How many learned rows a row of the reservoir represents.
+    pub(in crate::learn) fn rows_per_kept_row(&self, dim: usize) -> f64 {
+        let held = (self.reservoir.len() / dim).max(1) as f64;
+        self.learned.saturating_add(self.unknown) as f64 / held
+    }
+
+    /// Whether the reservoir holds every learned row, or nearly all of the weight if rows lose weight.
+    pub(in crate::learn) fn is_complete(&self) -> bool {
+        let ample = self.forgetting().map_or(f64::INFINITY, |forgetting| AMPLE * forgetting.most_rows());
+        (self.unknown == 0 || self.learned as f64 >= ample)
+            && (self.learned <= self.most as u64 || self.most as f64 >= ample)
+    }
+
+    /// Whether the reservoir covers enough of the stream for a revision.
+    pub(in crate::learn) fn may_revise(&self) -> bool {
+        let most = self.forgetting().map_or(u64::MAX, |forgetting| forgetting.most_rows() as u64);
+        self.most > 0 && self.learned > 0 && self.learned >= self.unknown.min(most)
+    }
+
+    /// The same without rows. A pass that resumes from it makes no revision until it has learned as many new rows.
+    pub(crate) fn without_rows(&self) -> Self {
+        let unknown = self.learned.saturating_add(self.unknown);
+        let fading = self.fading.as_ref().map(|fading| Fading {
+            of_reservoir: SampleWeights::default(),
+            of_validation: SampleWeights::default(),
+            ..*fading
+        });
+        KeptRows { fading, ..KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown) }
+    }
+
+    /// Merges the reservoirs of several passes. Each contributes rows in proportion to the rows that it learned.
+    pub(crate) fn merged(parts: &[&KeptRows], dim: usize) -> Option<Self> {
+        let first = parts.first()?;
+        let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
+        let most = parts.iter().map(|part| part.most).max().unwrap_or(0);
+        let fraction = (most as f64 / total.max(1) as f64).min(1.0);
+        let mut merged = KeptRows::new(first.seed, most, false);
+        merged.learned = total;
+        merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
+        let rows = Arc::make_mut(&mut merged.reservoir);
+        for part in parts {
+            let held = part.reservoir.len() / dim;
+            let wanted = ((fraction * part.learned as f64).round() as usize).min(held);
+            // Before a reservoir is full, its rows are in the order of the stream, so the rows are taken at equal distances.
+            (0..wanted).map(|i| i * held / wanted).for_each(|i| {
+                rows.extend_from_slice(&part.reservoir[i * dim..(i + 1) * dim]);
+            });
+        }
+        rows.truncate(most.saturating_mul(dim));
+        Some(merged)
+    }
+
+    /// Whether this is valid: its counts agree, and it holds whole rows of `dim` numbers, none of them infinite.
+    pub(crate) fn is_sound(&self, dim: usize) -> bool {
+        let whole = |values: &[f64]| {
+            values.len().is_multiple_of(dim) && values.iter().all(|value| !value.is_infinite())
+        };
+        let held = (self.reservoir.len() / dim) as u64;
+        let validation = (self.validation.len() / dim) as u64;
+        let weighted = self.fading.as_ref().is_none_or(|fading| {
+            fading.half_life > 0
+                && fading.of_reservoir.is_sound(held as usize)
+                && fading.of_validation.is_sound(validation as usize)
+        });
+        weighted
+            && whole(&self.reservoir)
+            && whole(&self.validation)
+            && held <= self.learned.min(self.most as u64)
+            && validation <= (MOST_VALIDATION as u64).min(self.drawn)
+            && self.drawn <= self.seen
+            && self.learned.max(self.unknown).max(self.seen) <= 1 << 53
+    }
+}
+
+/// The purposes of random numbers.
+const VALIDATION: u64 = 1;
+const PLACE: u64 = 2;
+const RESERVOIR: u64 = 3;
+
+/// 64 random bits for one purpose and one row.
+fn random(seed: u64, row: u64, purpose: u64) -> u64 {
+    mix_bits(mix_bits(seed.wrapping_mul(4).wrapping_add(purpose)) ^ row)
+}
+
+/// A number from 0 to below 1.
+fn uniform(random: u64) -> f64 {
+    (random >> 11) as f64 * (-53f64).exp2()
+}
+
+/// The largest number of validation rows in a pass with a half-life: twice their total weight.
+fn most_validation(fading: &Fading) -> usize {
+    let weight = fading.forgetting().most_rows() / VALIDATION_SHARE as f64;
+    ((2.0 * weight) as usize).clamp(LEAST_VALIDATION, MOST_VALIDATION)
+}
+
+/// A number below `n`, uniform to within 2⁻⁶⁴.
+fn below(random: u64, n: u64) -> u64 {
+    ((u128::from(random) * u128::from(n)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(rows: u64, seed: u64, most: usize) -> (KeptRows, Vec<f64>) {
+        let mut kept = KeptRows::new(seed, most, true);
+        let mut learned = Vec::new();
+        kept.route(&(0..rows).map(|i| i as f64).collect::<Vec<_>>(), 1, &mut learned);
+        (kept, learned)
+    }
+
+    #[test]
+    fn the_division_into_batches_does_not_matter() {
+        let rows: Vec<f64> = (0..12_000).map(f64::from).collect();
+        for half_life in [None, Some(300)] {
+            let routed = |batch: usize| {
+                let mut kept = KeptRows::new(5, 400, true).with_half_life(half_life, 2);
+                let mut learned = Vec::new();
+                rows.chunks(2 * batch).for_each(|batch| kept.route(batch, 2, &mut learned));
+                (kept, learned)
+            };
+            let whole = routed(6000);
+            assert!([1, 7, 250].iter().all(|&batch| routed(batch) == whole));
+        }
+    }
+
+    #[test]
+    fn every_row_is_learned_once_or_held_back() {
+        let (kept, learned) = stream(120_000, 3, 500);
+        let mut all = [learned, kept.validation().to_vec()].concat();
+        all.sort_by(f64::total_cmp);
+        assert!(all.iter().enumerate().all(|(i, row)| *row == i as f64) && all.len() == 120_000);
+        assert_eq!(kept.validation().len(), MOST_VALIDATION);
+        assert_eq!(kept.reservoir().len(), 500);
+        assert!(kept.is_sound(1) && !kept.is_complete() && !kept.is_sound(3));
+    }
+
+    #[test]
+    fn both_samples_are_uniform() {
+        let mut halves = [0; 4];
+        for seed in 0..200 {
+            let (kept, _) = stream(1000, seed, 50);
+            kept.reservoir().iter().for_each(|row| halves[usize::from(*row >= 500.0)] += 1);
+            kept.validation().iter().for_each(|row| halves[2 + usize::from(*row >= 500.0)] += 1);
+        }
+        assert!(halves.iter().all(|half| (4700..5300).contains(half)), "{halves:?}");
+    }
+
+    #[test]
+    fn rows_survive_a_file_to_the_bit() {
+        let (kept, _) = stream(300, 1, 100);
+        let text = serde_json::to_string(&kept).unwrap();
+        assert_eq!(serde_json::from_str::<KeptRows>(&text).unwrap(), kept);
+        assert!(
+            serde_json::from_str::<KeptRows>(&text.replace("\"reservoir\":\"AA", "\"reservoir\":\"!A"))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn merged_reservoirs_are_in_proportion_to_the_rows() {
+        let (small, _) = stream(200, 1, 100);
+        let (large, _) = stream(2000, 2, 100);
+        let merged = KeptRows::merged(&[&small, &large], 1).unwrap();
+        assert_eq!(merged.learned(), small.learned() + large.learned());
+        assert!((95..=100).contains(&merged.reservoir().len()));
+        let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
+        assert!(of_small >= 9);
+    }
+}
