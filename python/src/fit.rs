@@ -1,19 +1,26 @@
 //! One pass over a stream.
 
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::{
-    ColumnNames, Components, Effort, FitSettings, GaussianMixture, Model, OnlineFit, ScoreRanks, merge_models,
+    ColumnNames, Components, Effort, Finding, FitSettings, GaussianMixture, Model, ModelError, OnlineFit,
+    ScoreRanks, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use serde_json::{Map, Value};
 
-use crate::errors::{learn_error, merge_error, model_error, write_error};
+use crate::errors::{content_error, file_error, learn_error, merge_error, os_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
+use crate::threads::{forks, with_threads};
 
 /// Numbers that are learned between two looks at pending signals.
 const BLOCK: usize = 1 << 18;
@@ -22,6 +29,8 @@ const BLOCK: usize = 1 << 18;
 #[pyclass(frozen, module = "gmm_bmm._core")]
 pub struct Fit {
     pass: Mutex<Pass>,
+    /// [`forks`] in the process that locked the pass last.
+    locked_in: AtomicU64,
 }
 
 struct Pass {
@@ -34,12 +43,11 @@ type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bou
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        Fit { pass: Mutex::new(Pass { fit, model }) }
+        Fit { pass: Mutex::new(Pass { fit, model }), locked_in: AtomicU64::new(forks()) }
     }
 
-    fn of_model(model: Model, name: &str) -> PyResult<Self> {
-        let fit = model.clone().resume().map_err(|error| model_error(name, error))?;
-        Ok(Fit::of(fit, Some(model)))
+    fn of_model(model: Model) -> Result<Self, ModelError> {
+        Ok(Fit::of(model.clone().resume()?, Some(model)))
     }
 
     /// Uses the pass without the interpreter's lock.
@@ -48,10 +56,48 @@ impl Fit {
         py: Python<'_>,
         work: impl FnOnce(&mut Pass) -> PyResult<T> + Send,
     ) -> PyResult<T> {
-        py.detach(|| {
-            let broken = |_| PyRuntimeError::new_err("an earlier call ended in an internal error");
-            work(&mut *self.pass.lock().map_err(broken)?)
+        py.detach(|| work(&mut *self.lock()?))
+    }
+
+    /// Uses the model after the latest row, without the interpreter's lock.
+    fn with_model<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Model) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
+        self.with(py, |pass| {
+            let model = pass.model()?;
+            with_threads(|| work(model))?
         })
+    }
+
+    fn lock(&self) -> PyResult<MutexGuard<'_, Pass>> {
+        let broken = || PyRuntimeError::new_err("an earlier call ended in an internal error");
+        let pass = match self.pass.try_lock() {
+            Ok(pass) => pass,
+            Err(TryLockError::Poisoned(_)) => return Err(broken()),
+            Err(TryLockError::WouldBlock) if self.was_locked_at_the_fork() => {
+                return Err(PyRuntimeError::new_err(
+                    "another thread used this estimator when the process was forked, so this process has it in the \
+                     middle of a change: fork while no thread uses it, or pickle it before",
+                ));
+            }
+            Err(TryLockError::WouldBlock) => self.pass.lock().map_err(|_| broken())?,
+        };
+        self.locked_in.store(forks(), Ordering::Release);
+        Ok(pass)
+    }
+
+    /// Whether a thread that this process does not have holds the lock.
+    fn was_locked_at_the_fork(&self) -> bool {
+        let own = forks();
+        // A thread of this process that has just taken the lock says so within this time.
+        let is_foreign = |_| {
+            thread::sleep(Duration::from_millis(1));
+            self.locked_in.load(Ordering::Acquire) != own
+                && matches!(self.pass.try_lock(), Err(TryLockError::WouldBlock))
+        };
+        self.locked_in.load(Ordering::Acquire) != own && (0..200).all(is_foreign)
     }
 }
 
@@ -70,7 +116,8 @@ impl Pass {
                 return Ok(());
             }
             let to = rows.nrows().min(from + block);
-            from += fit.advance(rows.slice(s![from..to, ..])).map_err(learn_error)?;
+            let next = rows.slice(s![from..to, ..]);
+            from += with_threads(|| fit.advance(next))?.map_err(learn_error)?;
             if from < rows.nrows() {
                 check_signals()?;
             }
@@ -78,22 +125,26 @@ impl Pass {
     }
 
     /// Computes what the end of the stream makes of the rows so far.
-    fn finish(&mut self) -> PyResult<&Model> {
+    fn finish(&mut self) -> PyResult<&mut Model> {
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
-        let model = self.fit.to_model().map_err(learn_error)?;
+        let model = self.present()?;
         Ok(self.model.insert(model))
     }
 
+    fn present(&self) -> PyResult<Model> {
+        with_threads(|| self.fit.to_model())?.map_err(learn_error)
+    }
+
     /// The model after the latest row. Rows that wait for the start are fitted as if the stream ended here.
-    fn model(&mut self) -> PyResult<&Model> {
+    fn model(&mut self) -> PyResult<&mut Model> {
         if self.model.is_none() {
             if !self.fit.has_started() {
                 return self.finish();
             }
-            self.model = Some(self.fit.to_model().map_err(learn_error)?);
+            self.model = Some(self.present()?);
         }
-        self.model.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
+        self.model.as_mut().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
     }
 }
 
@@ -163,21 +214,25 @@ impl Fit {
         let mixture = GaussianMixture::from_arrays(weights, means, covariances)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let settings = FitSettings::obmm(mixture.k()).seed(seed);
-        let fit = OnlineFit::from_mixture(&mixture, rows, columns(means.ncols(), names), settings);
+        let names = columns(means.ncols(), names);
+        let fit = with_threads(|| OnlineFit::from_mixture(&mixture, rows, names, settings))?;
         Ok(Fit::of(fit.map_err(learn_error)?, None))
     }
 
     /// A pass from the bytes of a model file.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        let name = "the bytes of a model";
-        Fit::of_model(Model::read(data).map_err(|error| model_error(name, error))?, name)
+        with_threads(|| Model::read(data).and_then(Fit::of_model))?
+            .map_err(|error| content_error("the bytes of a model", error))
     }
 
     /// A pass from a model file.
     #[staticmethod]
-    fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
-        py.detach(|| Fit::of_model(Model::load(path).map_err(|error| model_error(path, error))?, path))
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| {
+            let loaded = with_threads(|| Model::load(&path).and_then(Fit::of_model))?;
+            loaded.map_err(|error| file_error(&path, error))
+        })
     }
 
     /// Sets, changes or removes the half-life.
@@ -211,7 +266,7 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with(py, |pass| Ok(Mixture::new(pass.model()?.estimate())))
+        self.with_model(py, |model| Ok(Mixture::new(model.estimate())))
     }
 
     /// The fraction of the learned rows with a lower log-density, for each log-density; NaN if none is known.
@@ -221,8 +276,8 @@ impl Fit {
         log_densities: PyReadonlyArray1<f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let log_densities = log_densities.as_array().to_vec();
-        let ranks = self.with(py, |pass| {
-            let table = pass.model()?.ranks().map(ScoreRanks::table);
+        let ranks = self.with_model(py, |model| {
+            let table = model.ranks().map(ScoreRanks::table);
             let rank = |log_density| table.as_ref().and_then(|table| table.rank(log_density));
             Ok(log_densities.into_iter().map(|one| rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
@@ -231,13 +286,13 @@ impl Fit {
 
     /// The lasting identifier of each component.
     fn identifiers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        Ok(self.with(py, |pass| Ok(pass.model()?.identifiers()))?.into_pyarray(py))
+        Ok(self.with_model(py, |model| Ok(model.identifiers()))?.into_pyarray(py))
     }
 
     /// The cluster of each component, -1 for a component of outliers.
     fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let names = self.with(py, |pass| {
-            let labels = pass.model()?.labels(overlap);
+        let names = self.with_model(py, |model| {
+            let labels = model.labels(overlap);
             let name =
                 |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
@@ -247,8 +302,8 @@ impl Fit {
 
     /// Concentrations of the weights, `κ` and `ν` of the components, or `None` where the learner has no posterior.
     fn posterior<'py>(&self, py: Python<'py>) -> PyResult<Option<Posterior<'py>>> {
-        let found = self.with(py, |pass| {
-            let Some(posterior) = pass.model()?.posterior() else { return Ok(None) };
+        let found = self.with_model(py, |model| {
+            let Some(posterior) = model.posterior() else { return Ok(None) };
             let (kappa, nu): (Vec<f64>, Vec<f64>) =
                 posterior.components().iter().map(|c| (c.kappa(), c.nu())).unzip();
             Ok(Some((posterior.weights().concentrations().to_vec(), kappa, nu)))
@@ -258,29 +313,48 @@ impl Fit {
 
     /// A pass over one shard, with this one as the common prior.
     fn begin_shard(&self, py: Python<'_>) -> PyResult<Fit> {
-        let shard = self.with(py, |pass| pass.model()?.begin_shard().map_err(merge_error))?;
+        let shard = self.with_model(py, |model| model.begin_shard().map_err(merge_error))?;
         Ok(Fit::of(shard, None))
     }
 
-    /// The bytes of the model file.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.with(py, |pass| {
+    /// The bytes of the model file, with the parameters of the estimator that only it knows, as JSON.
+    #[pyo3(signature = (parameters=None))]
+    fn to_bytes<'py>(&self, py: Python<'py>, parameters: Option<&str>) -> PyResult<Bound<'py, PyBytes>> {
+        let parameters = parsed(parameters)?;
+        let bytes = self.with_model(py, |model| {
             let mut bytes = Vec::new();
-            let written = pass.model()?.write(&mut bytes);
+            model.set_estimator(parameters);
+            let written = model.write(&mut bytes);
             written.map(|()| bytes).map_err(|error| PyRuntimeError::new_err(error.to_string()))
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes the model file, whole or not at all.
-    fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        self.with(py, |pass| pass.model()?.save(path).map_err(|error| write_error(path, error)))
+    /// Writes the model file, whole or not at all, with the parameters of the estimator that only it knows, as JSON.
+    #[pyo3(signature = (path, parameters=None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, parameters: Option<&str>) -> PyResult<()> {
+        let parameters = parsed(parameters)?;
+        self.with_model(py, |model| {
+            model.set_estimator(parameters);
+            model.save(&path).map_err(|error| os_error(&path, &error))
+        })
+    }
+
+    /// The parameters of the estimator that the model file holds, as JSON, until further rows are learned.
+    fn parameters_json(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.with(py, |pass| {
+            let parameters = pass.model.as_ref().and_then(Model::estimator);
+            parameters
+                .map(serde_json::to_string)
+                .transpose()
+                .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        })
     }
 
     /// The revisions of the structure, as JSON.
     fn history_json(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |pass| {
-            let revisions: Vec<_> = pass.model()?.revisions().collect();
+        self.with_model(py, |model| {
+            let revisions: Vec<_> = model.revisions().collect();
             serde_json::to_string(&revisions).map_err(|error| PyRuntimeError::new_err(error.to_string()))
         })
     }
@@ -288,8 +362,11 @@ impl Fit {
     /// What is worth knowing about the data, as JSON.
     fn findings_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |pass| {
-            serde_json::to_string(&pass.fit.findings())
-                .map_err(|error| PyRuntimeError::new_err(error.to_string()))
+            let fit = &pass.fit;
+            let found: Vec<Finding> = with_threads(|| {
+                fit.findings().into_iter().map(|finding| named_once(finding, fit.rows())).collect()
+            })?;
+            serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
         })
     }
 
@@ -319,14 +396,21 @@ impl Fit {
     /// Mean log-density of rows before they were learned; NaN while no row was scored.
     #[getter]
     fn prequential_score(&self, py: Python<'_>) -> PyResult<f64> {
-        self.with(py, |pass| Ok(pass.model()?.prequential().mean().unwrap_or(f64::NAN)))
+        self.with_model(py, |model| Ok(model.prequential().mean().unwrap_or(f64::NAN)))
     }
 
-    /// The arguments of an estimator with the settings of this pass.
+    /// The arguments of an estimator, as far as the model file of this pass tells them.
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let settings = self.with(py, |pass| Ok(pass.fit.settings().clone()))?;
+        let (settings, has_gaps) = self.with(py, |pass| {
+            let model = pass.model()?;
+            let has_gaps = model.columns().iter().any(|column| column.summary.count < model.rows());
+            Ok((pass.fit.settings().clone(), has_gaps))
+        })?;
         let arguments = PyDict::new(py);
         match &settings.components {
+            Components::Learned { least, most } if (*least..=*most) == Components::DEFAULT_BOUNDS => {
+                arguments.set_item("n_components", "auto")?;
+            }
             Components::Learned { least, most } => arguments.set_item("n_components", (*least, *most))?,
             Components::Given(ks) => arguments.set_item("n_components", ks[0])?,
             _ => return Err(PyValueError::new_err("the model has settings of a later version")),
@@ -337,8 +421,9 @@ impl Fit {
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
-        arguments.set_item("missing", if settings.gaps { "marginal" } else { "error" })?;
-        arguments.set_item("random_state", settings.seed)?;
+        arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
+        // NumPy's seeds have 32 bits.
+        arguments.set_item("random_state", settings.seed as u32)?;
         Ok(arguments)
     }
 }
@@ -346,15 +431,31 @@ impl Fit {
 /// The product of the shards' posteriors over their common prior.
 #[pyfunction]
 pub fn merge(py: Python<'_>, prior: &Fit, shards: Vec<Py<Fit>>) -> PyResult<Fit> {
-    let prior = prior.with(py, |pass| pass.model().cloned())?;
+    let prior = prior.with_model(py, |model| Ok(model.clone()))?;
     let mut models = Vec::with_capacity(shards.len());
     for (i, shard) in shards.iter().enumerate() {
-        models.push((format!("shard {}", i + 1), shard.get().with(py, |pass| pass.model().cloned())?));
+        models.push((format!("shard {}", i + 1), shard.get().with_model(py, |model| Ok(model.clone()))?));
     }
     py.detach(|| {
-        let merged = merge_models(&prior, &models, false).map_err(merge_error)?;
-        Fit::of_model(merged.model, "the merged model")
+        let merged = with_threads(|| merge_models(&prior, &models, false))?.map_err(merge_error)?;
+        Fit::of_model(merged.model).map_err(|error| content_error("the merged model", error))
     })
+}
+
+fn parsed(parameters: Option<&str>) -> PyResult<Option<Map<String, Value>>> {
+    let parsed = parameters.map(serde_json::from_str).transpose();
+    parsed.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A finding under the name that it has in a pass that never stopped. A resumed pass compares summaries, by which it notices
+/// that all its new rows, and nothing else, were learned from the first row on.
+fn named_once(finding: Finding, learned: u64) -> Finding {
+    match finding {
+        Finding::RepeatedRows { rows } => {
+            Finding::RowsLearnedBefore { rows, from: learned.saturating_sub(rows) + 1, before: 1 }
+        }
+        other => other,
+    }
 }
 
 const EFFORTS: &[(&str, Effort)] =

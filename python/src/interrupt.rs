@@ -8,6 +8,8 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use crate::threads::with_threads;
+
 /// How often pending signals are looked for.
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -21,7 +23,7 @@ pub fn interruptible<T: Send>(work: impl FnOnce(&AtomicBool) -> T + Send) -> PyR
         let worker = scope.spawn(move || {
             // Dropped when the work ends, also by a panic.
             let _ended = ended;
-            work(stop)
+            with_threads(|| work(stop))
         });
         let mut interrupt = None;
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
@@ -34,7 +36,7 @@ pub fn interruptible<T: Send>(work: impl FnOnce(&AtomicBool) -> T + Send) -> PyR
             worker.join().map_err(|_| PyRuntimeError::new_err("an internal error ended the work"))?;
         match interrupt {
             Some(interrupt) => Err(interrupt),
-            None => Ok(result),
+            None => result,
         }
     })
 }

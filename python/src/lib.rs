@@ -6,6 +6,8 @@ mod errors;
 mod fit;
 mod interrupt;
 mod mixture;
+mod range;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -18,9 +20,14 @@ mod _core {
     use super::fit::{Fit, merge};
     #[pymodule_export]
     use super::mixture::Mixture;
+    #[pymodule_export]
+    use super::range::first_unusable;
+    #[pymodule_export]
+    use super::threads::count_fork;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("LARGEST_VALUE", gmm_bmm::data::LARGEST_VALUE)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::threads::with_threads;
+
 /// A mixture as estimated at some moment of a pass. It does not change.
 #[pyclass(frozen, module = "gmm_bmm._core")]
 #[derive(Debug)]
@@ -39,7 +41,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check(&rows)?;
         let mut filled = rows.as_array().to_owned();
-        py.detach(|| complete(&self.mixture, &mut filled));
+        py.detach(|| with_threads(|| complete(&self.mixture, &mut filled)))?;
         Ok(filled.into_pyarray(py))
     }
 }
@@ -69,7 +71,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| self.mixture.score_samples(rows)).into_pyarray(py))
+        Ok(py.detach(|| with_threads(|| self.mixture.score_samples(rows)))?.into_pyarray(py))
     }
 
     /// The log-density of each row, where missing values are as probable as usual.
@@ -80,7 +82,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| self.mixture.score_whole(rows)).into_pyarray(py))
+        Ok(py.detach(|| with_threads(|| self.mixture.score_whole(rows)))?.into_pyarray(py))
     }
 
     /// The most probable component of each row.
@@ -91,9 +93,8 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        let components =
-            py.detach(|| self.mixture.predict(rows).into_iter().map(|j| j as i64).collect::<Vec<_>>());
-        Ok(components.into_pyarray(py))
+        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?;
+        Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
     /// The deviation of each column given the others, in standard deviations under the most probable component.
@@ -104,7 +105,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| self.mixture.explain(rows)).into_pyarray(py))
+        Ok(py.detach(|| with_threads(|| self.mixture.explain(rows)))?.into_pyarray(py))
     }
 
     /// The rows with each missing value, which is NaN, replaced by its mean given the others.
@@ -136,6 +137,6 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| self.mixture.predict_proba(rows)).into_pyarray(py))
+        Ok(py.detach(|| with_threads(|| self.mixture.predict_proba(rows)))?.into_pyarray(py))
     }
 }

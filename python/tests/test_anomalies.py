@@ -1,5 +1,7 @@
 """Ranks, explanations, and batches that are learned twice."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
@@ -67,3 +69,16 @@ def test_a_batch_that_is_learned_twice_is_a_finding(rows):
     assert len(found) == 1
     assert found[0]["from"] - found[0]["before"] == len(rows) - 7 * len(batches[0])
     assert 0.9 * len(batches[7]) < found[0]["rows"] <= len(batches[7])
+
+
+def test_rows_learned_before_have_one_name(rows, tmp_path):
+    whole = OnlineGaussianMixture(3, random_state=0).fit(rows)
+    whole.save(tmp_path / "model.json")
+    pickled = pickle.loads(pickle.dumps(whole))
+    for mixture in (whole, OnlineGaussianMixture.load(tmp_path / "model.json"), pickled):
+        before = mixture.findings_
+        found = [finding for finding in mixture.partial_fit(rows).findings_ if finding not in before]
+        assert [list(finding) for finding in found] == [["rows_learned_before"]]
+        about = found[0]["rows_learned_before"]
+        # The keys of rows are a sample, so the first and the last of them are known nearly.
+        assert about["from"] - about["before"] == 20_000 and about["before"] < 20 and 19_900 < about["rows"] <= 20_000

@@ -1,5 +1,6 @@
 """Model files, shards, and exchange with scikit-learn."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -39,15 +40,44 @@ def test_the_command_and_the_estimator_read_each_others_files(rows, tmp_path):
     assert "3 components" in run("show", other)
 
 
-def test_a_broken_file_is_an_os_or_value_error(tmp_path):
-    with pytest.raises(OSError, match="nothing.json"):
-        OnlineGaussianMixture.load(tmp_path / "nothing.json")
+def test_a_file_that_cannot_be_read_or_written_is_an_os_error(tmp_path):
+    mixture = OnlineGaussianMixture(1).fit(np.arange(30.0)[:, None])
+    for use in (OnlineGaussianMixture.load, mixture.save):
+        with pytest.raises(IsADirectoryError) as raised:
+            use(tmp_path)
+        assert raised.value.filename == str(tmp_path) and raised.value.errno == errno.EISDIR
+    missing = tmp_path / "no" / "model.json"
+    for use in (OnlineGaussianMixture.load, mixture.save):
+        for path in (missing, str(missing)):
+            with pytest.raises(FileNotFoundError, match="No such file") as raised:
+                use(path)
+            assert raised.value.filename == str(missing)
+    locked = tmp_path / "locked.json"
+    mixture.save(locked)
+    locked.chmod(0)
+    if not os.access(locked, os.R_OK):
+        with pytest.raises(PermissionError, match="locked.json"):
+            OnlineGaussianMixture.load(locked)
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("{}", "not a model file"),
+        ('{"a": 1}\n', "not a model file"),
+        ("", "empty"),
+        ("a,b\n1,2\n", "CSV"),
+        ('{"format": "other", "version": 1}', "'other'"),
+        ('{"format": 1', "damaged or not a model file"),
+        ('{"format": "gmm-bmm model", "version": 5, "rows": 1', "cut short"),
+        ('{"format": "gmm-bmm model"}', "version"),
+    ],
+)
+def test_a_file_with_the_wrong_content_is_a_value_error(tmp_path, text, says):
     broken = tmp_path / "broken.json"
-    broken.write_text("{\"format\": 1")
-    with pytest.raises(ValueError, match="broken.json"):
+    broken.write_text(text)
+    with pytest.raises(ValueError, match="broken.json.*" + says):
         OnlineGaussianMixture.load(broken)
-    with pytest.raises(OSError):
-        OnlineGaussianMixture(1).fit(np.zeros((30, 1)) + np.arange(30)[:, None]).save(tmp_path / "no" / "folder.json")
 
 
 def learn_shard(prior, rows):

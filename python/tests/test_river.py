@@ -48,3 +48,18 @@ def test_it_works_in_a_river_pipeline():
     for _ in range(200):
         model.learn_one({"a": draw.gauss(100, 5)})
     assert model.predict_one({"a": 100.0}) > 0
+
+
+def test_missing_features_are_gaps_if_that_is_asked_for():
+    pandas = pytest.importorskip("pandas")
+    draw = random.Random(4)
+    rows = [{"a": draw.gauss(5, 1), "b": draw.gauss(7, 1)} for _ in range(600)]
+    model, frames = (OnlineGaussianMixtureClusterer(1, start_rows=100, missing="marginal") for _ in range(2))
+    rows[3]["b"], rows[5]["a"] = float("nan"), None
+    for row in rows:
+        model.learn_one(row)
+    frames.learn_many(pandas.DataFrame(rows))
+    known = {"a": 5.0}
+    assert model.score_one(known) == model.score_one({"a": 5.0, "b": None}) == frames.score_one(known) < 2.0
+    with pytest.raises(ValueError, match="missing='marginal'"):
+        OnlineGaussianMixtureClusterer(1).learn_one({"a": float("nan")})

@@ -53,6 +53,7 @@ pub use catalogue::{
     Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
 };
 pub use column_names::ColumnNames;
+pub use csv::LARGEST as LARGEST_VALUE;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::DataError;
 pub use missing::MissingCounts;

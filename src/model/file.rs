@@ -317,7 +317,9 @@ fn parse<T: DeserializeOwned>(text: &mut dyn Read) -> Result<T, ModelError> {
     let parsed = T::deserialize(&mut parser).and_then(|found| parser.end().map(|()| found));
     parsed.map_err(|error| match ModelError::from(error) {
         // The parser does not report a number that is cut off as an early end.
-        ModelError::Damaged(_) if text.fill_buf().is_ok_and(<[u8]>::is_empty) => ModelError::CutShort,
+        ModelError::Damaged(error) if error.is_syntax() && text.fill_buf().is_ok_and(<[u8]>::is_empty) => {
+            ModelError::CutShort
+        }
         other => other,
     })
 }
@@ -335,14 +337,17 @@ fn parse_present_form(text: &mut dyn Read) -> Result<Model, ModelError> {
 fn parse_other_form(from: &mut dyn Read) -> Result<Model, ModelError> {
     #[derive(Deserialize)]
     struct Heading {
-        format: String,
+        format: Option<String>,
+        #[serde(default)]
         version: u32,
     }
     let mut text = Vec::new();
     from.read_to_end(&mut text)?;
     let heading: Heading = parse(&mut text.as_slice())?;
-    if heading.format != FORMAT {
-        return Err(ModelError::OtherFormat(heading.format));
+    match heading.format {
+        None => return Err(ModelError::NotAModel { looks: LooksLike::Other }),
+        Some(other) if other != FORMAT => return Err(ModelError::OtherFormat(other)),
+        Some(_) => {}
     }
     if heading.version > VERSION {
         return Err(ModelError::LaterVersion(heading.version));
@@ -352,9 +357,8 @@ fn parse_other_form(from: &mut dyn Read) -> Result<Model, ModelError> {
     }
     let mut value = parse(&mut text.as_slice())?;
     upgrade(&mut value, heading.version);
-    // Parsed as a text again: the code to read a model from a 'Value' would be as large as that to read it from a text. The line
-    // end keeps an error at the last bracket from being taken for a file that was cut.
-    let text = serde_json::to_string(&value)? + "\n";
+    // Parsed as a text again: the code to read a model from a 'Value' would be as large as that to read it from a text.
+    let text = serde_json::to_string(&value)?;
     parse(&mut text.as_bytes())
 }
 

@@ -28,6 +28,7 @@ pub use seal::Seal;
 #[cfg(feature = "cli")]
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
@@ -138,6 +139,9 @@ pub struct Model {
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     half_life: Option<u64>,
+    /// Parameters of the Python estimator that saved it, where the other members do not tell them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    estimator: Option<Map<String, Value>>,
     /// Rows seen.
     rows: u64,
     /// Whether the column names come from a header.
@@ -222,6 +226,16 @@ impl Model {
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     pub fn half_life(&self) -> Option<u64> {
         self.half_life
+    }
+
+    /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.
+    pub fn estimator(&self) -> Option<&Map<String, Value>> {
+        self.estimator.as_ref()
+    }
+
+    /// Sets the parameters of a Python estimator, which are saved with the model.
+    pub fn set_estimator(&mut self, parameters: Option<Map<String, Value>>) {
+        self.estimator = parameters;
     }
 
     /// The changes of the data that were found while it was learned.
@@ -351,6 +365,7 @@ impl Model {
             learns_k: None,
             keep_rows: None,
             half_life: None,
+            estimator: None,
             rows: state.rows,
             named: columns.named,
             columns: described

@@ -294,6 +294,9 @@ fn damaged_models_are_refused() {
         ("kappa.json", with("\"kappa\": ", "\"kappa\": -"), "kappa must be positive"),
         ("empty.json", String::new(), "is empty"),
         ("list.json", "[1, 2, 3]".into(), "not a model file"),
+        ("object.json", "{}".into(), "not a model file"),
+        ("no_version.json", "{\"format\": \"gmm-bmm model\"}".into(), "missing field `version`"),
+        ("cut_number.json", "{\"format\": \"gmm-bmm model\", \"version\": -".into(), "cut short"),
     ];
     for (name, text, words) in &broken {
         place.write(name, text);

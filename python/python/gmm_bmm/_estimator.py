@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from numbers import Integral, Real
-from os import PathLike, fspath
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin, _fit_context
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm import _core
+from gmm_bmm._exchange import ScikitLearnExchange
+from gmm_bmm._files import Resumable
+from gmm_bmm._input import as_rows
 
 _BEGINNING = threading.Lock()
+
+
+def _after_fork() -> None:
+    # In a forked child, the lock may be held by a thread that the child does not have.
+    global _BEGINNING
+    _BEGINNING = threading.Lock()
+    _core.count_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 MOST_COMPONENTS = 50
 """The largest number of components that ``n_components='auto'`` finds."""
@@ -39,7 +53,7 @@ def _bounds(n_components) -> tuple[int, int, bool]:
     return low, high, True
 
 
-class OnlineGaussianMixture(DensityMixin, BaseEstimator):
+class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEstimator):
     """Gaussian mixture with full covariances that learns from batches of rows.
 
     Each row is learned once, by Bayesian Moment Matching or by online EM. Memory does not grow with the number of rows. A
@@ -60,7 +74,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
-        same weight. It can be changed between calls of ``partial_fit``.
+        same weight.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -68,6 +82,10 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
+
+    ``half_life``, ``missing`` and ``cluster_overlap`` can be changed between calls of ``partial_fit``. A new ``random_state``
+    changes only what ``sample`` and ``sample_missing`` draw. Of the other parameters a pass keeps those that it began with, and
+    ``partial_fit`` raises an error if one has changed.
 
     Attributes
     ----------
@@ -175,7 +193,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         fit = self._new_fit()
         fit.observe(X)
         fit.finish()
-        self._fit = fit
+        self._begin(fit)
         return self
 
     def finish(self):
@@ -209,6 +227,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
         self
         """
         if self.__sklearn_is_fitted__():
+            self._refuse_changes()
             X = self._rows(X)
             self._fit.set_half_life(self.half_life)
             self._fit.allow_gaps(self.missing == "marginal")
@@ -218,7 +237,7 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
                 first = not self.__sklearn_is_fitted__()
                 X = self._rows(X, reset=first)
                 if first:
-                    self._fit = self._new_fit()
+                    self._begin(self._new_fit())
         self._fit.observe(X)
         return self
 
@@ -243,28 +262,20 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 
-    def _rows(self, X, *, reset=False, gaps=None, **checks) -> np.ndarray:
-        if not (reset or checks) and self._is_plain(X):
-            return X
-        gaps = self.missing == "marginal" if gaps is None else gaps
-        finite = "allow-nan" if gaps else True
-        return validate_data(
-            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=finite, **checks
-        )
+    def _refuse_changes(self) -> None:
+        """Raises an error if a parameter has changed that has no effect on a pass under way."""
+        for name, before in self._begun_with.items():
+            now = getattr(self, name)
+            if now == before or name == "n_components" and _bounds(now) == _bounds(before):
+                continue
+            raise ValueError(
+                f"{name} was changed from {before!r} to {now!r}, and a pass keeps the {name} that it began with. "
+                f"set_params({name}={before!r}) continues it; fit, or partial_fit of a clone, begins a new one."
+            )
 
-    def _is_plain(self, X) -> bool:
-        """Whether X needs no conversion and passes every check. scikit-learn's checks take longer than learning a small batch."""
-        is_plain = (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and X.flags.c_contiguous
-            and X.shape[0] > 0
-            and X.shape[1] == getattr(self, "n_features_in_", None)
-            and not hasattr(self, "feature_names_in_")
-        )
-        with np.errstate(over="ignore", invalid="ignore"):
-            return is_plain and bool(np.isfinite(X.sum()))
+    def _rows(self, X, *, reset=False, gaps=None, **checks) -> np.ndarray:
+        gaps = self.missing == "marginal" if gaps is None else gaps
+        return as_rows(self, X, reset=reset, gaps=gaps, **checks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -478,100 +489,3 @@ class OnlineGaussianMixture(DensityMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_fit" in self.__dict__
-
-    # Files and exchange
-
-    def to_bytes(self) -> bytes:
-        """The model file of the command ``gmm-bmm``, as bytes."""
-        self._require_fit()
-        return self._fit.to_bytes()
-
-    def save(self, path: str | PathLike) -> None:
-        """Writes the model file of the command ``gmm-bmm``. The file appears whole or not at all."""
-        self._require_fit()
-        self._fit.save(fspath(path))
-
-    @classmethod
-    def load(cls, path: str | PathLike) -> OnlineGaussianMixture:
-        """Reads a model file, written by ``save`` or by the command. ``partial_fit`` resumes from it."""
-        return cls._of(_core.Fit.load(fspath(path)))
-
-    @classmethod
-    def _of(cls, fit: _core.Fit) -> OnlineGaussianMixture:
-        """The estimator of a pass that began elsewhere."""
-        estimator = cls(**fit.settings())
-        estimator._fit = fit
-        estimator.n_features_in_ = fit.dim
-        if fit.names is not None:
-            estimator.feature_names_in_ = np.asarray(fit.names, dtype=object)
-        return estimator
-
-    def shard(self) -> OnlineGaussianMixture:
-        """An estimator that learns one shard from this mixture as the common prior. See :func:`gmm_bmm.merge`."""
-        self._require_fit()
-        return self._of(self._fit.begin_shard())
-
-    @classmethod
-    def from_sklearn(cls, mixture, *, n_samples: int, random_state=None) -> OnlineGaussianMixture:
-        """Continues from a fitted :class:`sklearn.mixture.GaussianMixture`.
-
-        Parameters
-        ----------
-        mixture : GaussianMixture
-            With ``covariance_type='full'``.
-        n_samples : int
-            Rows that the mixture was fitted to: the weight that it has against the rows to come.
-        random_state : int, RandomState instance or None
-        """
-        if mixture.covariance_type != "full":
-            raise ValueError(f"covariance_type must be 'full', not {mixture.covariance_type!r}")
-        check_is_fitted(mixture)
-        names = getattr(mixture, "feature_names_in_", None)
-        fit = _core.Fit.from_mixture(
-            np.ascontiguousarray(mixture.weights_, dtype=np.float64),
-            np.ascontiguousarray(mixture.means_, dtype=np.float64),
-            np.ascontiguousarray(mixture.covariances_, dtype=np.float64),
-            rows=n_samples,
-            names=None if names is None else [str(name) for name in names],
-            seed=int(check_random_state(random_state).randint(np.iinfo(np.int32).max)),
-        )
-        return cls._of(fit)
-
-    def to_sklearn(self):
-        """A fitted :class:`sklearn.mixture.GaussianMixture` with the same components.
-
-        It has ``warm_start=True``, so its ``fit`` continues with EM from these components.
-        """
-        from sklearn.mixture import GaussianMixture
-
-        other = GaussianMixture(
-            self.n_components_,
-            weights_init=self.weights_ / self.weights_.sum(),
-            means_init=self.means_,
-            precisions_init=self.precisions_,
-            warm_start=True,
-            random_state=self.random_state if isinstance(self.random_state, Integral) else None,
-        )
-        other.weights_ = other.weights_init
-        other.means_ = other.means_init
-        other.covariances_ = self.covariances_
-        other.precisions_ = other.precisions_init
-        other.precisions_cholesky_ = self.precisions_cholesky_
-        other.converged_ = True
-        other.n_iter_ = 1
-        other.lower_bound_ = self.prequential_score_ if np.isfinite(self.prequential_score_) else -np.inf
-        other.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_
-        return other
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        if "_fit" in state:
-            state = {**state, "_fit": state["_fit"].to_bytes()}
-        return state
-
-    def __setstate__(self, state):
-        if "_fit" in state:
-            state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
-        super().__setstate__(state)

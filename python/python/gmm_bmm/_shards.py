@@ -12,7 +12,8 @@ def merge(shards: Sequence[OnlineGaussianMixture], *, prior: OnlineGaussianMixtu
     """Merges shards that were learned from one common prior.
 
     The result is the product of the shards' posteriors over their common prior. With one component it is exactly the
-    posterior of all rows. The order of the shards changes nothing, and two shards of the same rows are refused.
+    posterior of all rows. The order of the shards changes nothing, and two shards of the same rows are refused. The result
+    has the parameters of the prior.
 
     Parameters
     ----------
@@ -33,4 +34,5 @@ def merge(shards: Sequence[OnlineGaussianMixture], *, prior: OnlineGaussianMixtu
     """
     for estimator in [prior, *shards]:
         estimator._require_fit()
-    return OnlineGaussianMixture._of(_core.merge(prior._fit, [shard._fit for shard in shards]))
+    merged = _core.merge(prior._fit, [shard._fit for shard in shards])
+    return OnlineGaussianMixture._of(merged, **prior.get_params())

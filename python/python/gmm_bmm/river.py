@@ -15,8 +15,8 @@ from gmm_bmm._estimator import OnlineGaussianMixture
 class OnlineGaussianMixtureClusterer(base.Clusterer):
     """Online Gaussian mixture for river's streams of dictionaries.
 
-    The first row sets the features. A feature that a later row lacks counts as 0, and features that appear later are
-    ignored.
+    The first row sets the features. A feature that a later row lacks counts as 0, or as missing with ``missing='marginal'``.
+    Features that appear later are ignored.
 
     Parameters
     ----------
@@ -27,6 +27,9 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
         refitted when their number has grown by a quarter.
     seed
         Seed of all random choices.
+    missing
+        ``'error'`` refuses NaN and None; ``'marginal'`` takes them as missing, and learns and scores a row by the values that it
+        has.
 
     Examples
     --------
@@ -38,16 +41,22 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
     True
     """
 
-    def __init__(self, n_components="auto", start_rows: int = 1000, seed: int = 1):
+    def __init__(self, n_components="auto", start_rows: int = 1000, seed: int = 1, missing: str = "error"):
         self.n_components = n_components
         self.start_rows = start_rows
         self.seed = seed
+        self.missing = missing
         self._features: list = []
-        self._mixture = OnlineGaussianMixture(n_components, start_rows=start_rows, random_state=seed)
+        self._mixture = OnlineGaussianMixture(n_components, start_rows=start_rows, missing=missing, random_state=seed)
         self._early: tuple | None = None
 
+    @property
+    def _lacking(self) -> float:
+        """The value of a feature that a row lacks."""
+        return np.nan if self.missing == "marginal" else 0.0
+
     def _row(self, x: dict) -> np.ndarray:
-        return np.array([[x.get(feature, 0.0) for feature in self._features]], dtype=np.float64)
+        return np.array([[x.get(feature, self._lacking) for feature in self._features]], dtype=np.float64)
 
     def learn_one(self, x: dict) -> None:
         """Learns one row."""
@@ -60,7 +69,7 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
         """Learns the rows of a pandas DataFrame."""
         if not self._features:
             self._features = sorted(X.columns, key=str)
-        rows = X.reindex(columns=self._features, fill_value=0.0)
+        rows = X.reindex(columns=self._features, fill_value=self._lacking)
         self._mixture.partial_fit(rows.to_numpy(dtype=np.float64))
 
     def _current(self) -> OnlineGaussianMixture:
@@ -70,7 +79,7 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
             self._early = None
             return self._mixture
         if self._early is None or fit.rows > 1.25 * self._early[0]:
-            self._early = (fit.rows, OnlineGaussianMixture._of(type(fit).from_bytes(fit.to_bytes())))
+            self._early = (fit.rows, OnlineGaussianMixture._of(type(fit).from_bytes(fit.to_bytes()), missing=self.missing))
         return self._early[1]
 
     def score_one(self, x: dict) -> float:

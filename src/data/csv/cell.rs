@@ -2,8 +2,8 @@
 
 use crate::data::bad_row::BadCell;
 
-/// Larger numbers are refused: sums of their squares overflow.
-pub(in crate::data) const LARGEST: f64 = 1e150;
+/// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
+pub const LARGEST: f64 = 1e150;
 
 /// The finite number in a cell, which may have blanks around it.
 ///

@@ -18,7 +18,8 @@ mod table;
 #[allow(unsafe_code)]
 mod wide;
 
-pub(super) use cell::{Comma, LARGEST};
+pub(super) use cell::Comma;
+pub use cell::LARGEST;
 pub(super) use detect::ColumnSample;
 pub(super) use parts::PART_BYTES;
 pub(super) use sample::SAMPLE_LINES;

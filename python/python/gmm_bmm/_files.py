@@ -1,0 +1,89 @@
+"""A pass in model files, pickles and shards."""
+
+from __future__ import annotations
+
+import json
+from numbers import Integral
+from os import PathLike
+
+import numpy as np
+
+from gmm_bmm import _core
+
+FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows")
+"""Parameters that have no effect on a pass after its first row."""
+
+
+class Resumable:
+    """The methods of an estimator that save its pass and take one that began elsewhere."""
+
+    def to_bytes(self) -> bytes:
+        """The model file of the command ``gmm-bmm``, as bytes."""
+        self._require_fit()
+        return self._fit.to_bytes(self._parameters_json())
+
+    def save(self, path: str | PathLike) -> None:
+        """Writes the model file of the command ``gmm-bmm``. The file appears whole or not at all.
+
+        It keeps all parameters, except that a RandomState instance becomes the seed that was drawn from it.
+        """
+        self._require_fit()
+        self._fit.save(path, self._parameters_json())
+
+    @classmethod
+    def load(cls, path: str | PathLike):
+        """Reads a model file, written by ``save`` or by the command. ``partial_fit`` resumes from it."""
+        fit = _core.Fit.load(path)
+        known = cls._get_param_names()
+        saved = json.loads(fit.parameters_json() or "{}")
+        saved = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
+        estimator = cls._of(fit, **{name: value for name, value in saved.items() if name in known})
+        if saved:
+            estimator._validate_params()
+        return estimator
+
+    @classmethod
+    def _of(cls, fit: _core.Fit, **parameters):
+        """The estimator of a pass that began elsewhere. Parameters that are not given are those of the pass."""
+        estimator = cls(**{**fit.settings(), **parameters})
+        estimator._begin(fit)
+        estimator.n_features_in_ = fit.dim
+        if fit.names is not None:
+            estimator.feature_names_in_ = np.asarray(fit.names, dtype=object)
+        return estimator
+
+    def _begin(self, fit: _core.Fit) -> None:
+        """Takes a pass, and notes the parameters that it keeps from now on."""
+        self._begun_with = {name: getattr(self, name) for name in FIXED}
+        self._fit = fit
+
+    def _parameters_json(self) -> str | None:
+        """The parameters that a model file does not tell otherwise, if there are any."""
+        told = {**type(self)().get_params(), **self._fit.settings()}
+        own = {**self.get_params(), **self._begun_with}
+        untold = {name: value for name, value in own.items() if value != told[name]}
+        if isinstance(self.random_state, np.random.RandomState):
+            untold.pop("random_state", None)
+        plain = lambda number: int(number) if isinstance(number, Integral) else float(number)
+        return json.dumps(untold, default=plain) if untold else None
+
+    def shard(self):
+        """An estimator that learns one shard from this mixture as the common prior. See :func:`gmm_bmm.merge`.
+
+        It has the parameters of this one, and as many components.
+        """
+        self._require_fit()
+        return self._of(self._fit.begin_shard(), **self.get_params())
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "_fit" in state:
+            state = {**state, "_fit": state["_fit"].to_bytes()}
+        return state
+
+    def __setstate__(self, state):
+        if "_fit" in state:
+            state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
+            # Pickles of version 0.2 lack it.
+            state.setdefault("_begun_with", {name: state[name] for name in FIXED})
+        super().__setstate__(state)

@@ -1,0 +1,85 @@
+"""Rows of any kind as arrays, with every check."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from gmm_bmm import _core
+
+_KNOWN_FRAMES = {"pandas", "polars", "pyarrow"}
+"""Libraries whose frames every version of scikit-learn reads with the names of their columns."""
+
+
+def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
+    """X as an array of doubles, where a missing value is NaN.
+
+    Names of columns are kept and checked as scikit-learn does. Missing values are refused unless ``gaps`` allows them, and so
+    are values beyond the range that the command ``gmm-bmm`` reads.
+    """
+    if not (reset or checks) and _is_plain(estimator, X, gaps):
+        return X
+    masked = isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any())
+    array = validate_data(
+        estimator, _readable(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, **checks
+    )
+    place = _core.first_unusable(array, gaps)
+    if place is not None:
+        raise ValueError(_refusal(estimator, array, place, masked))
+    return array
+
+
+def _is_plain(estimator, X, gaps: bool) -> bool:
+    """Whether X needs no conversion and passes every check. scikit-learn's checks take longer than learning a small batch."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.flags.c_contiguous
+        and X.flags.aligned
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and _core.first_unusable(X, gaps) is None
+    )
+
+
+def _readable(X):
+    """X in a form that scikit-learn reads with the names of its columns and without its masked values."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind == "c":
+            return np.asarray(X)  # scikit-learn refuses it.
+        return X.astype(np.float64 if X.dtype.kind in "biuf" else object).filled(np.nan)
+    if not hasattr(X, "__array__") and callable(getattr(X, "collect", None)):
+        raise TypeError(f"X is a {type(X).__name__}, whose rows are not computed yet: pass X.collect()")
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
+    if hasattr(X, "__dataframe__") and type(X).__module__.partition(".")[0] not in _KNOWN_FRAMES:
+        try:
+            from pyarrow.interchange import from_dataframe
+        except ImportError:
+            return X
+        return from_dataframe(X)
+    return X
+
+
+def _refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool) -> str:
+    """What is wrong with the value at a place."""
+    row, column = place
+    names = getattr(estimator, "feature_names_in_", None)
+    where = f"in row {row}, column {column if names is None else repr(names[column])} (rows count from 0)"
+    value = array[row, column]
+    if np.isnan(value):
+        what = "a masked value" if masked else "NaN"
+        return (
+            f"Input X contains {what} {where}. {type(estimator).__name__}(missing='marginal') takes it as a missing value, "
+            "and learns and scores a row by the values that it has."
+        )
+    what = "infinity" if np.isinf(value) else f"the value {value:g}"
+    return (
+        f"Input X contains {what} {where}. Values beyond {_core.LARGEST_VALUE:g} are refused, since sums of their squares "
+        "overflow."
+    )
