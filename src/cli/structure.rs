@@ -140,6 +140,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Start => "start",
         Reason::Doubling => "number of rows",
         Reason::Novelty => "new kind of rows",
+        Reason::Misfit => "rows that do not fit",
         Reason::End => "end of the stream",
         Reason::Merge => "merge of shards",
     }

@@ -41,7 +41,7 @@ impl Surprise {
         self.squares += (clipped * UNIT) as u64;
     }
 
-    fn plus(self, other: Surprise) -> Self {
+    pub(in crate::learn) fn plus(self, other: Surprise) -> Self {
         Surprise {
             rows: self.rows.saturating_add(other.rows),
             squares: self.squares.saturating_add(other.squares),
@@ -53,7 +53,7 @@ impl Surprise {
     }
 
     /// The mean loss of log-density by the distance from the component.
-    fn mean(&self) -> f64 {
+    pub(in crate::learn) fn mean(&self) -> f64 {
         0.5 * self.squares as f64 / (UNIT * self.rows.max(1) as f64)
     }
 }

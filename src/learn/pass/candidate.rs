@@ -134,7 +134,9 @@ impl Candidate {
     /// Lets the schedule and the watch for drift count the rows since the last call, if they do. `ends` closes a batch.
     pub fn watch(&mut self, rows: u64, ends: bool) {
         if let (Some(drift), Some(surprise)) = (&mut self.structure.drift, self.learner.surprise()) {
-            drift.add(surprise.since(self.surprise));
+            let new = surprise.since(self.surprise);
+            drift.add(new);
+            self.structure.schedule.add_distances(new);
             self.surprise = surprise;
             if ends {
                 drift.end_batch(rows);
@@ -180,7 +182,8 @@ impl Candidate {
         if reviser.is_stopped() {
             return Ok(());
         }
-        let moved = learned.is_some() && !record.moves.is_empty();
+        let changed = learned.is_some();
+        let moved = changed && !record.moves.is_empty();
         if let Some(learned) = learned {
             let health = self.learner.health() + health;
             self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
@@ -189,7 +192,7 @@ impl Candidate {
             self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
         }
         self.structure.log(record);
-        self.structure.schedule.revised(rows, reason, moved);
+        self.structure.schedule.revised(rows, reason, moved, changed);
         Ok(())
     }
 
@@ -338,7 +341,7 @@ fn close(
     let spare_none = matches!(candidate.size, Size::Given(_)) && schedule.is_novel(rows);
     let task = Task {
         size: candidate.size,
-        search: !(reviser.is_closing() && reviser.is_partial() && schedule.is_steady()),
+        adjusts: reason == Reason::Misfit,
         noise: Some(schedule.level()).filter(|level| spare_none && level.is_finite()),
     };
     let revision = reviser.revise(&current, &mut identifiers, task);

@@ -121,7 +121,7 @@ fn begin_fitted(
 }
 
 /// Rows that a revision uses: a few times the rows of a search, and more on novelty, because few of the kept rows are new then.
-/// The last revision uses all kept rows if the structure still changes.
+/// The last revision uses all kept rows.
 fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usize) -> usize {
     let factor = if reason == Reason::Novelty { 8 } else { 2 };
     factor * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
@@ -246,10 +246,7 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let memory = settings.algorithm.memory(rows);
             let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
-            let steady = !kept.is_complete() && candidate.schedule().is_steady();
-            let most =
-                if steady { revision_rows(candidate, Reason::End, limits, floor.len()) } else { usize::MAX };
-            let reviser = revises.then(|| Reviser::new(kept, floor, limits, most, true, seed, stop));
+            let reviser = revises.then(|| Reviser::new(kept, floor, limits, usize::MAX, true, seed, stop));
             let mut reviser = reviser.transpose()?;
             let closed =
                 reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));

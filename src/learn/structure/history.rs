@@ -125,6 +125,8 @@ pub enum Reason {
     Doubling,
     /// Many rows have a much lower density than earlier rows.
     Novelty,
+    /// The rows are farther from their components, or closer to them, than earlier rows.
+    Misfit,
     /// The stream has ended.
     End,
     /// Shards are merged.

@@ -13,6 +13,7 @@ mod kmeans;
 mod log_odds;
 mod m_step;
 mod merge;
+mod misfit;
 mod noise;
 pub(crate) mod packed;
 mod price;

@@ -73,8 +73,8 @@ impl Revised {
 pub(in crate::learn) struct Task {
     /// The number of components.
     pub size: Size,
-    /// Whether to search for better structures; otherwise components are only adjusted.
-    pub search: bool,
+    /// Whether components are adjusted even if the search finds no better structure, as at the end of the stream.
+    pub adjusts: bool,
     /// The log-density of noise in the units of the data, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
 }
@@ -166,11 +166,6 @@ impl<'a> Reviser<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the stream has ended.
-    pub fn is_closing(&self) -> bool {
-        self.closing
-    }
-
     /// Whether the rows are only a sample of the learned rows.
     pub fn is_partial(&self) -> bool {
         !self.complete
@@ -236,18 +231,12 @@ impl<'a> Reviser<'a> {
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
         let complete = rows.has_gaps().then(|| filled(rows, Some(&current), self.seed, self.stop));
         let rows = complete.as_ref().unwrap_or(rows);
-        let (moves, origins, mixture) = if task.search {
-            let strength = prior_strength(rows.dim());
-            let Task { size, .. } = task;
-            let (limits, seed, stop) = (self.limits, self.seed, self.stop);
-            let search = Search { rows, strength, ridge: RIDGE, limits, size, noise, seed, stop };
-            let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, stop);
-            let Found { mixture, moves, origins } = search.run(start, identifiers);
-            (moves, origins, mixture)
-        } else {
-            (Vec::new(), (0..current.k()).map(Some).collect(), current.clone())
-        };
-        if moves.is_empty() && !self.closing {
+        let strength = prior_strength(rows.dim());
+        let (limits, size, seed, stop) = (self.limits, task.size, self.seed, self.stop);
+        let search = Search { rows, strength, ridge: RIDGE, limits, size, noise, seed, stop };
+        let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, stop);
+        let Found { mixture, moves, origins } = search.run(start, identifiers);
+        if moves.is_empty() && !self.closing && !task.adjusts {
             // The posterior from all rows is more accurate than an adjustment to some of them.
             return Revision { revised: None, moves };
         }

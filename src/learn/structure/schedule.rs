@@ -4,21 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use super::Size;
 use super::history::Reason;
+use super::misfit::MisfitWatch;
+use crate::learn::Surprise;
 
 /// Rows in a batch that is checked for novelty.
 pub(in crate::learn) const BATCH: u64 = 250;
-/// A batch is novel if its fraction of rows of low density exceeds this plus twice the usual fraction.
-const NOVEL: f64 = 0.2;
+/// Rows are novel if this many more of them than usual have a low density. Each batch may have one, and three times as many
+/// as usual.
+const NOVEL_ROWS: f64 = 10.0;
 /// The weight of a batch in the usual fraction, an exponential average.
 const FOLLOW: f64 = 0.05;
-/// Rows between a revision because of novelty and the next one.
-const SECOND_LOOK: u64 = 1500;
+/// Rows between a revision because of novelty or misfit and the next one. The interval doubles while nothing moves.
+const FIRST_LOOK: u64 = 1500;
+const MAX_LOOK: u64 = 12_000;
+/// Revisions in vain double the time without novelty or misfit at most this many times.
+const MAX_VAIN: u32 = 6;
 /// After this many revisions without a move, the number of rows triggers no further revision.
 const SETTLED: u32 = 3;
 /// With a half-life, revisions without a move double the interval between revisions at most this many times.
 const MOST_DOUBLINGS: u32 = 3;
-/// After this many revisions without a move, the closing revision does not search for moves.
-const STEADY: u32 = 2;
 
 /// When the structure of one candidate is revised: whenever the number of rows has doubled, less often if revisions change
 /// nothing, and when many rows have a lower density than nearly all earlier rows.
@@ -43,9 +47,24 @@ pub struct Schedule {
     low: u64,
     /// The usual fraction of novel rows in a batch.
     usual: f64,
+    /// The number of novel rows beyond those that batches may have.
+    #[serde(default)]
+    excess: f64,
     /// Whether the last batch was novel.
     novel: bool,
-    /// Novelty is ignored before this number of rows.
+    /// The distances of rows from their components.
+    #[serde(default)]
+    distances: MisfitWatch,
+    /// Whether the last batches do not fit.
+    #[serde(default)]
+    misfit: bool,
+    /// The interval to the next look after novelty or misfit; 0 without.
+    #[serde(default)]
+    look: u64,
+    /// The number of times that novelty or misfit was followed by no move.
+    #[serde(default)]
+    vain: u32,
+    /// Novelty and misfit are ignored before this number of rows.
     quiet_until: u64,
     /// The number of rows after which a row has half its weight, if rows lose weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +108,12 @@ impl Schedule {
             level: None,
             low: 0,
             usual: 0.0,
+            excess: 0.0,
             novel: false,
+            distances: MisfitWatch::default(),
+            misfit: false,
+            look: 0,
+            vain: 0,
             quiet_until: 0,
             half_life: None,
         }
@@ -128,6 +152,9 @@ impl Schedule {
         if self.novel {
             return Some(Reason::Novelty);
         }
+        if self.misfit {
+            return Some(Reason::Misfit);
+        }
         self.next.filter(|&next| next <= rows).map(|_| Reason::Doubling)
     }
 
@@ -156,36 +183,62 @@ impl Schedule {
         self.low = self.low.saturating_add(low);
     }
 
-    /// Ends a batch after `rows` rows in total.
-    pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
-        let fraction = self.low.min(BATCH) as f64 / BATCH as f64;
-        self.low = 0;
-        if self.watches && fraction > NOVEL + 2.0 * self.usual {
-            self.novel = rows >= self.quiet_until;
-        } else {
-            self.usual += FOLLOW * (fraction - self.usual);
-        }
+    /// Adds the distances of rows of the current batch.
+    pub(in crate::learn) fn add_distances(&mut self, rows: Surprise) {
+        self.distances.add(rows);
     }
 
-    /// Records a revision after `rows` rows. `moved` says whether it made a move.
-    pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool) {
+    /// Ends a batch after `rows` rows in total.
+    pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
+        let low = self.low.min(BATCH) as f64;
+        self.low = 0;
+        let off = self.distances.end_batch();
+        if !self.watches {
+            return;
+        }
+        let allowed = 1.0 + 3.0 * self.usual * BATCH as f64;
+        self.excess = (self.excess + low - allowed).max(0.0);
+        let is_novel = self.excess >= NOVEL_ROWS;
+        if !is_novel {
+            self.usual += FOLLOW * (low / BATCH as f64 - self.usual);
+        }
+        (self.novel, self.misfit) = if rows < self.quiet_until { (false, false) } else { (is_novel, off) };
+    }
+
+    /// Records a revision after `rows` rows. `moved` says whether it made a move, `kept` whether the mixture changed.
+    pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool, kept: bool) {
         self.last = rows;
-        self.novel = false;
+        (self.novel, self.misfit, self.excess) = (false, false, 0.0);
         self.unchanged = if moved { 0 } else { self.unchanged + 1 };
         let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
         self.next = self.soon_enough(rows, self.unchanged);
-        if reason == Reason::Novelty {
-            // Few rows of the new kind have arrived so far.
-            let again = rows + SECOND_LOOK;
-            self.next = Some(again);
-            self.quiet_until = again.max(rows + self.horizon(rows) / 50);
+        let triggered = matches!(reason, Reason::Novelty | Reason::Misfit);
+        if kept || triggered {
+            self.distances.reset();
+        }
+        // Few rows of the new kind have arrived at first, so there are further looks while nothing moves.
+        self.look = match (triggered, self.look) {
+            (true, _) => FIRST_LOOK,
+            (false, look) if moved || look == MAX_LOOK => 0,
+            (false, look) => 2 * look,
+        };
+        if self.look > 0 {
+            self.next = Some(rows + self.look);
+        }
+        if triggered {
+            let quiet = (self.horizon(rows) / 50) << self.vain.min(MAX_VAIN);
+            self.quiet_until = rows.saturating_add(quiet.max(FIRST_LOOK));
+            self.vain += 1;
+        }
+        if moved {
+            self.vain = 0;
         }
     }
 
     /// Postpones a revision that is not possible yet: until the number of rows has doubled again, or for a half-life.
     pub(in crate::learn) fn postpone(&mut self, rows: u64) {
-        self.novel = false;
+        (self.novel, self.misfit) = (false, false);
         self.next = Some(rows.saturating_mul(2));
         self.next = self.soon_enough(rows, 0);
     }
@@ -202,14 +255,12 @@ impl Schedule {
         self.novel || rows < self.quiet_until
     }
 
-    /// Whether the closing revision needs no search for moves, because the last revisions found none.
-    pub(in crate::learn) fn is_steady(&self) -> bool {
-        self.unchanged >= STEADY && !self.novel
-    }
-
     /// Whether this is valid for a pass over `rows` rows.
     pub(crate) fn is_sound(&self, rows: u64) -> bool {
-        self.last <= rows && (0.0..=1.0).contains(&self.usual)
+        self.last <= rows
+            && (0.0..=1.0).contains(&self.usual)
+            && self.excess >= 0.0
+            && self.distances.is_sound()
     }
 }
 
@@ -221,11 +272,11 @@ mod tests {
     fn revisions_become_rarer_and_settle_until_something_is_novel() {
         let mut schedule = Schedule::after_start(5000);
         assert_eq!((schedule.due(9999), schedule.due(10_000)), (None, Some(Reason::Doubling)));
-        schedule.revised(10_000, Reason::Doubling, true);
+        schedule.revised(10_000, Reason::Doubling, true, true);
         assert_eq!(schedule.rows_until_due(10_000), 10_000);
         for rows in [20_000, 80_000, 320_000] {
             assert_eq!(schedule.due(rows), Some(Reason::Doubling));
-            schedule.revised(rows, Reason::Doubling, false);
+            schedule.revised(rows, Reason::Doubling, false, false);
         }
         assert_eq!(schedule.due(u64::MAX), None, "settled");
         for _ in 0..50 {
@@ -236,7 +287,7 @@ mod tests {
         schedule.add_low(200);
         schedule.end_batch(400_250);
         assert_eq!(schedule.due(400_250), Some(Reason::Novelty));
-        schedule.revised(400_250, Reason::Novelty, true);
+        schedule.revised(400_250, Reason::Novelty, true, true);
         assert_eq!(schedule.due(401_750), Some(Reason::Doubling), "a second look");
     }
 
@@ -246,11 +297,11 @@ mod tests {
         assert_eq!(schedule.rows_until_due(5000), 2000);
         let mut rows = 7000;
         for interval in [4000, 8000, 16_000, 16_000] {
-            schedule.revised(rows, Reason::Doubling, false);
+            schedule.revised(rows, Reason::Doubling, false, false);
             assert_eq!(schedule.rows_until_due(rows), interval.min(3 * rows));
             rows += interval;
         }
-        schedule.revised(rows, Reason::Doubling, true);
+        schedule.revised(rows, Reason::Doubling, true, true);
         assert_eq!(schedule.rows_until_due(rows), 2000);
         assert!(
             schedule.wants_closing(rows + 200, rows, false)
