@@ -67,7 +67,10 @@ fn folders(workplace: &Workplace) -> Vec<PathBuf> {
 
 fn recorded_cells(folder: &Path) -> usize {
     let records = read_records(folder).unwrap();
-    records.iter().filter(|record| matches!(record, Record::Cell(cell) if cell.contender.commands().is_some())).count()
+    records
+        .iter()
+        .filter(|record| matches!(record, Record::Cell(cell) if cell.contender.commands().is_some()))
+        .count()
 }
 
 fn started(workplace: &Workplace) -> Child {
@@ -105,7 +108,8 @@ fn a_signal_to_every_process_is_no_failure_of_the_command() {
     for pid in pids(&workplace) {
         signal("-TERM", &pid);
     }
-    let launchers = Command::new("ps").args(["-o", "pid=", "--ppid", &child.id().to_string()]).output().unwrap();
+    let launchers =
+        Command::new("ps").args(["-o", "pid=", "--ppid", &child.id().to_string()]).output().unwrap();
     for launcher in String::from_utf8(launchers.stdout).unwrap().split_whitespace() {
         // It may have ended meanwhile.
         let _ = Command::new("kill").args(["-TERM", launcher]).status();
@@ -141,11 +145,26 @@ fn the_next_comparison_removes_abandoned_rows() {
     assert_eq!(folders(&workplace), [other]);
 }
 
+/// The most memory that a process has had, in kilobytes, where the system says it.
+fn memory(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 #[test]
 fn much_text_on_standard_error_takes_no_memory_and_its_last_line_is_told() {
-    let workplace = workplace("head -c 100000000 /dev/zero | tr '\\0' 'x' >&2\necho 'the last words' >&2\nexit 3\n");
+    let workplace = workplace(
+        "head -c 100000000 /dev/zero | tr '\\0' 'x' >&2\necho >&2; echo 'the last words' >&2\nexit 3\n",
+    );
     let mut command = comparison(&workplace);
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        most = most.max(memory(child.id()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(most < 80_000, "{most} kB");
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let records = read_records(&workplace.path("out")).unwrap();

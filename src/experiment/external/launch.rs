@@ -72,7 +72,9 @@ impl Launch<'_> {
     /// Runs the command. A command that ends while the comparison is asked to stop has not failed.
     pub fn run(&self) -> Result<Usage, Missing> {
         match self.launch() {
-            Err(Missing::Failed(Failure::Status { .. } | Failure::NotStarted { .. })) if self.stops_soon() => {
+            Err(Missing::Failed(Failure::Status { .. } | Failure::NotStarted { .. }))
+                if self.stops_soon() =>
+            {
                 Err(Missing::Stopped)
             }
             ended => ended,

@@ -182,7 +182,7 @@ impl Job<'_> {
         files.write_train(self.names, train).map_err(no_file)?;
         let check = check && train.ncols() <= MOST_INTEGRATED;
         // A command that learns and scores at once gets all rows to score at once.
-        let integral = check.then(|| Integral::new(train, self.seed));
+        let integral = check.then(|| Integral::new(train, self.seed)).flatten();
         let mut rows = vec![test];
         if let (Some(integral), None) = (&integral, &self.learner.scorer) {
             rows.push(integral.points());
