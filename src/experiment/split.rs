@@ -66,7 +66,7 @@ impl Split {
         }
         let units = self.log_units();
         let of =
-            |rows: ArrayView2<f64>| -> Vec<f64> { rows.outer_iter().map(|row| units.of_row(&row)).collect() };
+            |rows: ArrayView2<f64>| -> Vec<f64> { rows.outer_iter().map(|row| units.of_row(row)).collect() };
         let mean_of = |rows: ArrayView2<f64>| mean(&of(rows)).unwrap_or_default();
         Some(GapJacobians {
             test: of(self.test.view()).into_iter().map(|shift| shift as f32).collect(),

@@ -13,7 +13,7 @@ const LINE: usize = 100;
 const NAME: usize = 15;
 
 impl Summary {
-    /// The tables of scores and times for a terminal. The best online learner is bold with `colour`, and marked with a
+    /// The tables of scores and times for a terminal. The best mean is bold with `colour`, and marked with a
     /// star without it.
     pub fn terminal(&self, colour: bool) -> String {
         let mut text = String::new();
