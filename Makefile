@@ -56,7 +56,7 @@ lint:
 
 test-plain:
 	$(CARGO) build $(ALL)
-	$(CARGO) test $(ALL) --test cli --test library --test fuzz
+	scripts/with_chromium.sh $(CARGO) test $(ALL) --test cli --test library --test fuzz
 	$(CARGO) test $(ALL) --doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --lib
 

@@ -72,6 +72,8 @@ def page(root: Path) -> str:
     body = "\n".join(part for part in sections if part)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "img-src 'self' file: data:; base-uri 'none'; form-action 'none'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Results of gmm-bmm</title>\n'
         f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>Results of gmm-bmm</h1>\n"
         "<p>All tables and figures in this folder. METHODOLOGY.md says how they are measured; each table says which version "

@@ -169,11 +169,6 @@ impl Contender {
         matches!(self.profile().way, Way::Online { structure: Structure::Blind, .. })
     }
 
-    /// Whether it competes for the best of the online learners. Whether a command learns in one pass is not checked.
-    pub fn competes(self) -> bool {
-        self.is_online() || self.commands().is_some_and(|learner| !learner.batch)
-    }
-
     /// The contender of this program with an id, or with one of earlier versions.
     pub fn named(id: &str) -> Option<Self> {
         let id = EARLIER_IDS.iter().find(|(earlier, _)| *earlier == id).map_or(id, |(_, id)| id);

@@ -27,7 +27,7 @@ mod trial;
 pub use contender::Contender;
 pub use error::ExperimentError;
 pub use export::{FOLDS_FILE, export_folds};
-pub use external::{ExternalLearner, Failure, Launcher, PROTOCOL, Usage};
+pub use external::{ExternalLearner, Failure, Launcher, PROTOCOL, Usage, remove_abandoned_folder};
 pub use figure1::figure1_curves;
 pub use index::{Folds, RecordIndex, SetIndex};
 pub use paper::{PaperColumns, PaperRecord};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use super::contender::Contender;
 use super::error::ExperimentError;
@@ -25,6 +25,24 @@ pub struct PlannedSet {
     pub rows: Array2<f64>,
     /// Separate test rows.
     pub test: Option<Array2<f64>>,
+}
+
+impl PlannedSet {
+    /// The set without rows that have no value, and the number of these. They can neither be learned nor scored.
+    pub fn without_empty_rows(mut self) -> (Self, usize) {
+        let kept = |rows: &mut Array2<f64>| {
+            let has_value = |&i: &usize| rows.row(i).iter().any(|value| !value.is_nan());
+            let places: Vec<usize> = (0..rows.nrows()).filter(has_value).collect();
+            let empty = rows.nrows() - places.len();
+            if empty > 0 {
+                *rows = rows.select(Axis(0), &places);
+            }
+            empty
+        };
+        let empty = kept(&mut self.rows) + self.test.as_mut().map_or(0, kept);
+        self.record.rows = self.rows.nrows();
+        (self, empty)
+    }
 }
 
 /// What to compare.
@@ -192,7 +210,14 @@ impl Plan {
         let of_fold: BTreeMap<usize, &CellRecord> = recorded.cells().map(|cell| (cell.fold, cell)).collect();
         for (fold, cell) in of_fold.into_iter().filter(|(fold, _)| *fold < self.fold_count()) {
             let split = Split::new(self, set, fold);
-            if (cell.log_jacobian, cell.test.len()) != (split.log_jacobian(), split.test.nrows()) {
+            let gaps = split.gap_jacobians();
+            same(
+                &format!("conversion of scores of '{}'", set.record.data),
+                &of_gaps(cell.gap_jacobians.is_some()),
+                &of_gaps(gaps.is_some()),
+            )?;
+            let theirs = (cell.log_jacobian, cell.test.len(), &cell.gap_jacobians);
+            if theirs != (split.log_jacobian(), split.test.nrows(), &gaps) {
                 return Err(ExperimentError::OtherSettings {
                     what: format!("content of '{}'", set.record.data),
                     theirs: "other rows".into(),
@@ -228,6 +253,11 @@ impl Plan {
 /// A seed for one purpose on one data set.
 pub(super) fn seed_for(seed: u64, data: &str, purpose: &str) -> u64 {
     derived_seed(seed, &format!("{data}/{purpose}"))
+}
+
+/// Records of earlier versions do not say which values were missing.
+fn of_gaps(is_by_row: bool) -> &'static str {
+    if is_by_row { "by the observed values of each row" } else { "by all columns" }
 }
 
 fn order(settings: &CellSettings) -> &'static str {

@@ -185,6 +185,9 @@ pub struct CellRecord {
     pub test: Vec<f32>,
     /// `Σ ln sd` of the training rows' columns: added to a log-likelihood, it gives the one in z-scored units.
     pub log_jacobian: f64,
+    /// The same for rows with gaps, if a training or test row has any: then it takes the place of `log_jacobian`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_jacobians: Option<GapJacobians>,
     /// Seconds of the start.
     pub start_seconds: f64,
     /// Seconds of learning, start included.
@@ -200,6 +203,17 @@ pub struct CellRecord {
     /// Why there are no scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// `Σ ln sd` over the observed columns of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GapJacobians {
+    /// Of each test row.
+    pub test: Vec<f32>,
+    /// The mean over the validation rows.
+    pub validation: f64,
+    /// The mean over the rows of the prequential score.
+    pub prequential: f64,
 }
 
 /// Held-out score against rows seen, of one learner on fold 0.

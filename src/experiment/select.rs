@@ -181,6 +181,7 @@ mod tests {
             prequential,
             test,
             log_jacobian: 0.0,
+            gap_jacobians: None,
             start_seconds: 0.0,
             learn_seconds: 0.0,
             guarded: 0,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::error::ExperimentError;
+use super::external::remove_abandoned_folders;
 use super::index::RecordIndex;
 use super::plan::{Cell, Plan};
 use super::record::{CellRecord, RECORDS_VERSION, Record, RunRecord};
@@ -64,6 +65,9 @@ impl Session {
     ) -> Result<Ending, ExperimentError> {
         if !self.missing.is_empty() || self.commands_differ() {
             self.file.append(Record::Run(self.run_record(provenance, workers)))?;
+        }
+        if self.plan.learners().next().is_some() {
+            remove_abandoned_folders();
         }
         // Cells that fail again are not missing.
         self.plan.retry_failed = false;

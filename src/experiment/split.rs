@@ -6,7 +6,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::plan::{Plan, PlannedSet, seed_for};
-use crate::stats::ColumnSummary;
+use super::record::GapJacobians;
+use crate::stats::{ColumnSummary, LogUnits, mean};
 
 /// One in this many training rows is a validation row.
 const ROWS_PER_VALIDATION_ROW: usize = 10;
@@ -42,11 +43,36 @@ impl Split {
         self.train.slice(s![self.fitting_rows.., ..])
     }
 
+    /// The training rows' standard deviations.
+    fn log_units(&self) -> LogUnits {
+        let summary = |column: ArrayView1<f64>| column.iter().copied().collect::<ColumnSummary>();
+        self.train.columns().into_iter().map(summary).collect()
+    }
+
     /// `Σ ln sd` of the training rows' columns.
     pub fn log_jacobian(&self) -> f64 {
-        let log_unit =
-            |column: ArrayView1<f64>| column.iter().copied().collect::<ColumnSummary>().unit().ln();
-        self.train.columns().into_iter().map(log_unit).sum()
+        self.log_units().of_all()
+    }
+
+    /// The second half of the training rows, whose prequential score is recorded.
+    pub fn second_half(&self) -> ArrayView2<'_, f64> {
+        self.train.slice(s![self.train.nrows() / 2.., ..])
+    }
+
+    /// The same over the observed columns of each row, if a value is missing.
+    pub fn gap_jacobians(&self) -> Option<GapJacobians> {
+        if !self.train.iter().chain(&self.test).any(|value| value.is_nan()) {
+            return None;
+        }
+        let units = self.log_units();
+        let of =
+            |rows: ArrayView2<f64>| -> Vec<f64> { rows.outer_iter().map(|row| units.of_row(row)).collect() };
+        let mean_of = |rows: ArrayView2<f64>| mean(&of(rows)).unwrap_or_default();
+        Some(GapJacobians {
+            test: of(self.test.view()).into_iter().map(|shift| shift as f32).collect(),
+            validation: mean_of(self.validation()),
+            prequential: mean_of(self.second_half()),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use ndarray::{ArrayView2, s};
 use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
-use super::record::{CellRecord, CellSettings};
+use super::record::{CellRecord, CellSettings, GapJacobians};
 use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
@@ -30,6 +30,7 @@ pub(super) struct Trial<'a> {
     seed: u64,
     split: Split,
     log_jacobian: f64,
+    gap_jacobians: Option<GapJacobians>,
     starts: Option<Starts>,
     blind_starts: Option<Starts>,
 }
@@ -74,8 +75,19 @@ impl<'a> Trial<'a> {
     pub fn new(plan: &'a Plan, set: &'a PlannedSet, fold: usize, k: usize) -> Self {
         let split = Split::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
-        let log_jacobian = split.log_jacobian();
-        Trial { plan, set, fold, k, seed, split, log_jacobian, starts: None, blind_starts: None }
+        let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
+        Trial {
+            plan,
+            set,
+            fold,
+            k,
+            seed,
+            split,
+            log_jacobian,
+            gap_jacobians,
+            starts: None,
+            blind_starts: None,
+        }
     }
 
     /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
@@ -126,6 +138,7 @@ impl<'a> Trial<'a> {
             prequential: None,
             test: Vec::new(),
             log_jacobian: self.log_jacobian,
+            gap_jacobians: self.gap_jacobians.clone(),
             start_seconds: 0.0,
             learn_seconds: 0.0,
             guarded: 0,
@@ -433,7 +446,7 @@ impl<'a> Trial<'a> {
     }
 
     fn second_half(&self) -> ArrayView2<'_, f64> {
-        self.split.train.slice(s![self.half().., ..])
+        self.split.second_half()
     }
 }
 

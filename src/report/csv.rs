@@ -54,6 +54,9 @@ struct ScoreRow<'a> {
     seeds: usize,
     /// Standard error of the mean over the seeds.
     seed_error: Option<f64>,
+    /// Mean of the paired differences to the reference.
+    difference: Option<f64>,
+    difference_error: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -111,6 +114,8 @@ pub(super) fn scores(summary: &Summary) -> String {
                 p_value: entry.p_value,
                 p_holm: entry.p_holm,
                 effect_size: entry.effect_size,
+                difference: entry.difference,
+                difference_error: entry.difference_error,
                 ..ScoreRow::new(data, entry, score)
             });
             of_k.chain(chosen)
@@ -140,6 +145,8 @@ impl<'a> ScoreRow<'a> {
             tuned: score.tuned,
             seeds: score.seeds.unwrap_or(1),
             seed_error: score.seed_error,
+            difference: None,
+            difference_error: None,
         }
     }
 }

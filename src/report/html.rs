@@ -15,6 +15,8 @@ const STYLE: &str = include_str!("report.css");
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut page = String::from(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Comparison of learners</title>\n<style>\n",
     );
     page.push_str(STYLE);
@@ -58,7 +60,7 @@ fn compared(page: &mut String, summary: &Summary) {
         if summary.has_folds() { "every fold and " } else { "" }
     );
     for (name, description) in learners(summary) {
-        let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escape(&description));
+        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(&description));
     }
     page.push_str("</dl></section>\n");
 }
@@ -94,8 +96,8 @@ fn provenance(page: &mut String, summary: &Summary) {
             ("Processor", escape(&run.processor)),
             ("Threads", run.threads.to_string()),
             ("Seed", run.seed.to_string()),
-            ("Tested on", tested_on(run)),
-            ("K", ks.join(", ")),
+            ("Tested on", escape(&tested_on(run))),
+            ("K", escape(&ks.join(", "))),
         ];
         page.push_str("<dl>\n");
         for (what, value) in facts {
@@ -129,8 +131,8 @@ fn write_table(page: &mut String, table: &Table) {
                 "↓" => " role=\"img\" aria-label=\"significantly worse\"",
                 _ => "",
             };
-            if table.width_of_marks(index) > 0 {
-                let _ = write!(text, "<span class=\"arrow\"{meaning}>{}</span>", cell.marks());
+            if table.width_of_arrows(index) > 0 {
+                let _ = write!(text, "<span class=\"arrow\"{meaning}>{}</span>", cell.arrow);
             }
             if let Some(aside) = &cell.aside {
                 let _ = write!(text, " <span class=\"aside\">{}</span>", escape(aside));

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::summary::Summary;
 use super::tables::{self, Cell, Table};
+use crate::experiment::SIGNIFICANCE;
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary) -> String {
@@ -22,23 +23,21 @@ pub(super) fn render(summary: &Summary) -> String {
     let _ = writeln!(text, "{} \\\\\n\\midrule", head.join(" & "));
     for row in &table.rows {
         let cells: Vec<String> = row.iter().map(cell).collect();
-        let _ = writeln!(text, "{} \\\\", cells.join(" & "));
+        // After the end of a row, LaTeX takes these for arguments of it.
+        let guard = if cells.first().is_some_and(|cell| cell.starts_with(['[', '*'])) { "{}" } else { "" };
+        let _ = writeln!(text, "{guard}{} \\\\", cells.join(" & "));
     }
     text + "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
 }
 
 fn caption(summary: &Summary, table: &Table) -> String {
-    let mut caption = format!("{}.", table.caption);
+    let mut caption = format!("{}. Bold: the best mean of the line.", table.caption);
     if let Some(reference) = summary.reference {
         let _ = write!(
             caption,
-            " Bold: the best online learner. ↑ / ↓: significantly better / worse than {} (Wilcoxon, p < 0.05).",
+            " ↑ / ↓: significantly better / worse than {} in ranks (Wilcoxon, p < {SIGNIFICANCE}) and better / worse in the mean.",
             reference.name()
         );
-        if table.rows.iter().flatten().any(|cell| cell.marks().contains(tables::AGAINST_MEAN)) {
-            let _ =
-                write!(caption, " {}: the difference in means has the opposite sign.", tables::AGAINST_MEAN);
-        }
     }
     if let Some(seeds) = summary.seeds() {
         let _ = write!(caption, " ±: standard error over {seeds} seeds.");
@@ -51,7 +50,7 @@ fn cell(cell: &Cell) -> String {
     let number = if cell.best { format!("\\textbf{{{number}}}") } else { number };
     let aside =
         cell.aside.as_ref().map_or(String::new(), |aside| format!(" {{\\scriptsize {}}}", escape(aside)));
-    format!("{number}{}{aside}", escape(&cell.marks()))
+    format!("{number}{}{aside}", escape(cell.arrow))
 }
 
 /// Escapes LaTeX's special characters. Greek letters and some symbols become commands, and other characters beyond Latin letters
@@ -71,7 +70,6 @@ fn escape(text: &str) -> String {
             '×' => escaped.push_str("$\\times$"),
             '↑' => escaped.push_str("$\\uparrow$"),
             '↓' => escaped.push_str("$\\downarrow$"),
-            '†' => escaped.push_str("\\dag{}"),
             '–' => escaped.push_str("--"),
             '\n' => escaped.push(' '),
             _ if c.is_ascii() || is_printed(c) => escaped.push(c),
@@ -145,8 +143,8 @@ mod tests {
     #[test]
     fn names_cannot_break_the_table() {
         assert_eq!(
-            escape("a_b & 50% \\x {−1.5↑†}"),
-            "a\\_b \\& 50\\% \\textbackslash{}x \\{$-$1.5$\\uparrow$\\dag{}\\}"
+            escape("a_b & 50% \\x {−1.5↑}"),
+            "a\\_b \\& 50\\% \\textbackslash{}x \\{$-$1.5$\\uparrow$\\}"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! The texts around the tables: legend, learners, elbows and notes.
 
 use super::format::{self, title};
-use super::summary::{SetSummary, Summary};
-use super::tables::{AGAINST_MEAN, has_choice, is_against_mean};
+use super::summary::{Entry, SetSummary, Summary};
+use super::tables::has_choice;
 use crate::data::Units;
 use crate::experiment::{PaperColumns, SIGNIFICANCE};
 use crate::text::number::thousands;
@@ -24,33 +24,24 @@ pub(super) fn elbows(summary: &Summary) -> Vec<String> {
     explained.into_iter().chain(named).collect()
 }
 
-/// How to read the table of scores, a sentence each. `best` is the mark of the best online learners.
+/// How to read the table of scores, a sentence each. `best` is the mark of the best mean.
 pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
     let mut legend = Vec::new();
-    if summary.contenders.iter().any(|contender| contender.competes()) {
-        let bar = summary.reference.map_or(String::new(), |reference| {
-            format!(" among those that are not significantly worse than {}", reference.name())
-        });
-        legend.push(format!(
-            "{best}: the best mean of the online learners{bar}; several if they are equal to the decimals shown. The start and batch EM do not compete.{}",
-            if summary.contenders.iter().any(|contender| contender.commands().is_some()) {
-                " Commands compete unless they are declared as batch learners; whether they learn in one pass is not checked."
-            } else {
-                ""
-            }
-        ));
-    }
+    let is_partial = |entry: &Entry| entry.score.is_some() && !entry.can_be_best();
+    legend.push(format!(
+        "{best}: the best mean of the line; several if they are equal to the decimals shown.{}",
+        if summary.sets.iter().flat_map(|set| &set.entries).any(is_partial) {
+            " A learner with failed cells is left out, because its mean is over other rows."
+        } else {
+            ""
+        }
+    ));
     if let Some(reference) = summary.reference {
         let reference = reference.name();
         legend.push(format!(
-            "↑ / ↓: significantly better / worse than {reference} (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}. With many rows even a tiny difference is significant: the details in summary.md give the size of each effect.",
+            "↑ / ↓: significantly better / worse than {reference} in ranks (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}, and better / worse in the mean too. With many rows even a tiny difference is significant: the details in summary.md give the size of each effect, and the paired difference with its standard error.",
             SIGNIFICANCE,
             format::pairs(summary.options.pairs, summary.has_folds())
-        ));
-    }
-    if summary.sets.iter().any(|set| set.entries.iter().any(|entry| is_against_mean(summary, set, entry))) {
-        legend.push(format!(
-            "{AGAINST_MEAN} the difference in means has the opposite sign. The test weighs ranks, whereas a few extreme rows can move a mean."
         ));
     }
     if let Some(seeds) = summary.seeds() {

@@ -39,7 +39,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
         let _ = writeln!(
             text,
             "- `{}`, gmm-bmm {}, began {}, {}, {} threads, seed {}, tested on {}",
-            printable(&run.command.replace('`', "'")),
+            printable(&run.command.replace('`', "'").replace('\n', " ")),
             escape(&run.tool),
             escape(&run.began),
             escape(&run.processor),
@@ -52,7 +52,7 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
 }
 
 fn section(text: &mut String, table: &Table) {
-    let _ = write!(text, "{}.\n\n|", table.caption);
+    let _ = write!(text, "{}.\n\n|", escape(&table.caption));
     for head in &table.head {
         let _ = write!(text, " {} |", escape(head));
     }
@@ -79,6 +79,7 @@ fn escape(text: &str) -> String {
         match c {
             '\n' => escaped.push(' '),
             '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' => {
                 escaped.push('\\');
@@ -96,6 +97,6 @@ mod tests {
 
     #[test]
     fn names_cannot_break_the_table() {
-        assert_eq!(escape("a|b <i>*x*</i>\n"), "a\\|b &lt;i>\\*x\\*&lt;/i> ");
+        assert_eq!(escape("a|b <i>*x*</i>\n"), "a\\|b &lt;i&gt;\\*x\\*&lt;/i&gt; ");
     }
 }

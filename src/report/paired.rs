@@ -1,5 +1,6 @@
 //! The signed-rank test of a learner against the reference.
 
+use super::scores::{mean, standard_error};
 use crate::experiment::SIGNIFICANCE;
 use crate::stats::{holm, signed_rank};
 
@@ -29,22 +30,34 @@ pub(super) struct Outcome {
     pub p_value: f64,
     /// Rank-biserial correlation, in [−1, 1]; positive if the learner is better than the reference.
     pub effect_size: f64,
+    /// The mean of the differences, and its standard error.
+    pub difference: Option<f64>,
+    pub difference_error: Option<f64>,
 }
 
 impl Outcome {
-    pub fn arrow(&self) -> Option<Arrow> {
-        (self.p_value < SIGNIFICANCE && self.effect_size != 0.0).then_some(if self.effect_size > 0.0 {
-            Arrow::Up
-        } else {
-            Arrow::Down
-        })
+    /// The direction in which the ranks differ significantly, if the means differ in the same direction: those of the pairs, and
+    /// those of the tables, whose difference is `shown`. A few extreme rows can move a mean against the ranks.
+    pub fn arrow(&self, shown: f64) -> Option<Arrow> {
+        let means = [self.difference?, shown];
+        let agree = |sign: f64| sign * self.effect_size > 0.0 && means.iter().all(|mean| sign * mean > 0.0);
+        match self.p_value < SIGNIFICANCE {
+            true if agree(1.0) => Some(Arrow::Up),
+            true if agree(-1.0) => Some(Arrow::Down),
+            _ => None,
+        }
     }
 }
 
 /// Tests differences (learner − reference); `None` if they cannot be tested.
 pub(super) fn test(differences: &[f64]) -> Option<Outcome> {
     let result = signed_rank(differences).filter(|_| !differences.is_empty())?;
-    Some(Outcome { p_value: result.p_value, effect_size: result.rank_biserial() })
+    Some(Outcome {
+        p_value: result.p_value,
+        effect_size: result.rank_biserial(),
+        difference: mean(differences),
+        difference_error: standard_error(differences),
+    })
 }
 
 /// Holm's correction of the known p-values.
@@ -59,13 +72,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arrow_follows_the_sign_of_the_effect() {
+    fn an_arrow_needs_ranks_and_means_of_the_same_sign() {
         let up: Vec<f64> = (1..40).map(f64::from).collect();
         let down: Vec<f64> = up.iter().map(|x| -x).collect();
-        assert_eq!(test(&up).unwrap().arrow(), Some(Arrow::Up));
-        assert_eq!(test(&down).unwrap().arrow(), Some(Arrow::Down));
+        assert_eq!(test(&up).unwrap().arrow(1.0), Some(Arrow::Up));
+        assert_eq!(test(&down).unwrap().arrow(-1.0), Some(Arrow::Down));
         let even: Vec<f64> = up.iter().enumerate().map(|(i, x)| if i % 2 == 0 { *x } else { -x }).collect();
-        assert_eq!(test(&even).and_then(|outcome| outcome.arrow()), None);
+        assert_eq!(test(&even).and_then(|outcome| outcome.arrow(1.0)), None);
+        // One extreme row moves the mean against the ranks.
+        let moved = test(&[&up[..], &[-1e6]].concat()).unwrap();
+        assert!(moved.p_value < 0.05 && moved.effect_size > 0.0 && moved.difference < Some(0.0));
+        assert_eq!([moved.arrow(-1.0), moved.arrow(1.0), test(&up).unwrap().arrow(-1.0)], [None; 3]);
     }
 
     #[test]

@@ -74,7 +74,6 @@ pub(super) struct CellScore {
 impl CellScore {
     /// `seed` is that of the first fold.
     pub fn new(cell: &CellRecord, units: Units, seed: u64, repeats: &Repeats) -> Self {
-        let shift = shift(cell, units);
         let has_scores = cell.failure.is_none();
         CellScore {
             k: cell.k,
@@ -83,8 +82,8 @@ impl CellScore {
             fold_in_seed: repeats.fold_in_seed(cell.fold),
             rows: cell.test.len(),
             mean: mean(&shown_rows(cell, units).collect::<Vec<_>>()),
-            validation: cell.validation.map(|score| score + shift),
-            prequential: cell.prequential.map(|score| score + shift),
+            validation: cell.validation.map(|score| score + shift(cell, units, Rows::Validation)),
+            prequential: cell.prequential.map(|score| score + shift(cell, units, Rows::Prequential)),
             tuned: cell.tuned,
             start_seconds: Some(cell.start_seconds).filter(|_| has_scores && cell.measured.is_none()),
             learn_seconds: Some(cell.learn_seconds).filter(|_| has_scores),
@@ -106,7 +105,6 @@ pub struct Spread {
 
 impl Score {
     pub(super) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
-        let shift = |cell: &CellRecord| shift(cell, units);
         let rows: Vec<f64> = folds.values().flat_map(|cell| shown_rows(cell, units)).collect();
         let fold_mean = |cell: &CellRecord| mean(&shown_rows(cell, units).collect::<Vec<_>>());
         let fold_means =
@@ -120,8 +118,9 @@ impl Score {
         let each = |part: fn(&CellRecord) -> f64| -> Vec<f64> {
             folds.values().map(|cell| part(cell)).filter(|x| x.is_finite()).collect()
         };
-        let shifted = |part: fn(&CellRecord) -> Option<f64>| {
-            mean(&folds.values().filter_map(|cell| Some(part(cell)? + shift(cell))).collect::<Vec<_>>())
+        let shifted = |part: fn(&CellRecord) -> Option<f64>, rows: Rows| {
+            let score = |cell: &&CellRecord| Some(part(cell)? + shift(cell, units, rows));
+            mean(&folds.values().filter_map(score).collect::<Vec<_>>())
         };
         Some(Score {
             folds: folds.len(),
@@ -131,8 +130,8 @@ impl Score {
             fold_error: standard_error(&fold_means),
             seeds: repeats.has_several_seeds().then_some(seed_means.len()),
             seed_error: standard_error(&seed_means),
-            validation: shifted(|cell| cell.validation),
-            prequential: shifted(|cell| cell.prequential),
+            validation: shifted(|cell| cell.validation, Rows::Validation),
+            prequential: shifted(|cell| cell.prequential, Rows::Prequential),
             tuned: median(&folds.values().filter_map(|cell| cell.tuned).collect::<Vec<_>>()),
             start_seconds: Spread::of(&each(|cell| cell.start_seconds))?,
             learn_seconds: Spread::of(&each(|cell| cell.learn_seconds))?,
@@ -147,17 +146,34 @@ impl Spread {
     }
 }
 
-/// What to add to a raw log-likelihood for these units.
-pub(super) fn shift(cell: &CellRecord, units: Units) -> f64 {
-    match units {
-        Units::Raw => 0.0,
-        Units::Zscore => cell.log_jacobian,
+/// The rows of a mean log-likelihood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    Test,
+    Validation,
+    Prequential,
+}
+
+/// What to add to a mean log-likelihood in the data's own units for these units.
+pub(super) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f64 {
+    match (units, &cell.gap_jacobians, rows) {
+        (Units::Raw, ..) => 0.0,
+        (Units::Zscore, None, _) => cell.log_jacobian,
+        (Units::Zscore, Some(gaps), Rows::Validation) => gaps.validation,
+        (Units::Zscore, Some(gaps), Rows::Prequential) => gaps.prequential,
+        (Units::Zscore, Some(gaps), Rows::Test) => {
+            let shifts: Vec<f64> = gaps.test.iter().map(|shift| f64::from(*shift)).collect();
+            mean(&shifts).unwrap_or(cell.log_jacobian)
+        }
     }
 }
 
 fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_ {
-    let shift = shift(cell, units);
-    cell.test.iter().map(move |score| f64::from(*score) + shift)
+    let gaps = cell.gap_jacobians.as_ref().filter(|_| units == Units::Zscore);
+    let shift = shift(cell, units, Rows::Test);
+    let of_row =
+        move |row: usize| gaps.and_then(|gaps| gaps.test.get(row)).map_or(shift, |own| f64::from(*own));
+    cell.test.iter().enumerate().map(move |(row, score)| f64::from(*score) + of_row(row))
 }
 
 /// The mean; `None` if it is not finite, as for a learner that diverged.
@@ -165,7 +181,8 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     stats::mean(values).filter(|mean| mean.is_finite())
 }
 
-fn standard_error(values: &[f64]) -> Option<f64> {
+/// The standard error of the mean; `None` if it is not finite.
+pub(super) fn standard_error(values: &[f64]) -> Option<f64> {
     stats::standard_error(values).filter(|error| error.is_finite())
 }
 

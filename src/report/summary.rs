@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::below_start;
 use super::format::title;
 use super::paired::{self, Arrow};
-use super::scores::{CellScore, KScore, Score};
+use super::scores::{CellScore, KScore, Rows, Score, shift};
 use super::{ReportError, ReportOptions};
 use crate::data::Units;
 use crate::experiment::{
@@ -52,7 +52,7 @@ pub struct SetSummary {
     pub paper_seconds: PaperColumns,
     /// The learners, in the order of the columns.
     pub entries: Vec<Entry>,
-    /// `Σ ln sd` of fold 0, which converts a learning curve to z-scored units.
+    /// What converts a learning curve, which is that of fold 0, to z-scored units.
     #[serde(skip)]
     pub(super) curve_shift: Option<f64>,
 }
@@ -82,9 +82,13 @@ pub struct Entry {
     pub p_holm: Option<f64>,
     /// Rank-biserial correlation, in [−1, 1]; positive if better than the reference.
     pub effect_size: Option<f64>,
-    /// Whether it is significantly better or worse than the reference.
+    /// The mean of the paired differences to the reference, learner − reference.
+    pub difference: Option<f64>,
+    /// Its standard error.
+    pub difference_error: Option<f64>,
+    /// Whether it is better or worse than the reference: significantly in ranks, and in the mean.
     pub arrow: Option<Arrow>,
-    /// Whether it has the best mean of the online learners that are not significantly worse than the reference.
+    /// Whether it has the best mean of the learners without failed cells.
     pub best: bool,
 }
 
@@ -197,10 +201,9 @@ impl Entry {
         commonest_k(&self.chosen)
     }
 
-    /// Whether it competes for the best: it is an online learner, or a command that is not declared as a batch learner, that is
-    /// not significantly worse than the reference and has not failed anywhere.
+    /// Whether it competes for the best: it has not failed anywhere, so that its mean is over the rows of the others.
     pub(super) fn can_be_best(&self) -> bool {
-        self.contender.competes() && self.arrow != Some(Arrow::Down) && self.failures.is_empty()
+        self.failures.is_empty()
     }
 
     /// How many folds chose this K.
@@ -268,6 +271,8 @@ fn set_summary(
             p_value: None,
             p_holm: None,
             effect_size: None,
+            difference: None,
+            difference_error: None,
             arrow: None,
             best: false,
         });
@@ -284,7 +289,7 @@ fn set_summary(
         paper,
         paper_seconds,
         entries,
-        curve_shift: curve_shift.map(|cell| cell.log_jacobian),
+        curve_shift: curve_shift.map(|cell| shift(cell, Units::Zscore, Rows::Test)),
     })
 }
 
@@ -311,10 +316,11 @@ fn test_against(
     repeats: &Repeats,
 ) -> Result<(), ReportError> {
     let folds_of = |entry: &Entry| Some(chosen_cells(records.by_k(entry.contender)?, &entry.chosen));
-    let Some(base) = entries.iter().find(|entry| Some(entry.contender) == reference).and_then(folds_of)
-    else {
+    let mean_of = |entry: &Entry| entry.score.as_ref().map(|score| score.mean);
+    let Some(base_entry) = entries.iter().find(|entry| Some(entry.contender) == reference) else {
         return Ok(());
     };
+    let (Some(base), base_mean) = (folds_of(base_entry), mean_of(base_entry)) else { return Ok(()) };
     for entry in entries.iter_mut().filter(|entry| Some(entry.contender) != reference) {
         let Some(folds) = folds_of(entry) else { continue };
         let Some(outcome) = paired::test(&differences(&folds, &base, pairs, repeats, records.name())?) else {
@@ -322,7 +328,9 @@ fn test_against(
         };
         entry.p_value = Some(outcome.p_value);
         entry.effect_size = Some(outcome.effect_size);
-        entry.arrow = outcome.arrow();
+        (entry.difference, entry.difference_error) = (outcome.difference, outcome.difference_error);
+        let shown = mean_of(entry).zip(base_mean).map(|(own, base)| own - base);
+        entry.arrow = shown.and_then(|shown| outcome.arrow(shown));
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use super::format::{self, title};
 use super::legend::ELBOW;
-use super::paired::Arrow;
 use super::summary::{Entry, SetSummary, Summary};
 use crate::experiment::{Contender, PaperColumns};
 use crate::text::number::{self, NONE, fixed, p_value, significant};
@@ -18,9 +17,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Characters of the longest marks in a column. Every cell reserves room for them, to keep the digits aligned.
-    pub fn width_of_marks(&self, column: usize) -> usize {
-        self.rows.iter().map(|row| row[column].marks().chars().count()).max().unwrap_or(0)
+    /// Characters of the longest arrow in a column. Every cell reserves room for it, to keep the digits aligned.
+    pub fn width_of_arrows(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].arrow.chars().count()).max().unwrap_or(0)
     }
 }
 
@@ -32,8 +31,6 @@ pub(super) struct Cell {
     pub aside: Option<String>,
     pub best: bool,
     pub arrow: &'static str,
-    /// Whether the arrow and the difference in means have opposite signs.
-    pub against_mean: bool,
 }
 
 impl Cell {
@@ -48,17 +45,9 @@ impl Cell {
     /// The whole cell in one line.
     pub fn line(&self) -> String {
         let aside = self.aside.as_ref().map_or(String::new(), |aside| format!(" ({aside})"));
-        format!("{}{}{aside}", self.text, self.marks())
-    }
-
-    /// The arrow, and a mark if the difference in means has the opposite sign.
-    pub fn marks(&self) -> String {
-        format!("{}{}", self.arrow, if self.against_mean { AGAINST_MEAN } else { "" })
+        format!("{}{}{aside}", self.text, self.arrow)
     }
 }
-
-/// Marks an arrow whose sign is opposite to the difference in means.
-pub(super) const AGAINST_MEAN: &str = "†";
 
 /// Decimals of the scores in the main table: as in the paper's tables. A single set has more, since its learners may be
 /// close, as far as they fit the width of a terminal.
@@ -97,7 +86,6 @@ pub(super) fn scores(summary: &Summary) -> Table {
                     [seed_error(entry, decimals), ks, partly_failed(entry)].into_iter().flatten().collect();
                 cell.aside = (!asides.is_empty()).then(|| asides.join(", "));
                 cell.arrow = entry.arrow.map_or("", |arrow| arrow.sign());
-                cell.against_mean = is_against_mean(summary, set, entry);
             }
             row.push(cell);
         }
@@ -127,20 +115,10 @@ fn shown(entry: &Entry, decimals: usize) -> Option<String> {
     entry.score.as_ref().map(|score| fixed(score.mean, decimals))
 }
 
-/// Whether a learner competes for the best and shows the same figure as the best.
+/// Whether a learner shows the same figure as the best.
 fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
     let best = set.entries.iter().find(|entry| entry.best).and_then(|best| shown(best, decimals));
     entry.can_be_best() && best.is_some() && shown(entry, decimals) == best
-}
-
-/// Whether the test and the means disagree on which learner is better.
-pub(super) fn is_against_mean(summary: &Summary, set: &SetSummary, entry: &Entry) -> bool {
-    let reference = summary.reference.and_then(|contender| set.entry(contender)?.score.as_ref());
-    match (entry.arrow, &entry.score, reference) {
-        (Some(Arrow::Up), Some(own), Some(reference)) => own.mean < reference.mean,
-        (Some(Arrow::Down), Some(own), Some(reference)) => own.mean > reference.mean,
-        _ => false,
-    }
 }
 
 /// Learning times at the K that most folds chose for the reference, and as a multiple of the reference's.
@@ -209,6 +187,7 @@ pub(super) fn details(summary: &Summary) -> Table {
         "mean",
         "std. error",
         "over seeds",
+        "difference",
         "p",
         "p (Holm)",
         "effect",
@@ -234,6 +213,7 @@ pub(super) fn details(summary: &Summary) -> Table {
                 Cell { best: is_best(set, entry, 4), ..Cell::new(fixed(score.mean, 4)) },
                 Cell::of(score.standard_error, |error| fixed(error, 4)),
                 Cell::of(score.seed_error, |error| fixed(error, 4)),
+                Cell::new(difference(entry)),
                 Cell::of(entry.p_value, p_value),
                 Cell::of(entry.p_holm, p_value),
                 Cell::of(entry.effect_size, |effect| fixed(effect, 3)),
@@ -259,7 +239,8 @@ pub(super) fn details(summary: &Summary) -> Table {
     };
     Table {
         caption: format!(
-            "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows{over_seeds}; p (Holm) is \
+            "Details of the same scores. K is the chosen K{several}; elbow is {ELBOW}; std. error is over rows{over_seeds}; difference is the mean \
+             of the paired differences to the reference, learner − reference, ± its standard error; p (Holm) is \
              corrected for the number of data sets; effect is the rank-biserial correlation of the paired scores, from −1 \
              to 1; tuned is the learner's own parameter (α of oEM, β of oBMM) chosen on validation rows{median}; seconds \
              are those of learning with the chosen K, start included{median}"
@@ -267,6 +248,15 @@ pub(super) fn details(summary: &Summary) -> Table {
         head,
         rows,
         text_columns: 2,
+    }
+}
+
+/// The mean of the paired differences to the reference, and its standard error.
+fn difference(entry: &Entry) -> String {
+    match (entry.difference, entry.difference_error) {
+        (None, _) => NONE.to_string(),
+        (Some(mean), None) => fixed(mean, 4),
+        (Some(mean), Some(error)) => format!("{} ± {}", fixed(mean, 4), fixed(error, 4)),
     }
 }
 

@@ -13,7 +13,7 @@ const LINE: usize = 100;
 const NAME: usize = 15;
 
 impl Summary {
-    /// The tables of scores and times for a terminal. The best online learner is bold with `colour`, and marked with a
+    /// The tables of scores and times for a terminal. The best mean is bold with `colour`, and marked with a
     /// star without it.
     pub fn terminal(&self, colour: bool) -> String {
         let mut text = String::new();
@@ -22,7 +22,7 @@ impl Summary {
             text.push('\n');
         };
         let scores = tables::scores(self);
-        add(&scores.caption);
+        add(&printable(&scores.caption));
         add(&rendered(&scores, colour));
         let legend = legend(self, if colour { "Bold" } else { "*" });
         let learners = learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
@@ -31,7 +31,7 @@ impl Summary {
         }
         let times = tables::times(self);
         add("");
-        add(&wrapped(&times.caption, LINE, ""));
+        add(&wrapped(&printable(&times.caption), LINE, ""));
         add(&rendered(&times, colour));
         text
     }
@@ -46,12 +46,12 @@ fn rendered(content: &Table, colour: bool) -> String {
         table.force_no_tty()
     };
     // Two short lines instead of a long one keep the table narrow.
-    table.set_header(content.head.iter().map(|head| head.replace(' ', "\n")));
+    table.set_header(content.head.iter().map(|head| printable(head).replace(' ', "\n")));
     for row in &content.rows {
         table.add_row(row.iter().enumerate().map(|(index, cell)| {
             let shown = match index {
                 0 => Cell::new(wrapped(&printable(&cell.text), NAME, " ")),
-                _ => Cell::new(text(cell, content.width_of_marks(index), colour)),
+                _ => Cell::new(text(cell, content.width_of_arrows(index), colour)),
             };
             if cell.best && colour { shown.add_attribute(Attribute::Bold) } else { shown }
         }));
@@ -66,10 +66,11 @@ fn rendered(content: &Table, colour: bool) -> String {
 }
 
 /// In a column with marks every cell reserves room for them, so that the digits stay aligned.
-fn text(cell: &tables::Cell, width_of_marks: usize, colour: bool) -> String {
+fn text(cell: &tables::Cell, width_of_arrows: usize, colour: bool) -> String {
     let star = if cell.best && !colour { "*" } else { "" };
-    let below = cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}{:width_of_marks$}", ""));
-    format!("{star}{}{:<width_of_marks$}{below}", cell.text, cell.marks())
+    let below =
+        cell.aside.as_ref().map_or(String::new(), |aside| format!("\n{aside}{:width_of_arrows$}", ""));
+    format!("{star}{}{:<width_of_arrows$}{below}", cell.text, cell.arrow)
 }
 
 /// Wraps text into lines of `width` characters and indents those after the first. Only longer words are cut.

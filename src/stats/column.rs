@@ -98,3 +98,34 @@ impl FromIterator<f64> for ColumnSummary {
         summary
     }
 }
+
+/// For each column, what its values add to the log-density of a row if the column is measured in its unit.
+#[cfg(feature = "cli")]
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LogUnits(Vec<f64>);
+
+#[cfg(feature = "cli")]
+impl LogUnits {
+    /// Of columns that stay in their own units.
+    pub fn none(columns: usize) -> Self {
+        LogUnits(vec![0.0; columns])
+    }
+
+    /// What all columns add to the log-density of a row.
+    pub fn of_all(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// What the columns with a value, which is not NaN, add to the log-density of a row.
+    pub fn of_row<'a>(&self, row: impl IntoIterator<Item = &'a f64>) -> f64 {
+        row.into_iter().zip(&self.0).filter(|(value, _)| !value.is_nan()).map(|(_, unit)| unit).sum()
+    }
+}
+
+/// The units of the columns with these summaries.
+#[cfg(feature = "cli")]
+impl FromIterator<ColumnSummary> for LogUnits {
+    fn from_iter<I: IntoIterator<Item = ColumnSummary>>(columns: I) -> Self {
+        LogUnits(columns.into_iter().map(|column| column.unit().ln()).collect())
+    }
+}

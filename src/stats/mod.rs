@@ -7,6 +7,8 @@ mod wilcoxon;
 
 pub use batches::BatchSums;
 pub use column::ColumnSummary;
+#[cfg(feature = "cli")]
+pub(crate) use column::LogUnits;
 pub use elbow::{Beyond, Elbow, ScoredK};
 pub use wilcoxon::{Method, Zeros, signed_rank, signed_rank_with};
 

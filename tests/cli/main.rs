@@ -13,6 +13,7 @@ mod export;
 mod faults;
 mod fit;
 mod formats;
+mod learner_processes;
 mod learners;
 mod manuals;
 mod merge;

@@ -299,3 +299,89 @@ fn every_kind_of_learner_of_compare_takes_gaps() {
         assert!((-8.0..-4.0).contains(&mean), "{entry}");
     }
 }
+
+/// The figures of z-scored units are those of the same rows in another unit. Rows without a value are no test rows.
+#[test]
+fn zscored_figures_of_compare_do_not_depend_on_the_unit_of_the_data() {
+    let place = with_gaps();
+    let text = place.read("gaps.csv");
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| *line != ",,,").take(901).map(String::from).collect();
+    lines.extend((0..30).map(|_| ",,,".to_string()));
+    place.write("same.csv", &(lines.join("\n") + "\n"));
+    let scaled = |cell: &str| match cell.parse::<f64>() {
+        Ok(value) => (1000.0 * value).to_string(),
+        Err(_) => cell.to_string(),
+    };
+    let larger: Vec<String> =
+        lines.iter().map(|line| line.split(',').map(scaled).collect::<Vec<_>>().join(",")).collect();
+    std::fs::create_dir(place.path("larger")).unwrap();
+    place.write("larger/same.csv", &(larger.join("\n") + "\n"));
+    let compared = |data: &str, out: &str| {
+        let line = format!(
+            "compare --data {data} --missing marginal --units zscore --k 1..2 --folds 3 --algos start,oem,obmm,odmm,em --out {out}"
+        );
+        let assert = place.run(&line).success();
+        assert!(said(&assert).contains("30 rows without any value are left out"), "{}", said(&assert));
+        let text = place.read(&format!("{out}/loglik.csv"));
+        let rows = cells(&text);
+        let place_of = |name: &str| rows[0].iter().position(|head| *head == name).unwrap();
+        let columns = ["rows", "mean", "validation", "prequential"].map(place_of);
+        let numbers = |row: &Vec<&str>| columns.map(|column| row[column].parse::<f64>().unwrap_or(0.0));
+        let mut all: Vec<_> = rows[1..]
+            .iter()
+            .map(|row| (row[1].to_string(), row[2].to_string(), row[4].to_string(), numbers(row)))
+            .collect();
+        all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        all
+    };
+    let (one, other) = (compared("same.csv", "one"), compared("larger/same.csv", "other"));
+    assert_eq!(one.len(), 5 * 2 * 3);
+    for (one, other) in one.iter().zip(&other) {
+        assert_eq!((&one.0, &one.1, &one.2, one.3[0]), (&other.0, &other.1, &other.2, 300.0));
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3;
+        assert!(one.3.iter().zip(&other.3).all(near), "{one:?} {other:?}");
+    }
+    // The curves and their levels too.
+    let ticks = |out: &str| {
+        let svg = place.read(&format!("{out}/plots/loglik-same.svg"));
+        svg.lines().filter(|line| line.starts_with('−')).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(ticks("one"), ticks("other"));
+    // eval agrees: the same model on the rows in both units.
+    let means = ["same.csv", "larger/same.csv"].map(|data| {
+        place.run(&format!("fit --data {data} --missing marginal --k 2 --out m.json")).success();
+        let result =
+            place.json(&format!("eval --model m.json --data {data} --missing marginal --units zscore"));
+        (result["rows"].as_u64().unwrap(), result["mean_log_likelihood"].as_f64().unwrap())
+    });
+    assert_eq!((means[0].0, means[1].0), (900, 900));
+    assert!((means[0].1 - means[1].1).abs() < 1e-3, "{means:?}");
+}
+
+/// Points around rows with gaps have no density, so the density of a command is integrated around complete rows.
+#[test]
+#[cfg(unix)]
+fn the_density_of_a_command_is_checked_also_with_gaps() {
+    let place = Workplace::new();
+    place.write("rows.csv", &("x,y\n".to_string() + &"0.1,0.5\n0.9,\n,0.2\n0.4,0.7\n0.6,0.3\n".repeat(40)));
+    // A standard Gaussian in each observed column.
+    place.write(
+        "score.awk",
+        "FNR > 1 { split($0, x, \",\"); l = 0; for (j = 1; j <= 2; j++) if (x[j] != \"NaN\") l -= x[j] * x[j] / 2 + 0.918938533204673; print l }",
+    );
+    let learner = "mine=sh -c 'test -s \"$1\" && awk -f score.awk \"$2\" >\"$3\"' sh {train} {test} {scores}";
+    place
+        .command(
+            "compare --data rows.csv --missing marginal --k 1 --folds 2 --algos start --out out --learner",
+        )
+        .arg(learner)
+        .assert()
+        .success();
+    let records = place.read("out/records.jsonl");
+    let own: Vec<&str> = records.lines().filter(|line| line.contains("\"integral\"")).collect();
+    assert!(
+        own.len() == 2 && own.iter().all(|line| line.contains("\"integral\":[") && !line.contains("failure")),
+        "{own:?}"
+    );
+}

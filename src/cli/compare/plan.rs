@@ -17,6 +17,7 @@ use crate::experiment::{
 use crate::learn::{
     Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
 };
+use crate::text::count;
 
 impl Args {
     pub(super) fn plan(&self, console: &Console) -> anyhow::Result<Plan> {
@@ -101,7 +102,17 @@ impl Args {
         let rows = values.nrows() + test.as_ref().map_or(0, Block::rows);
         let known = self.known_set(path, &name, &columns.names, rows as u64, console);
         let record = self.record_of(name, known, values.nrows(), columns.names);
-        Ok(PlannedSet { record, rows: values, test: test.map(Block::into_array) })
+        let set = PlannedSet { record, rows: values, test: test.map(Block::into_array) };
+        let (set, empty) = set.without_empty_rows();
+        if empty > 0 {
+            console.note(&format!(
+                "'{}': {} without any value {} left out",
+                path.display(),
+                count(empty as u64, "row"),
+                if empty == 1 { "is" } else { "are" }
+            ));
+        }
+        Ok(set)
     }
 
     /// The set of the catalogue that was read. A file that only has its name is the user's own, unless it is declared as a

@@ -12,6 +12,7 @@ use crate::cli::usage;
 use crate::data::Units;
 use crate::dist::{Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::model::{Labels, Model};
+use crate::stats::LogUnits;
 use crate::text::{count, csv_cell};
 use crate::{ColumnNames, RankTable};
 
@@ -22,8 +23,7 @@ pub(super) struct Scorer {
     estimate: GaussianMixture,
     /// Which scores instead of the estimate.
     predictive: Option<StudentMixture>,
-    /// For each column, what its values add to the log-density.
-    shifts: Vec<f64>,
+    units: LogUnits,
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
@@ -50,9 +50,9 @@ impl Scorer {
             columns: model.column_names(),
             seed: model.seed(),
             predictive,
-            shifts: match args.units {
-                Units::Raw => vec![0.0; model.columns().len()],
-                Units::Zscore => model.columns().iter().map(|column| column.summary.unit().ln()).collect(),
+            units: match args.units {
+                Units::Raw => LogUnits::none(model.columns().len()),
+                Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
             },
             ranks: model.ranks().map(crate::ScoreRanks::table),
             labels,
@@ -75,7 +75,7 @@ impl Scorer {
 
     /// What the units add to the log-density of a row, of which only the columns with a value count.
     pub fn shift(&self, row: &[f64]) -> f64 {
-        row.iter().zip(&self.shifts).filter(|(value, _)| !value.is_nan()).map(|(_, shift)| shift).sum()
+        self.units.of_row(row)
     }
 
     /// What missing values would add to the log-density of each row on average, if any are missing.

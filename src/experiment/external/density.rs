@@ -32,8 +32,14 @@ pub(super) struct Integral {
 }
 
 impl Integral {
-    pub fn new(train: ArrayView2<f64>, seed: u64) -> Self {
+    /// `None` if no training row is complete: then there is nothing to draw points around.
+    pub fn new(train: ArrayView2<f64>, seed: u64) -> Option<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let complete: Vec<usize> =
+            (0..train.nrows()).filter(|&i| train.row(i).iter().all(|x| !x.is_nan())).collect();
+        if complete.is_empty() {
+            return None;
+        }
         let dim = train.ncols();
         let units: Vec<f64> = train
             .columns()
@@ -43,7 +49,7 @@ impl Integral {
         let centres: Vec<Vec<f64>> = (0..CENTRES)
             .map(|_| {
                 train
-                    .row(rng.random_range(0..train.nrows()))
+                    .row(complete[rng.random_range(0..complete.len())])
                     .iter()
                     .zip(&units)
                     .map(|(x, unit)| x / unit)
@@ -65,7 +71,7 @@ impl Integral {
             .map(|point| log_mixture(point.as_slice().expect("rows are contiguous"), &centres) - log_unit)
             .collect();
         let points = Array2::from_shape_fn((POINTS, dim), |(i, j)| scaled[(i, j)] * units[j]);
-        Integral { points, log_q }
+        Some(Integral { points, log_q })
     }
 
     pub fn points(&self) -> ArrayView2<'_, f64> {
@@ -132,7 +138,7 @@ mod tests {
         {
             let rows = rows(dim, discrete);
             let mixture = fit_em_from_kmeans(rows.view(), 3, 1, &EmSettings::default()).unwrap().mixture;
-            let integral = Integral::new(rows.view(), seed);
+            let integral = Integral::new(rows.view(), seed).unwrap();
             let scores = mixture.score_samples(integral.points()).to_vec();
             let (value, error) = integral.check(&scores).unwrap();
             assert!((value - 1.0).abs() < 0.1 && error < 0.1, "d = {dim}: {value} ± {error}");

@@ -1,7 +1,7 @@
 //! The files of one fold.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ndarray::ArrayView2;
@@ -46,8 +46,10 @@ impl<'a> FoldFiles<'a> {
 
     /// The number of components that a learner has written, if it has.
     pub(super) fn chosen_k(&self) -> Result<Option<usize>, Failure> {
-        let Ok(text) = std::fs::read(self.chosen_k_file()) else { return Ok(None) };
-        let text = String::from_utf8_lossy(&text);
+        let Ok(file) = open_file(&self.chosen_k_file()) else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = file.take(LONGEST_LINE).read_to_end(&mut text);
+        let text = read.map_or_else(|error| error.to_string().into(), |_| String::from_utf8_lossy(&text));
         match text.trim().parse() {
             Ok(k) if k > 0 => Ok(Some(k)),
             _ => Err(Failure::ChosenK { text: text.trim().chars().take(40).collect() }),
@@ -86,18 +88,52 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Reads one finite number from each line, and checks their number. Lines without text at the end do not count.
+/// A line of scores is not longer than this.
+const LONGEST_LINE: u64 = 1000;
+
+/// Reads one finite number from each line, and checks their number. Lines without text at the end do not count. It keeps no more
+/// than the scores that are expected, however large the file is.
 pub(super) fn read_scores(path: &Path, expected: usize) -> Result<Vec<f64>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::NoScores { message: format!("{}: {error}", file_name(path)) })?;
-    let number = |(line, text): (usize, &str)| match text.trim().parse::<f64>() {
-        Ok(score) if score.is_finite() => Ok(score),
-        _ => Err(Failure::BadScore { line: line + 1, text: text.trim().chars().take(40).collect() }),
-    };
-    let scores = text.trim_end().lines().enumerate().map(number).collect::<Result<Vec<f64>, Failure>>()?;
-    match scores.len() == expected {
+    let failed = |message: String| Failure::NoScores { message: format!("{}: {message}", file_name(path)) };
+    let mut lines = BufReader::new(open_file(path).map_err(|error| failed(error.to_string()))?);
+    let bad = |line: usize, text: &str| Failure::BadScore { line, text: text.chars().take(40).collect() };
+    let (mut scores, mut found, mut number, mut empty) = (Vec::new(), 0, 0, None);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|error| failed(error.to_string()))? == 0 {
+            break;
+        }
+        number += 1;
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim();
+        if text.is_empty() {
+            empty.get_or_insert(number);
+            continue;
+        }
+        if let Some(empty) = empty {
+            return Err(bad(empty, ""));
+        }
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;
+        let score = text.parse::<f64>().ok().filter(|score| score.is_finite() && is_whole);
+        let score = score.ok_or_else(|| bad(number, text))?;
+        found += 1;
+        if found <= expected {
+            scores.push(score);
+        }
+    }
+    match found == expected {
         true => Ok(scores),
-        false => Err(Failure::Count { found: scores.len(), expected }),
+        false => Err(Failure::Count { found, expected }),
+    }
+}
+
+/// Opens a file that a command wrote. Anything else, such as a pipe, could keep the comparison waiting.
+fn open_file(path: &Path) -> io::Result<File> {
+    match std::fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("it is not a file")),
     }
 }
 
@@ -149,7 +185,14 @@ mod tests {
             let said = read(&format!("1\n{bad}\n3")).unwrap_err();
             assert_eq!(said, format!("line 2 of the scores is '{bad}', which is not a finite number"));
         }
+        assert!(read("1\n\n2\n").unwrap_err().starts_with("line 2 of the scores is ''"));
+        assert_eq!(read(&format!("1\n2{}", "\n ".repeat(5000))), Ok(vec![1.0, 2.0]));
+        let long = read(&format!("1\n{}\n", "7".repeat(5000))).unwrap_err();
+        assert!(long.starts_with("line 2 of the scores is '777") && long.len() < 200, "{long}");
         std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(read_scores(&path, 2).unwrap_err().to_string().contains("it is not a file"));
+        std::fs::remove_dir(&path).unwrap();
         assert!(read_scores(&path, 2).unwrap_err().to_string().contains("scores.txt"));
     }
 }

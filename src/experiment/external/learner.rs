@@ -19,7 +19,7 @@ pub struct ExternalLearner {
     /// The words of the command that scores; without it, the first command learns and scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scorer: Option<Vec<String>>,
-    /// Whether it reads the rows many times. Then it does not compete with online learners.
+    /// Whether it reads the rows many times. Pictures draw such learners with dashed lines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batch: bool,
 }

@@ -2,10 +2,13 @@
 
 mod density;
 mod files;
+mod folder;
 mod launch;
 mod learner;
 
 pub use files::FoldFiles;
+pub use folder::remove_abandoned_folder;
+pub(super) use folder::remove_abandoned_folders;
 pub use launch::{Launcher, Usage};
 pub use learner::ExternalLearner;
 pub(super) use learner::{External, intern};
@@ -18,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use density::Integral;
 use files::read_scores;
+use folder::JobFolder;
 use launch::Launch;
 use learner::Values;
 
@@ -173,12 +177,12 @@ impl Job<'_> {
     pub fn run(&self, train: ArrayView2<f64>, test: ArrayView2<f64>, check: bool) -> Result<Scored, Missing> {
         let no_file =
             |error: std::io::Error| Missing::Failed(Failure::NotStarted { message: error.to_string() });
-        let folder = tempfile::tempdir().map_err(no_file)?;
+        let folder = JobFolder::new().map_err(no_file)?;
         let files = FoldFiles::new(folder.path());
         files.write_train(self.names, train).map_err(no_file)?;
         let check = check && train.ncols() <= MOST_INTEGRATED;
         // A command that learns and scores at once gets all rows to score at once.
-        let integral = check.then(|| Integral::new(train, self.seed));
+        let integral = check.then(|| Integral::new(train, self.seed)).flatten();
         let mut rows = vec![test];
         if let (Some(integral), None) = (&integral, &self.learner.scorer) {
             rows.push(integral.points());

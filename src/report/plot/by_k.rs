@@ -6,6 +6,7 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
+use crate::experiment::Contender;
 use crate::report::format::{title, units};
 use crate::report::scores::{KScore, Score};
 use crate::report::summary::{Entry, SetSummary};
@@ -27,6 +28,8 @@ const REACH: f64 = 4.0;
 
 pub(super) struct ByK<'a> {
     set: &'a SetSummary,
+    /// All learners of the report, which their styles depend on.
+    all: &'a [Contender],
     /// Learners that are run with each K and have points.
     entries: Vec<&'a Entry>,
     y: Axis,
@@ -35,7 +38,7 @@ pub(super) struct ByK<'a> {
 
 impl<'a> ByK<'a> {
     /// `None` if there is no score to show.
-    pub fn new(set: &'a SetSummary) -> Option<Self> {
+    pub fn new(set: &'a SetSummary, all: &'a [Contender]) -> Option<Self> {
         let is_shown = |entry: &&Entry| !entry.contender.learns_k() && !entry.by_k.is_empty();
         let entries: Vec<&Entry> = set.entries.iter().filter(is_shown).collect();
         let scores = || entries.iter().flat_map(|entry| &entry.by_k);
@@ -46,7 +49,7 @@ impl<'a> ByK<'a> {
         let (low, high) = readable(ends, REACH)?;
         let title = format!("mean test log-likelihood (nats, {} units)", units(set.units));
         let ks = scores().map(|at_k| at_k.k).collect();
-        Some(ByK { set, y: Axis::linear(low, high, 7, &title), ks, entries })
+        Some(ByK { set, all, y: Axis::linear(low, high, 7, &title), ks, entries })
     }
 
     fn draw_entry<B: DrawingBackend>(
@@ -56,7 +59,7 @@ impl<'a> ByK<'a> {
         entry: &Entry,
         shift: f64,
     ) -> Drawn<B> {
-        let ink = colour(entry.contender);
+        let ink = colour(entry.contender, self.all);
         let x = |at_k: &KScore| at_k.k as f64 + shift;
         let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
         frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender.is_batch())?;
@@ -71,7 +74,7 @@ impl<'a> ByK<'a> {
             }
             let ends = [(k, score.mean - bar), (k, score.mean + bar)];
             frame.draw_line(canvas, &ends, canvas.stroke(ink, 1.0), false)?;
-            canvas.mark(mark(entry.contender), frame.at(k, score.mean), ink)?;
+            canvas.mark(mark(entry.contender, self.all), frame.at(k, score.mean), ink)?;
             if entry.commonest_k() == Some(at_k.k) {
                 canvas.ring(frame.at(k, score.mean), 8.0, INK, 1.25)?;
             }
@@ -89,8 +92,8 @@ impl<'a> ByK<'a> {
         Item {
             text: entry.contender.name().to_string(),
             note: lowest.map(|low| format!("▼ down to {}", fixed(low, 1))).unwrap_or_default(),
-            colour: colour(entry.contender),
-            mark: Some(mark(entry.contender)),
+            colour: colour(entry.contender, self.all),
+            mark: Some(mark(entry.contender, self.all)),
             sample: if entry.contender.is_batch() { Sample::Dashed } else { Sample::Solid },
         }
     }

@@ -75,7 +75,7 @@ impl Curves {
                 continue;
             }
             let (name, note) = (format!("{}, K = {}", contender.name(), curve.k), String::new());
-            let (colour, mark) = (colour(contender), mark(contender));
+            let (colour, mark) = (colour(contender, &[]), mark(contender, &[]));
             lines.push(Line { name, note, colour, mark, start_rows, points });
             if !curve.revisions.is_empty() {
                 let note = format!("of {}", contender.name());

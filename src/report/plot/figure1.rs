@@ -88,7 +88,7 @@ impl Panels<'_> {
             frame.draw_line(canvas, &line, canvas.stroke(GREY, 1.5), true)?;
         }
         for (contender, points) in &lines {
-            frame.draw_line(canvas, points, canvas.stroke(colour(*contender), 1.75), false)?;
+            frame.draw_line(canvas, points, canvas.stroke(colour(*contender, &[]), 1.75), false)?;
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Panels<'_> {
         let line = |contender: Contender| Item {
             text: contender.name().to_string(),
             note: String::new(),
-            colour: colour(contender),
+            colour: colour(contender, &[]),
             mark: None,
             sample: Sample::Solid,
         };

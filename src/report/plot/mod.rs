@@ -98,7 +98,7 @@ fn set_pictures(
 ) -> Result<Vec<Picture>, ReportError> {
     let title = title(&set.data);
     let mut pictures = Vec::new();
-    if let Some(figure) = by_k::ByK::new(set) {
+    if let Some(figure) = by_k::ByK::new(set, &summary.contenders) {
         let (over, ringed) = match set.has_folds() {
             true => ("folds", "a ring marks the K that most folds chose"),
             false => ("test rows", "a ring marks the chosen K"),
@@ -175,7 +175,7 @@ fn best_of(set: &SetSummary) -> String {
     let best = set.entries.iter().find(|entry| entry.best);
     best.and_then(|entry| {
         Some(format!(
-            "Best online learner: {} with {:.2} at K = {}.",
+            "Best mean: {} with {:.2} at K = {}.",
             entry.contender.name(),
             entry.score.as_ref()?.mean,
             range_of_k(&entry.chosen)?

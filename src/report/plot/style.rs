@@ -4,7 +4,6 @@
 use plotters::style::RGBColor;
 
 use crate::experiment::Contender;
-use crate::fnv;
 
 pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 pub(super) const FAINT: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
@@ -56,26 +55,64 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (BLACK, Mark::Ring),
 ];
 
-/// Colours and marks of learners that are commands. Their numbers have no common divisor, so all pairs occur.
-const COLOURS: [RGBColor; 7] = [GREEN, ORANGE, PURPLE, SKY, VERMILION, BLUE, GREY];
+/// Colours and marks of learners that are commands, which no learner of this program has. Their numbers have no common divisor,
+/// so all pairs occur.
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0xb5, 0x17, 0x9e),
+    RGBColor(0x6b, 0x7a, 0x00),
+    RGBColor(0x00, 0xad, 0xad),
+    RGBColor(0x6a, 0x3f, 0xc4),
+    RGBColor(0x8c, 0xcb, 0x2b),
+    RGBColor(0xa1, 0x76, 0x5a),
+    RGBColor(0xc2, 0x18, 0x3c),
+];
 const MARKS: [Mark; 8] =
     [Mark::Cross, Mark::Plus, Mark::Diamond, Mark::Square, Mark::Up, Mark::Ring, Mark::Down, Mark::Dot];
 
-pub(super) fn colour(contender: Contender) -> RGBColor {
-    style(contender).0
+/// The colour of a learner among all of a report.
+pub(super) fn colour(contender: Contender, all: &[Contender]) -> RGBColor {
+    style(contender, all).0
 }
 
-pub(super) fn mark(contender: Contender) -> Mark {
-    style(contender).1
+/// The mark of a learner among all of a report.
+pub(super) fn mark(contender: Contender, all: &[Contender]) -> Mark {
+    style(contender, all).1
 }
 
-/// The style of a command depends on its name alone, so that a learner looks the same in all reports.
-fn style(contender: Contender) -> (RGBColor, Mark) {
+/// The style of a command depends on its place among the commands of the report, so that they all differ.
+fn style(contender: Contender, all: &[Contender]) -> (RGBColor, Mark) {
     match Contender::ALL.iter().position(|one| *one == contender) {
         Some(place) => STYLES[place],
         None => {
-            let hash = contender.name().bytes().fold(fnv::EMPTY, fnv::add);
-            (COLOURS[(hash % 7) as usize], MARKS[(hash % 8) as usize])
+            let mut commands = all.iter().filter(|one| one.commands().is_some());
+            let place = commands.position(|one| *one == contender).unwrap_or(0);
+            (COLOURS[place % COLOURS.len()], MARKS[place % MARKS.len()])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::ExternalLearner;
+
+    #[test]
+    fn commands_have_styles_of_their_own() {
+        let command = |i: usize| {
+            let command = vec!["a".into(), "{train}{test}{scores}".into()];
+            Contender::external(ExternalLearner {
+                name: format!("mine {i}"),
+                command,
+                scorer: None,
+                batch: false,
+            })
+        };
+        let commands: Vec<Contender> = (0..20).map(command).collect();
+        let all = [Contender::ALL, &commands].concat();
+        let styles: Vec<_> = commands.iter().map(|one| style(*one, &all)).collect();
+        for (place, (colour, _)) in styles.iter().enumerate() {
+            assert!(STYLES.iter().all(|(own, _)| own != colour));
+            assert!(!styles[..place].contains(&styles[place]), "{place}");
         }
     }
 }

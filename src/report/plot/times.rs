@@ -1,8 +1,8 @@
 //! Learning times, a bar for each learner.
 
 use plotters::backend::DrawingBackend;
-use plotters::style::WHITE;
 use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{RGBColor, WHITE};
 
 use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame};
@@ -25,6 +25,7 @@ pub(super) struct Times {
 
 struct Bar {
     contender: Contender,
+    colour: RGBColor,
     seconds: f64,
     label: String,
 }
@@ -40,7 +41,8 @@ impl Times {
                 Some(ratio) => format!("{} s  ({}×)", significant(seconds), number::ratio(ratio)),
                 None => format!("{} s", significant(seconds)),
             };
-            Some(Bar { contender: *contender, seconds, label })
+            let colour = colour(*contender, &summary.contenders);
+            Some(Bar { contender: *contender, colour, seconds, label })
         };
         let bars: Vec<_> = summary.contenders.iter().filter_map(bar).collect();
         let heading = format!("{}, K = {k}", title(&set.data));
@@ -85,7 +87,7 @@ impl Figure for Times {
             let end = frame.at(length, place(index));
             let start = frame.at(foot, place(index));
             let half = canvas.px(8.0);
-            canvas.bar([(start.0, start.1 - half), (end.0, end.1 + half)], colour(bar.contender))?;
+            canvas.bar([(start.0, start.1 - half), (end.0, end.1 + half)], bar.colour)?;
             let font = canvas.font(TEXT, INK, false);
             let at = (end.0 + canvas.px(7.0), end.1);
             // Hides the grid behind the label.

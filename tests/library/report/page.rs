@@ -7,7 +7,7 @@ use std::process::Command;
 use gmm_bmm::data::Units;
 use gmm_bmm::dist::Marginal;
 use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record};
-use gmm_bmm::internals::report::{ReportError, figure1, write_report};
+use gmm_bmm::internals::report::{ReportError, ReportOptions, figure1, write_report};
 
 use super::records::{
     OPTIONS, cell, data, files, full, full_set, noise, read, run, shared, small, written_and_read,
@@ -218,6 +218,135 @@ fn hostile_names_stay_text() {
     assert!(!read(folder, "summary.md").contains("<script"));
 }
 
+/// Texts that are dangerous in HTML, SVG, Markdown, LaTeX or a terminal.
+const HOSTILE: &str = "</svg></title></style><script>alert(1)</script><img src=x onerror='alert(2)'>\"' onload=\"alert(3)| [x](javascript:alert(4)) `<b>` \\\\input{x} $%&#_^~ \u{1b}[31m\u{202e}";
+
+/// Replaces every text of a record, except those that are names of kinds, by a hostile one.
+fn poison(value: &mut serde_json::Value, path: &str) {
+    use serde_json::Value;
+    const KEPT: [&str; 8] =
+        ["kind", "contender", "units", "reason", "step", "data", "contender.command", "contender.scorer"];
+    match value {
+        Value::String(text) if path == "data" => *text = HOSTILE.into(),
+        Value::String(text)
+            if !KEPT.contains(&path) && !path.ends_with("reason") && !path.ends_with("step") =>
+        {
+            text.push_str(HOSTILE)
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(|part| poison(part, path)),
+        Value::Object(parts) => {
+            for (key, part) in parts {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                // Numbers that a set is made of must be read again.
+                if path != "paper.units" {
+                    poison(part, &path);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn hostile_texts_in_every_field_stay_text() {
+    let mut records = full_set("toy", 2.0);
+    let learner: Contender = serde_json::from_value(serde_json::json!(
+        {"name": "mine", "command": ["a <b>", "{train}{test}{scores}{k}"], "scorer": ["<i>'\"", "{model}"]}
+    ))
+    .unwrap();
+    for (fold, k) in (0..10).flat_map(|fold| [(fold, 2), (fold, 3)]) {
+        let mut own = cell("toy", learner, k, fold, vec![-1.0; 40]);
+        if fold == 9 {
+            own.test.clear();
+            own.failure = Some(Failure::NoScores { message: "scores.txt".into() });
+        }
+        records.push(Record::Cell(Box::new(own)));
+    }
+    let mut set = data("toy", "Toy", 3, Units::Raw);
+    set.sample = Some((0..40).map(|i| vec![noise(i), noise(1000 + i), noise(2000 + i)]).collect());
+    set.dequantized = vec![("x0".into(), 1.0)];
+    set.discrete = vec!["x1".into()];
+    let mut gone = data("gone", "Gone", 3, Units::Raw);
+    gone.missing = Some("fetch it".into());
+    records.extend([run(), Record::Data(set)]);
+    let mut poisoned: Vec<Record> = records
+        .iter()
+        .map(|record| {
+            let mut value = serde_json::to_value(record).unwrap();
+            poison(&mut value, "");
+            serde_json::from_value(value).unwrap()
+        })
+        .collect();
+    let mut value = serde_json::to_value(Record::Data(gone)).unwrap();
+    poison(&mut value, "");
+    value["data"] = "gone".into();
+    poisoned.push(serde_json::from_value(value).unwrap());
+    let external = poisoned.iter().find_map(|record| match record {
+        Record::Cell(cell) if cell.contender.commands().is_some() => Some(cell.contender),
+        _ => None,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    // The hostile learner is also the reference, whose name is in captions.
+    for reference in [None, external] {
+        let options = ReportOptions { reference, ..OPTIONS };
+        let summary = write_report(&poisoned, &options, folder.path()).unwrap();
+        for colour in [false, true] {
+            let text = summary.terminal(colour);
+            assert!(!text.contains("\u{1b}[31m") && !text.contains('\u{202e}'), "{text}");
+        }
+        for (name, bytes) in files(folder.path()) {
+            let text = String::from_utf8_lossy(&bytes);
+            match name.extension().and_then(|extension| extension.to_str()) {
+                Some("html" | "svg" | "md") => {
+                    // In Markdown, a command stands between backticks.
+                    let markup: String = text.lines().filter(|line| !line.starts_with("- `")).collect();
+                    for tag in ["<script", "<img", "</title></style>", "<b>", "<i>"] {
+                        assert!(!markup.contains(tag), "{tag} in {}", name.display());
+                    }
+                    assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'), "{}", name.display());
+                }
+                Some("tex") => {
+                    assert!(!text.lines().any(|line| !line.starts_with('%') && line.contains("\\input")))
+                }
+                _ => {}
+            }
+        }
+        let page = read(folder.path(), "report.html");
+        assert_eq!(page.matches("<svg ").count(), page.matches("</svg>").count());
+        let summary = read(folder.path(), "summary.md");
+        let heads = |line: &&str| line.starts_with("| data set");
+        let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+        assert_eq!(summary.lines().filter(heads).count(), 3);
+        for table in summary.split("\n\n").filter(|part| part.starts_with("| data set")) {
+            let counts: Vec<usize> = table.lines().map(columns).collect();
+            assert!(counts.iter().all(|count| *count == counts[0]), "{table}");
+        }
+        assert!(
+            !summary.contains("[x](javascript")
+                || summary
+                    .lines()
+                    .filter(|line| line.contains("[x](javascript"))
+                    .all(|line| line.starts_with("- `"))
+        );
+        if let Some(dom) =
+            chromium(&["--dump-dom", &format!("file://{}", folder.path().join("report.html").display())])
+        {
+            let dom = String::from_utf8_lossy(&dom.stdout).into_owned();
+            assert!(!dom.contains("<script") && !dom.contains("<img") && dom.contains("alert(1)"));
+        }
+    }
+}
+
+#[test]
+fn the_page_forbids_scripts_and_the_network() {
+    let (_, folder) = shared();
+    let page = read(folder, "report.html");
+    let policy =
+        page.split("Content-Security-Policy\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(policy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'");
+    assert!(page.find("Content-Security-Policy") < page.find("<title"));
+}
+
 fn figure1_curves() -> Vec<CurveRecord> {
     let curve = |set: usize| {
         let level = -4.0 - 2.7 * set as f64;
@@ -266,11 +395,16 @@ fn the_page_needs_nothing_from_elsewhere() {
     let page = read(folder, "report.html");
     assert_eq!(fetched(&page), Vec::<&str>::new());
     assert!(!page.contains("@import") && !page.contains("<link") && !page.contains("<iframe"));
-    let elsewhere = page.matches("http").count() - page.matches("http://www.w3.org/2000/svg").count();
+    let elsewhere = page.matches("http").count()
+        - page.matches("http-equiv").count()
+        - page.matches("http://www.w3.org/2000/svg").count();
     assert_eq!(elsewhere, 0);
 }
 
-/// Runs Chromium without a screen; nothing if there is none.
+/// The names of Chromium and of its derivative. scripts/with_chromium.sh has them too.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Runs Chromium without a screen; nothing if there is none, which is a failure in CI.
 fn chromium(arguments: &[&str]) -> Option<std::process::Output> {
     let profile = tempfile::tempdir().unwrap();
     let fixed = [
@@ -284,9 +418,16 @@ fn chromium(arguments: &[&str]) -> Option<std::process::Output> {
         "--disable-sync",
         "--hide-scrollbars",
     ];
-    let mut command = Command::new("chromium");
-    command.args(fixed).arg(format!("--user-data-dir={}", profile.path().display())).args(arguments);
-    command.output().ok()
+    let run = |name: &&str| {
+        let mut command = Command::new(name);
+        command.args(fixed).arg(format!("--user-data-dir={}", profile.path().display())).args(arguments);
+        command.output().ok()
+    };
+    let output = BROWSERS.iter().find_map(run);
+    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+    let is_needed = is_ci && cfg!(target_os = "linux");
+    assert!(output.is_some() || !is_needed, "CI needs chromium (Debian: apt-get install chromium)");
+    output
 }
 
 #[test]

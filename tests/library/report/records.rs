@@ -80,6 +80,7 @@ pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f
         prequential: Some(-1.5),
         test,
         log_jacobian: 0.0,
+        gap_jacobians: None,
         start_seconds: 0.01,
         learn_seconds: 0.1,
         guarded: 0,
