@@ -20,6 +20,7 @@ mod missing;
 mod order;
 mod plot;
 mod predict;
+mod quotes;
 mod readme;
 mod synth;
 #[path = "../common/workplace.rs"]

@@ -48,7 +48,7 @@ impl Delimiter {
     pub(super) fn detect(sample: &[u8]) -> Delimiter {
         let mut best = (0.0, CANDIDATES[0]);
         for candidate in CANDIDATES {
-            let records = sample_records(sample, candidate, SAMPLE_LINES).unwrap_or_default();
+            let records = sample_records(sample, candidate, SAMPLE_LINES, false).unwrap_or_default();
             let score = split_quality(&records);
             if score > best.0 {
                 best = (score, candidate);
@@ -121,8 +121,11 @@ impl Layout {
             None => Delimiter::detect(&sampled.sample),
         };
         let file = || sampled.name.clone();
-        let mut rows = match sample_records(&sampled.sample, delimiter, SAMPLE_LINES + 1) {
+        let mut rows = match sample_records(&sampled.sample, delimiter, SAMPLE_LINES + 1, sampled.complete) {
             Ok(rows) => rows,
+            Err(RecordError::OpenQuotation { line, lines }) => {
+                return Err(DataError::Quotation { file: file(), line, lines, open: sampled.complete });
+            }
             Err(RecordError::TooLarge(what)) => {
                 return Err(DataError::TooLarge { file: file(), row: 0, what });
             }
