@@ -18,6 +18,8 @@ mod manuals;
 mod merge;
 mod missing;
 mod order;
+#[cfg(unix)]
+mod outputs;
 mod plot;
 mod predict;
 mod quotes;

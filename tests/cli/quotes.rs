@@ -78,7 +78,7 @@ fn a_quoted_cell_that_may_hold_rows_is_noted() {
 #[test]
 fn a_cut_inside_a_quoted_cell_is_not_blamed_on_a_stray_quote() {
     let place = Workplace::new();
-    place.write("rows.csv", &table(6000, |_| "\"a note of\nmany\nlines\nand\nmore\""));
+    place.write("rows.csv", &table(6001, |_| "\"a note of\nmany\nlines\nand\nmore\""));
     let fit = "fit --data rows.csv --k 1 --algo odmm --shards 3 --init-rows 100 --out model.json";
     place.refuses(&format!("{fit} --deal parts"), 1, &["cannot be cut into parts", "use --deal rows"]);
     place.run(&format!("{fit} --deal rows")).success();
