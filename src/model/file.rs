@@ -299,8 +299,10 @@ impl Model {
         let own = (&self.learned, self.structure.as_ref());
         let rivals = self.rivals.iter().map(|rival| (&rival.learned, rival.structure.as_ref()));
         for (learned, structure) in std::iter::once(own).chain(rivals) {
-            for mixture in [mixture_of(learned, None), mixture_of(learned, structure)] {
-                check_mixture(&mixture)?;
+            check_mixture(&mixture_of(learned, None))?;
+            check_mixture(&mixture_of(learned, structure))?;
+            if let LearnerState::Bayes { prior, .. } = learned {
+                check_mixture(&prior.point_estimate())?;
             }
         }
         let kept = self.kept.iter().flat_map(|kept| kept.reservoir().iter().chain(kept.validation()));

@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn header(text: &str) -> bool {
-        looks_like_header(&sample_records(text.as_bytes(), Delimiter::Byte(b','), 200).unwrap())
+        looks_like_header(&sample_records(text.as_bytes(), Delimiter::Byte(b','), 200, false).unwrap())
     }
 
     #[test]
@@ -339,7 +339,8 @@ mod tests {
 
     #[test]
     fn the_usual_width_is_the_most_frequent_and_then_the_first() {
-        let records = |text: &str| sample_records(text.as_bytes(), Delimiter::Byte(b','), 200).unwrap();
+        let records =
+            |text: &str| sample_records(text.as_bytes(), Delimiter::Byte(b','), 200, false).unwrap();
         assert_eq!(usual_width(&records("1\n1,2\n1,2\n")), Some(2));
         assert_eq!(usual_width(&records("1,2,3\n1,2\n")), Some(3));
         assert_eq!(usual_width(&[]), None);
