@@ -49,6 +49,7 @@ pub(super) struct Records {
 }
 
 impl Records {
+    /// The text must end with a line end, if it is not empty.
     pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter, part_bytes: usize) -> Records {
         let (byte, text): (u8, Box<dyn Read + Send>) = match delimiter {
             Delimiter::Byte(byte) => (byte, text),
@@ -306,11 +307,11 @@ mod tests {
         for closed in [
             "1,\"a\"\n",
             "\"a\n\"\n",
-            "1,\"\n\n\"",
+            "1,\"\n\n\"\n",
             "\"\n\"\"\"\n",
             "1,a\"b\n",
             ".\n",
-            "1\n.",
+            "1\n.\n",
             "1,\"a\n\",\n",
         ] {
             let mut records = records(closed);
@@ -318,12 +319,12 @@ mod tests {
             assert!(!records.advance().unwrap(), "{closed:?}");
         }
         for (open, line, lines) in [
-            ("\"", 1, 1),
+            ("\"\n", 1, 1),
             ("1\n\"\n", 2, 1),
             ("1\n\n\n2,\"a\nb\nc\n", 4, 3),
             ("1\n\"a\"\"\n", 2, 1),
             ("\"a\n\"\"\n", 1, 2),
-            ("\"a\n\"\n\"", 3, 1),
+            ("\"a\n\"\n\"\n", 3, 1),
         ] {
             let mut records = records(open);
             let error = loop {
