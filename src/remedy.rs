@@ -56,6 +56,8 @@ pub enum Remedy {
     MoreComponents,
     /// Use fewer shards.
     FewerShards,
+    /// Read each file as a whole.
+    ReadWhole,
     /// Fit the start to fewer rows.
     FewerStartRows,
     /// Let the shards share more rows before they are learned apart.

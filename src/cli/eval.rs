@@ -11,7 +11,7 @@ use super::choice::OneK;
 use super::clusters::ClusterArgs;
 use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
-use super::files::{Output, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
 use crate::data::{BadRows, Block, Missing, ReadOptions, Rows, Units};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -163,7 +163,7 @@ struct Evaluation<'a> {
     scorer: Scorer,
     watched: Option<WatchedModel>,
     stop: StopFlag<'a>,
-    scores: Option<Output>,
+    scores: Option<Sink>,
     summary: ColumnSummary,
     batches: BatchSums,
     total: f64,
@@ -181,8 +181,11 @@ impl<'a> Evaluation<'a> {
         rows: &Rows,
     ) -> anyhow::Result<Self> {
         let stop = StopFlag::new(args.scores.as_deref());
-        let mut scores = args.scores.as_deref().map(Output::open).transpose()?;
+        let mut scores = args.scores.as_deref().map(Sink::open).transpose()?;
         if let Some(file) = &mut scores {
+            if !args.keep.is_empty() {
+                file.keep_private()?;
+            }
             let explanation = if args.explain { ",explanation" } else { "" };
             writeln!(file, "{COLUMNS}{explanation}{}", cells(rows.kept_columns()))?;
             file.flush()?;
@@ -235,7 +238,7 @@ impl<'a> Evaluation<'a> {
         }
         anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
         if let Some(file) = self.scores {
-            file.commit()?;
+            file.finish()?;
         }
         Ok(EvalResult {
             rows: self.summary.count,

@@ -61,8 +61,13 @@ impl Output {
 
     /// Writes a model and closes the output.
     pub fn write_model(mut self, model: &Model) -> anyhow::Result<()> {
-        model.write(&mut self)?;
-        Ok(self.commit()?)
+        match self {
+            Output::File(file) => Ok(model.write_file(file)?),
+            Output::Stdout(_) => {
+                model.write(&mut self)?;
+                Ok(self.commit()?)
+            }
+        }
     }
 
     /// Completes the output: a file appears under its name only now.
@@ -113,12 +118,16 @@ impl Sink {
         Ok(Sink { to })
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let written = match &mut self.to {
-            Compressed::No(output) => output.write_all(bytes),
-            Compressed::Gzip(encoder) => encoder.write_all(bytes),
+    /// Has only its owner read a new file, because rows of the data are written to it.
+    pub fn keep_private(&mut self) -> io::Result<()> {
+        let output = match &mut self.to {
+            Compressed::No(output) => output,
+            Compressed::Gzip(encoder) => encoder.get_mut(),
         };
-        written.map_err(Into::into)
+        match output {
+            Output::File(file) => file.keep_private(),
+            Output::Stdout(_) => Ok(()),
+        }
     }
 
     pub fn finish(self) -> anyhow::Result<()> {
@@ -127,6 +136,22 @@ impl Sink {
             Compressed::Gzip(encoder) => encoder.finish()?,
         };
         Ok(output.commit()?)
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.to {
+            Compressed::No(output) => output.write(bytes),
+            Compressed::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.to {
+            Compressed::No(output) => output.flush(),
+            Compressed::Gzip(encoder) => encoder.flush(),
+        }
     }
 }
 

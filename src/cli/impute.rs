@@ -1,5 +1,6 @@
 //! `gmm-bmm impute`: fill missing values.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use ndarray::ArrayViewMut2;
@@ -92,6 +93,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let mut rows = args.reading.open_with_text(&args.data, model.column_names(), console)?;
     let stop = StopFlag::new(Some(&args.out));
     let mut out = Sink::open(&args.out)?;
+    out.keep_private()?;
     let bar = console.progress(rows.total_bytes());
     let mut filler = Filler::new(model.estimate(), args);
     write_header(&rows, args.draws.is_some(), &mut out)?;
@@ -104,7 +106,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         if !read? {
             break;
         }
-        out.write(filler.fill(&rows, &block))?;
+        out.write_all(filler.fill(&rows, &block))?;
         written += block.rows() as u64;
         bar.set_position(rows.bytes_read());
         bar.set_message(format!("{written} rows"));
@@ -141,7 +143,7 @@ fn write_header(rows: &Rows, draws: bool, out: &mut Sink) -> anyhow::Result<()> 
         line.extend_from_slice(DRAW.as_bytes());
     }
     line.push(b'\n');
-    out.write(&line)
+    Ok(out.write_all(&line)?)
 }
 
 /// Completes rows and writes them as text.

@@ -35,6 +35,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::model::is_output_failure;
 use console::Console;
 
+/// More threads than any machine has cores for; each needs memory.
+const MOST_THREADS: i64 = 1024;
+
 /// Learn Gaussian mixtures from streams, in one pass and bounded memory
 #[derive(Debug, Parser)]
 #[command(name = "gmm-bmm", version, long_version = long_version(), propagate_version = true, max_term_width = 100)]
@@ -57,7 +60,7 @@ struct Cli {
     quiet: bool,
 
     /// Number of threads; results do not depend on it [default: all cores]
-    #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
     threads: Option<u16>,
 }
 
@@ -177,7 +180,19 @@ pub fn parses<T: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item
     Cli::try_parse_from([std::ffi::OsString::from("gmm-bmm")].into_iter().chain(words)).is_ok()
 }
 
+/// Has a write beyond the limit of a file's size fail, so that it is told with the file's name and the temporary file is
+/// removed. Otherwise the signal ends the process.
+#[cfg(unix)]
+fn ignore_file_size_signal() {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    // SAFETY: no handler runs.
+    #[allow(unsafe_code)]
+    let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
+}
+
 fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
+    #[cfg(unix)]
+    ignore_file_size_signal();
     if let Some(threads) = cli.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

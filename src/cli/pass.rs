@@ -220,10 +220,10 @@ impl Pass<'_> {
     }
 
     fn save(&self, path: &Path, seen: Option<Fingerprint>) -> anyhow::Result<()> {
-        let mut file = create_output(path)?;
+        let file = create_output(path)?;
         let curve = self.trace.as_ref().map_or(Vec::new(), |trace| trace.points().to_vec());
         let model = self.fit.to_checkpoint(Checkpoint { rows: seen.unwrap_or_default(), curve })?;
-        model.write(&mut file).and_then(|()| file.commit()).context("checkpoint")
+        model.write_file(file).context("checkpoint")
     }
 
     /// Saves an interrupted pass, and describes what was saved.

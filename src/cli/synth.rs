@@ -3,6 +3,7 @@
 mod output;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -344,7 +345,7 @@ impl Job {
         if let Some(mut truth) = truth {
             let mut text = Vec::new();
             self.truth_model().write(&mut text)?;
-            truth.write(&text)?;
+            truth.write_all(&text)?;
             truth.finish()?;
         }
         test.map_or(Ok(()), Sink::finish)?;

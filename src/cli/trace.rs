@@ -10,6 +10,7 @@ use anyhow::Context;
 
 use super::files::create_output;
 use super::plot::heading;
+use super::usage;
 use crate::data::Block;
 use crate::learn::{OnlineFit, Prequential};
 use crate::model::{CurvePoint, Model, OutputFile};
@@ -67,6 +68,9 @@ pub(super) struct TraceFile {
 
 impl TraceFile {
     pub fn create(path: &Path) -> anyhow::Result<Self> {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
+            return Err(usage("--trace grows line by line, so it cannot be compressed: leave out .gz"));
+        }
         Ok(TraceFile { path: path.to_path_buf(), whole: create_output(path)?, growing: None })
     }
 

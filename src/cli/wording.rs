@@ -143,6 +143,7 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::FewerComponents => "choose a smaller --k",
         Remedy::MoreComponents => "allow more with --k auto:LEAST..MOST",
         Remedy::FewerShards => "use fewer shards (--shards)",
+        Remedy::ReadWhole => "use --deal rows, or give a file for each shard",
         Remedy::FewerStartRows => "lower --init-rows",
         Remedy::LongerWarmUp => "use a longer --warmup",
         Remedy::KeepFewerRows => "lower --keep-rows",

@@ -374,10 +374,15 @@ pub enum DataError {
         /// What exceeds which limit.
         what: &'static str,
     },
-    /// A row cannot be used because a quotation in it goes on over several lines.
+    /// The text ends inside a quotation, or a row cannot be used because a quotation in it goes on over several lines.
     #[error(
-        "'{file}', line {line}: a quotation opens here and goes on for {lines} lines, which makes no row of numbers: if the \
-         quotation mark is a stray one, remove it, or double it in a quoted cell"
+        "'{file}', line {line}: a quotation opens here and {}: if the quotation mark is a stray one, remove it, or double it in a \
+         quoted cell",
+        if *open {
+            format!("the text ends {} later without closing it", count(*lines, "line"))
+        } else {
+            format!("goes on for {}, which makes no row of numbers", count(*lines, "line"))
+        }
     )]
     Quotation {
         /// The file.
@@ -386,6 +391,19 @@ pub enum DataError {
         line: u64,
         /// The lines up to the end of the quotation or of the file.
         lines: u64,
+        /// Whether the text ends inside the quotation.
+        open: bool,
+    },
+    /// The same in a part of a text, which may end inside a quoted cell because it was cut there.
+    #[error(
+        "'{file}', line {line}: a quotation opens here that this part of the file does not close, or that makes no row of numbers; a \
+         file with line ends in quoted cells cannot be cut into parts"
+    )]
+    QuotationInPart {
+        /// The file, and where the part begins.
+        file: String,
+        /// The line of the part, counted from 1.
+        line: u64,
     },
     /// A pattern of file names is malformed.
     #[error("'{pattern}' is not a pattern: {reason}")]
@@ -441,6 +459,7 @@ impl DataError {
             DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
                 vec![Remedy::ChooseColumnsInModelOrder]
             }
+            DataError::QuotationInPart { .. } => vec![Remedy::ReadWhole],
             DataError::MissingValue(_) => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             DataError::BadRow(bad) => match &bad.problem {
                 RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
@@ -466,6 +485,14 @@ impl DataError {
             DataError::NoNumbers { file, left_out, .. } => {
                 DataError::NoNumbers { file, left_out, is_text: false }
             }
+            other => other,
+        }
+    }
+
+    /// The error in a part of a text.
+    pub(super) fn in_part(self) -> DataError {
+        match self {
+            DataError::Quotation { file, line, .. } => DataError::QuotationInPart { file, line },
             other => other,
         }
     }

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::remedy::Remedy;
-use crate::text::{listed, quoted};
+use crate::text::{count, listed, quoted};
 
 /// At most this many columns are named in a sentence.
 const MOST_NAMED: usize = 20;
@@ -38,6 +38,19 @@ pub enum Notice {
     HeaderOnly {
         /// The file.
         file: String,
+    },
+    /// A quoted cell outside the chosen columns goes on for many lines, or holds lines that may be rows.
+    LongCell {
+        /// The file.
+        file: String,
+        /// The line, counted from 1, on which its row begins.
+        line: u64,
+        /// The row, counted from 1.
+        row: u64,
+        /// The column.
+        column: String,
+        /// The lines of the cell.
+        lines: u64,
     },
 }
 
@@ -129,6 +142,12 @@ impl fmt::Display for Notice {
                 write!(f, "the first line of '{file}' was taken for a header")
             }
             Notice::HeaderOnly { file } => write!(f, "'{file}' has only a header, no rows"),
+            Notice::LongCell { file, line, row, column, lines } => write!(
+                f,
+                "'{file}', line {line}, row {row}: the quoted cell in column '{column}' goes on for {}; if a quotation mark \
+                 in it is a stray one, rows are lost",
+                count(*lines, "line")
+            ),
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct RowStream {
     table: Option<Table>,
     /// Whether several threads may read text.
     parallel: bool,
+    /// Whether an input is a part of a text.
+    is_cut: bool,
     shape: Shape,
     notices: Vec<Notice>,
     row: Vec<f64>,
@@ -74,6 +76,7 @@ impl RowStream {
             waiting,
             table: Some(table),
             parallel: true,
+            is_cut: false,
             shape,
             notices,
             row,
@@ -106,6 +109,7 @@ impl RowStream {
         if pieces.iter().any(|piece| matches!(piece.range, Range::Bytes(..))) {
             // The first line of a range is not the first line of its file, so nothing can be detected in it.
             stream.options.has_header = Some(stream.shape.columns.named);
+            stream.is_cut = true;
         }
         stream.waiting =
             pieces.iter().map(|piece| piece.input(stream.shape.columns.named)).collect::<Result<_, _>>()?;
@@ -254,7 +258,7 @@ impl RowStream {
                     }
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
                 }
-                Step::End => self.table = None,
+                Step::End => self.close(),
             }
         }
         Ok(())
@@ -300,8 +304,13 @@ impl RowStream {
         Ok(true)
     }
 
+    /// Closes the current input.
+    fn close(&mut self) {
+        self.notices.extend(self.table.take().and_then(|table| table.notice()));
+    }
+
     fn finish(&mut self) {
-        self.table = None;
+        self.close();
         self.waiting.clear();
     }
 }
@@ -322,6 +331,7 @@ impl RowSource for RowStream {
         if result.is_err() {
             self.finish();
         }
+        let result = if self.is_cut { result.map_err(DataError::in_part) } else { result };
         result.map(|()| !block.is_empty() || !self.listed.is_empty())
     }
 }

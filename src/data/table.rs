@@ -150,6 +150,14 @@ impl Table {
         }
     }
 
+    /// What a user should know about the rows read.
+    pub(super) fn notice(&self) -> Option<Notice> {
+        match self {
+            Table::Text(table) => table.notice(),
+            Table::Binary(_) => None,
+        }
+    }
+
     /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
     pub(super) fn would_wait(&self) -> bool {
         match self {

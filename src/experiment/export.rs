@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use serde::Serialize;
 
@@ -60,7 +60,12 @@ pub fn export_folds(plan: &Plan, folder: &Path) -> io::Result<usize> {
 
 fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io::Result<ExportedFold> {
     let split = Split::new(plan, set, fold);
-    let name = format!("{}/fold-{fold}", set.record.data);
+    let data = &set.record.data;
+    if !is_folder_name(data) {
+        let what = format!("the data set '{data}' has no name for a folder");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    let name = format!("{data}/fold-{fold}");
     fs::create_dir_all(folder.join(&name))?;
     let own = folder.join(&name);
     let files = FoldFiles::new(&own);
@@ -83,4 +88,25 @@ fn export_fold(plan: &Plan, set: &PlannedSet, fold: usize, folder: &Path) -> io:
             })
             .collect(),
     })
+}
+
+/// Whether a name is that of a folder in the current one.
+fn is_folder_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_elsewhere_are_no_folder_names() {
+        for name in ["", ".", "..", "/", "/etc", "a/b", "../a", "a/"] {
+            assert!(!is_folder_name(name), "{name:?}");
+        }
+        for name in ["a", "...", ".a", "a b", "abalone+noise"] {
+            assert!(is_folder_name(name), "{name:?}");
+        }
+    }
 }

@@ -13,7 +13,8 @@ use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, OutputFile, Recipe};
-use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered};
+use crate::dist::GaussianMixture;
+use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered, mixture_of};
 use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -137,7 +138,14 @@ impl Model {
 
     /// Writes a model file, which appears whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        let mut file = OutputFile::create(path)?;
+        self.write_file(OutputFile::create(path)?)
+    }
+
+    /// Writes the model to an open file. A new file that holds rows of the data is for its owner alone.
+    pub fn write_file(&self, mut file: OutputFile) -> io::Result<()> {
+        if self.rows_in_file() > 0 {
+            file.keep_private()?;
+        }
         self.write(&mut file)?;
         file.commit()
     }
@@ -219,6 +227,7 @@ impl Model {
             }
         }
         self.check_structure()?;
+        self.check_range()?;
         if let Some(algorithm) = self.algorithm.online() {
             algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
         }
@@ -226,7 +235,8 @@ impl Model {
             if !(1e-300..=1e300).contains(floor) {
                 return inconsistent(format!("the floor of column '{name}' is {floor}"));
             }
-            let sound = summary.mean.is_finite() && summary.squares.is_finite() && summary.squares >= 0.0;
+            let sound =
+                summary.mean.abs() <= LARGEST_MEAN && summary.squares.is_finite() && summary.squares >= 0.0;
             if !sound || summary.count > self.rows {
                 return inconsistent(format!(
                     "the summary of column '{name}' is not that of {} rows",
@@ -253,7 +263,7 @@ impl Model {
             Some(values) if Some(values.len() as u64) != self.rows.checked_mul(dim as u64) => {
                 inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
             }
-            Some(values) if values.iter().any(|value| value.is_infinite()) => {
+            Some(values) if values.iter().any(|value| value.abs() > LARGEST_MEAN) => {
                 inconsistent("a row that it holds is not of numbers".into())
             }
             _ => Ok(()),
@@ -261,7 +271,47 @@ impl Model {
     }
 }
 
+/// Values of rows are at most 1e150, and so are their means, except for rounding. The squares of larger ones overflow.
+const LARGEST_MEAN: f64 = 2e150;
+const LARGEST_VARIANCE: f64 = 1e301;
+
+/// An error if a mixture is not of finite numbers in range.
+fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
+    let (means, covariances) = (mixture.means(), mixture.covariances());
+    // Not a number is out of range too.
+    let beyond = |values: &[f64], most: f64| values.iter().copied().find(|value| !(value.abs() <= most));
+    let flat = |values: Option<&[f64]>, most| values.and_then(|values| beyond(values, most));
+    let found = flat(means.as_slice(), LARGEST_MEAN)
+        .map(|value| ("mean", value))
+        .or_else(|| flat(covariances.as_slice(), LARGEST_VARIANCE).map(|value| ("covariance", value)))
+        .or_else(|| beyond(mixture.weights(), 1.0 + 1e-9).map(|value| ("weight", value)));
+    match found {
+        None => Ok(()),
+        Some((what, value)) => Err(ModelError::Inconsistent(format!(
+            "a {what} of its components is {value:e}, which is out of range"
+        ))),
+    }
+}
+
 impl Model {
+    /// An error where parameters are so large that scores or moments would not be finite.
+    fn check_range(&self) -> Result<(), ModelError> {
+        let own = (&self.learned, self.structure.as_ref());
+        let rivals = self.rivals.iter().map(|rival| (&rival.learned, rival.structure.as_ref()));
+        for (learned, structure) in std::iter::once(own).chain(rivals) {
+            check_mixture(&mixture_of(learned, None))?;
+            check_mixture(&mixture_of(learned, structure))?;
+            if let LearnerState::Bayes { prior, .. } = learned {
+                check_mixture(&prior.point_estimate())?;
+            }
+        }
+        let kept = self.kept.iter().flat_map(|kept| kept.reservoir().iter().chain(kept.validation()));
+        match kept.into_iter().find(|value| value.abs() > LARGEST_MEAN) {
+            Some(value) => Err(ModelError::Inconsistent(format!("a row that it keeps holds {value:e}"))),
+            None => Ok(()),
+        }
+    }
+
     /// An error where a count is so large that it would overflow in a resumed pass.
     fn check_counts(&self) -> Result<(), ModelError> {
         let too_large = |what: &str, count: u64| {

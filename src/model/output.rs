@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::learn::Fingerprint;
 
@@ -26,7 +26,8 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Target {
-    Temporary(BufWriter<NamedTempFile>),
+    /// The file, and its path, which removes it when dropped. Errors of the file alone do not name that path.
+    Temporary(BufWriter<File>, TempPath),
     /// A pipe or device, which cannot be replaced.
     Direct(BufWriter<File>),
 }
@@ -36,10 +37,26 @@ impl OutputFile {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let shown = path.as_ref().to_path_buf();
         // A link stays a link: its target is replaced.
-        let place = fs::canonicalize(&shown).unwrap_or_else(|_| shown.clone());
+        let place = fs::canonicalize(&shown).unwrap_or_else(|_| end_of_links(&shown));
         match open_target(&place) {
             Ok(target) => Ok(OutputFile { shown, place, target }),
             Err(error) => Err(failed(&shown, &error)),
+        }
+    }
+
+    /// Has only its owner read the file, if it is new. A file that exists keeps its permissions. To be called before rows of the
+    /// data are written.
+    pub fn keep_private(&mut self) -> io::Result<()> {
+        match &self.target {
+            #[cfg(unix)]
+            Target::Temporary(writer, _) if !self.place.exists() => {
+                use std::os::unix::fs::PermissionsExt;
+                let file = writer.get_ref();
+                let mode = file.metadata()?.permissions().mode() & 0o700;
+                file.set_permissions(fs::Permissions::from_mode(mode))
+                    .map_err(|error| failed(&self.shown, &error))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -53,7 +70,7 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = match &mut self.target {
-            Target::Temporary(writer) => writer.write(bytes),
+            Target::Temporary(writer, _) => writer.write(bytes),
             Target::Direct(writer) => writer.write(bytes),
         };
         written.map_err(|error| failed(&self.shown, &error))
@@ -61,7 +78,7 @@ impl Write for OutputFile {
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = match &mut self.target {
-            Target::Temporary(writer) => writer.flush(),
+            Target::Temporary(writer, _) => writer.flush(),
             Target::Direct(writer) => writer.flush(),
         };
         flushed.map_err(|error| failed(&self.shown, &error))
@@ -105,19 +122,48 @@ fn open_target(place: &Path) -> io::Result<Target> {
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
     remove_abandoned(place);
-    Ok(Target::Temporary(BufWriter::new(temporary_beside(place)?)))
+    let (file, path) = temporary_beside(place)?.into_parts();
+    keep_permissions(place, &file)?;
+    Ok(Target::Temporary(BufWriter::new(file), path))
 }
 
 fn put_in_place(target: Target, place: &Path) -> io::Result<()> {
     match target {
         Target::Direct(mut writer) => writer.flush(),
-        Target::Temporary(writer) => {
+        Target::Temporary(writer, path) => {
             let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.as_file().sync_all()?;
-            file.persist(place).map_err(|error| error.error)?;
+            file.sync_all()?;
+            path.persist(place).map_err(|error| error.error)?;
             sync_directory(place)
         }
     }
+}
+
+/// Where a link leads whose last target does not exist.
+fn end_of_links(path: &Path) -> PathBuf {
+    let mut place = path.to_path_buf();
+    // As many as systems follow.
+    for _ in 0..40 {
+        match fs::read_link(&place) {
+            Ok(target) => place = directory_of(&place).join(target),
+            Err(_) => break,
+        }
+    }
+    place
+}
+
+/// Gives a file the permissions of the one that it replaces.
+#[cfg(unix)]
+fn keep_permissions(place: &Path, file: &File) -> io::Result<()> {
+    match fs::metadata(place) {
+        Ok(found) => file.set_permissions(found.permissions()),
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_permissions(_place: &Path, _file: &File) -> io::Result<()> {
+    Ok(())
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -301,7 +347,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.txt");
         let is_there = |file: &OutputFile| match &file.target {
-            Target::Temporary(writer) => writer.get_ref().path().exists(),
+            Target::Temporary(_, path) => path.exists(),
             Target::Direct(_) => false,
         };
         std::thread::scope(|scope| {
@@ -315,6 +361,40 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let mode = |name: &str| fs::metadata(path(name)).unwrap().permissions().mode() & 0o777;
+        let write = |name: &str, private: bool| {
+            let mut file = OutputFile::create(path(name)).unwrap();
+            if private {
+                file.keep_private().unwrap();
+            }
+            file.write_all(b"1").unwrap();
+            file.commit().unwrap();
+        };
+        fs::create_dir(path("inner")).unwrap();
+        symlink("second", path("first")).unwrap();
+        symlink("inner/target", path("second")).unwrap();
+        for _ in 0..2 {
+            write("first", false);
+            assert!(path("first").is_symlink() && path("second").is_symlink());
+            assert_eq!(fs::read(path("inner/target")).unwrap(), b"1");
+        }
+        symlink("circle", path("circle")).unwrap();
+        assert!(OutputFile::create(path("circle")).is_err() || path("circle").is_symlink());
+        write("private", true);
+        assert_eq!(mode("private"), 0o600);
+        for kept in [0o600, 0o640, 0o666] {
+            fs::set_permissions(path("private"), fs::Permissions::from_mode(kept)).unwrap();
+            write("private", kept != 0o640);
+            assert_eq!(mode("private"), kept);
+        }
     }
 
     #[test]

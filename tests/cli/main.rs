@@ -19,8 +19,11 @@ mod manuals;
 mod merge;
 mod missing;
 mod order;
+#[cfg(unix)]
+mod outputs;
 mod plot;
 mod predict;
+mod quotes;
 mod readme;
 mod synth;
 #[path = "../common/workplace.rs"]

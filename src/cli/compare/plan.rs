@@ -228,7 +228,8 @@ fn set_name(path: &Path) -> String {
     let name = file.strip_suffix(".gz").unwrap_or(&file);
     let name = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     match name {
-        "" | "-" => "data".into(),
+        // The last two are no names of folders.
+        "" | "-" | "." | ".." => "data".into(),
         _ => name.into(),
     }
 }

@@ -275,7 +275,7 @@ pub(super) struct CheckpointArgs {
     pub(super) checkpoint: Option<PathBuf>,
 
     /// Rows between checkpoints
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 100_000, requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) checkpoint_every: u64,
 }
 
@@ -337,6 +337,12 @@ impl Args {
 
     /// Refuses options that the learner does not have, which would have no effect.
     pub(super) fn refuse_foreign_options(&self) -> anyhow::Result<()> {
+        // The parser does not require an option that another given one, such as --k, excludes.
+        if self.shard.is_some() && self.prior.is_none() {
+            return Err(usage(
+                "--shard numbers a shard of a common prior: give the prior with --prior, or leave it out",
+            ));
+        }
         let name = self.algo.name();
         let oem = OemSettings::default();
         let given = [

@@ -34,6 +34,8 @@ pub(super) struct PartEnd {
     learned: LearnedShard,
     rows_skipped: u64,
     first_skipped: Option<String>,
+    /// What a user should know about the rows.
+    notices: Vec<String>,
     missing: MissingResult,
     read_seconds: f64,
     learn_seconds: f64,
@@ -182,8 +184,9 @@ impl<'a> Part<'a> {
             self.reader.learned(block.rows());
             self.reader.ahead.give_back(block);
         }
-        let (rows, reading) = self.reader.ahead.finish();
+        let (mut rows, reading) = self.reader.ahead.finish();
         Ok(PartEnd {
+            notices: rows.take_notices().iter().map(wording::notice).collect(),
             learned: prior.learned_shard(&self.pass)?,
             rows_skipped: rows.rows_skipped(),
             first_skipped: rows.first_skipped().map(BadRow::to_string),
@@ -227,6 +230,7 @@ pub(super) fn finish(
     let shards: Vec<LearnedShard> = ends.iter().map(|end| end.learned.clone()).collect();
     let pass = input.prior.merge(&shards)?;
     let skipped = ends.iter().map(|end| end.rows_skipped).sum();
+    ends.iter().flat_map(|end| &end.notices).for_each(|notice| console.note(notice));
     if let Some(first) = ends.iter().find_map(|end| end.first_skipped.as_deref()) {
         console.warn(&wording::skipped_rows(skipped, first));
     }

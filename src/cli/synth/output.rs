@@ -25,7 +25,7 @@ pub(super) fn write_rows(
     let interrupted = watch_for_interrupt();
     let dim = rows.columns().len();
     if let Some(sink) = &mut sink {
-        sink.write(format!("{}\n", rows.columns().names.join(",")).as_bytes())?;
+        sink.write_all(format!("{}\n", rows.columns().names.join(",")).as_bytes())?;
     }
     let mut block = Block::new(dim);
     let mut texts: Vec<Vec<u8>> = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn write_rows(
         see(&block);
         if let Some(sink) = &mut sink {
             format_rows(&block, &mut texts);
-            texts.iter().try_for_each(|text| sink.write(text))?;
+            texts.iter().try_for_each(|text| sink.write_all(text))?;
         }
         bar.inc(block.rows() as u64);
         if interrupted.load(Ordering::Relaxed) {

@@ -160,7 +160,8 @@ fn type_of(field: Flat) -> Option<Type> {
     let details = || field.table(3);
     Some(match field.byte(2) {
         kind::NULL => Type::Unreadable(Content::Nothing),
-        kind::INT => integers(details()?)?,
+        // Integers of other sizes can still be left out.
+        kind::INT => integers(details()?).unwrap_or(Type::Unreadable(Content::Other)),
         kind::FLOAT => match details()?.short(0).unwrap_or(0) {
             0 => Type::Half,
             1 => Type::Single,

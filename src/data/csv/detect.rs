@@ -48,7 +48,7 @@ impl Delimiter {
     pub(super) fn detect(sample: &[u8]) -> Delimiter {
         let mut best = (0.0, CANDIDATES[0]);
         for candidate in CANDIDATES {
-            let records = sample_records(sample, candidate, SAMPLE_LINES).unwrap_or_default();
+            let records = sample_records(sample, candidate, SAMPLE_LINES, false).unwrap_or_default();
             let score = split_quality(&records);
             if score > best.0 {
                 best = (score, candidate);
@@ -121,8 +121,11 @@ impl Layout {
             None => Delimiter::detect(&sampled.sample),
         };
         let file = || sampled.name.clone();
-        let mut rows = match sample_records(&sampled.sample, delimiter, SAMPLE_LINES + 1) {
+        let mut rows = match sample_records(&sampled.sample, delimiter, SAMPLE_LINES + 1, sampled.complete) {
             Ok(rows) => rows,
+            Err(RecordError::OpenQuotation { line, lines }) => {
+                return Err(DataError::Quotation { file: file(), line, lines, open: sampled.complete });
+            }
             Err(RecordError::TooLarge(what)) => {
                 return Err(DataError::TooLarge { file: file(), row: 0, what });
             }
@@ -270,7 +273,7 @@ mod tests {
     }
 
     fn header(text: &str) -> bool {
-        looks_like_header(&sample_records(text.as_bytes(), Delimiter::Byte(b','), 200).unwrap())
+        looks_like_header(&sample_records(text.as_bytes(), Delimiter::Byte(b','), 200, false).unwrap())
     }
 
     #[test]
@@ -336,7 +339,8 @@ mod tests {
 
     #[test]
     fn the_usual_width_is_the_most_frequent_and_then_the_first() {
-        let records = |text: &str| sample_records(text.as_bytes(), Delimiter::Byte(b','), 200).unwrap();
+        let records =
+            |text: &str| sample_records(text.as_bytes(), Delimiter::Byte(b','), 200, false).unwrap();
         assert_eq!(usual_width(&records("1\n1,2\n1,2\n")), Some(2));
         assert_eq!(usual_width(&records("1,2,3\n1,2\n")), Some(3));
         assert_eq!(usual_width(&[]), None);

@@ -10,6 +10,10 @@ pub(super) const BUFFER: usize = 128 * 1024;
 /// The buffer where several threads read its lines.
 const LARGE_BUFFER: usize = 1024 * 1024;
 
+/// A last line that the text does not have. It is a record of its own, unless the text ends inside a quotation, which the csv
+/// crate does not tell.
+pub(super) const END_MARK: &[u8] = b".";
+
 /// Gives out a text line by line, so that the csv crate buffers nothing past the end of a record, and gives out at most
 /// [`MAX_RECORD_BYTES`] for each record.
 pub(super) struct Feed {
@@ -24,12 +28,23 @@ pub(super) struct Feed {
     pub(super) several_lines: bool,
     /// The text of the record, if it is kept.
     pub(super) given: Option<Vec<u8>>,
+    /// Whether [`END_MARK`] has been given out.
+    pub(super) ended: bool,
 }
 
 impl Feed {
     pub(super) fn new(text: Box<dyn Read + Send>) -> Feed {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        Feed { text, buffer, begin: 0, end: 0, left: MAX_RECORD_BYTES, several_lines: false, given: None }
+        Feed {
+            text,
+            buffer,
+            begin: 0,
+            end: 0,
+            left: MAX_RECORD_BYTES,
+            several_lines: false,
+            given: None,
+            ended: false,
+        }
     }
 
     /// Begins a new record, which may have [`MAX_RECORD_BYTES`] again.
@@ -92,7 +107,12 @@ impl Read for Feed {
             return Err(io::Error::other(RecordTooLong));
         }
         if self.begin == self.end && self.fill()? == 0 {
-            return Ok(0);
+            if self.ended {
+                return Ok(0);
+            }
+            self.ended = true;
+            buffer[..END_MARK.len()].copy_from_slice(END_MARK);
+            return Ok(END_MARK.len());
         }
         let most = buffer.len().min(self.left).min(self.end - self.begin);
         let next = &self.buffer[self.begin..self.begin + most];
@@ -137,6 +157,7 @@ mod tests {
         assert_eq!(feed.whole_lines().unwrap(), b"3\n");
         feed.several_lines = true;
         assert_eq!(feed.read(&mut out).unwrap(), 3);
+        assert_eq!((feed.read(&mut out).unwrap(), &out[..1]), (1, END_MARK));
         assert_eq!(feed.read(&mut out).unwrap(), 0);
         assert_eq!(feed.whole_lines().unwrap(), b"");
     }
@@ -176,6 +197,6 @@ mod tests {
         assert_eq!(feed.whole_lines().unwrap(), b"");
         let mut whole = Vec::new();
         feed.read_to_end(&mut whole).unwrap();
-        assert_eq!(whole.len(), 3 * BUFFER + 3);
+        assert_eq!(whole.len(), 3 * BUFFER + 3 + END_MARK.len());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use super::detect::Delimiter;
-use super::feed::{BUFFER, Feed, RecordTooLong};
+use super::feed::{BUFFER, END_MARK, Feed, RecordTooLong};
 use super::lines::Squeezed;
 use super::parts::{PART_BYTES, Parts};
 use super::plain::PlainLines;
@@ -20,6 +20,12 @@ const MAX_FIELDS: usize = 1_000_000;
 pub(super) enum RecordError {
     Io(io::Error),
     TooLarge(&'static str),
+    /// The text ends inside a quotation, which opens in the record that begins on this line.
+    OpenQuotation {
+        line: u64,
+        /// The lines from there to the end.
+        lines: u64,
+    },
 }
 
 /// The records of one text, without blank lines.
@@ -43,6 +49,7 @@ pub(super) struct Records {
 }
 
 impl Records {
+    /// The text must end with a line end, if it is not empty.
     pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter, part_bytes: usize) -> Records {
         let (byte, text): (u8, Box<dyn Read + Send>) = match delimiter {
             Delimiter::Byte(byte) => (byte, text),
@@ -71,6 +78,9 @@ impl Records {
                 if !self.reader.read_byte_record(&mut self.record).map_err(RecordError::from)? {
                     return Ok(false);
                 }
+                if self.reader.get_ref().ended {
+                    return self.end();
+                }
             }
             let blank = self.record.len() == 1 && self.record[0].trim_ascii().is_empty();
             if blank {
@@ -86,6 +96,18 @@ impl Records {
             }
             return Ok(true);
         }
+    }
+
+    /// The end of the text, which [`END_MARK`] has to follow as a record of its own.
+    fn end(&mut self) -> Result<bool, RecordError> {
+        let is_mark = self.record.len() == 1 && &self.record[0] == END_MARK;
+        if is_mark {
+            return Ok(false);
+        }
+        // The last line end, which is in the quotation, begins no line.
+        let lines = self.lines() - 1;
+        let line = (self.plain_lines + self.reader.position().line()).saturating_sub(lines).max(1);
+        Err(RecordError::OpenQuotation { line, lines })
     }
 
     /// Moves to the next line as a record of its own. Returns false if lines are not records, and at the end.
@@ -211,11 +233,13 @@ impl Records {
 
     /// The lines of that record, which are several if a quoted cell has line ends.
     pub(super) fn lines(&self) -> u64 {
-        let held = self.record.as_slice();
-        let inside = held.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        // An unclosed quote makes the last '\n' of the text part of a cell.
-        inside + u64::from(!held.ends_with(b"\n"))
+        1 + line_ends(self.record.as_slice()) as u64
     }
+}
+
+/// The line ends in a text.
+pub(super) fn line_ends(text: &[u8]) -> usize {
+    text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 fn reader_of(delimiter: u8) -> ReaderBuilder {
@@ -236,17 +260,23 @@ impl From<csv::Error> for RecordError {
     }
 }
 
-/// The first records of a sample, up to one that is too large; an error if that is the first.
+/// The first records of a sample, up to one that is too large or not closed. That is an error if there is no row before it, or
+/// if the sample is the whole text and ends inside a quotation.
 pub(super) fn sample_records(
     sample: &[u8],
     delimiter: Delimiter,
     most: usize,
+    complete: bool,
 ) -> Result<Vec<ByteRecord>, RecordError> {
     let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter, PART_BYTES);
     let mut found = Vec::new();
     while found.len() < most {
         match records.advance() {
             Ok(true) => found.push(records.record().clone()),
+            // The first record may be a header.
+            Err(error @ RecordError::OpenQuotation { .. }) if complete || found.len() < 2 => {
+                return Err(error);
+            }
             Err(error) if found.is_empty() => return Err(error),
             Ok(false) | Err(_) => break,
         }
@@ -270,6 +300,43 @@ mod tests {
             lines.push((records.line(), records.record().len()));
         }
         assert_eq!(lines, [(1, 2), (4, 2), (5, 2), (8, 2)]);
+    }
+
+    #[test]
+    fn a_text_that_ends_inside_a_quotation_is_told_from_one_that_ends_after_it() {
+        for closed in [
+            "1,\"a\"\n",
+            "\"a\n\"\n",
+            "1,\"\n\n\"\n",
+            "\"\n\"\"\"\n",
+            "1,a\"b\n",
+            ".\n",
+            "1\n.\n",
+            "1,\"a\n\",\n",
+        ] {
+            let mut records = records(closed);
+            while records.advance().unwrap() {}
+            assert!(!records.advance().unwrap(), "{closed:?}");
+        }
+        for (open, line, lines) in [
+            ("\"\n", 1, 1),
+            ("1\n\"\n", 2, 1),
+            ("1\n\n\n2,\"a\nb\nc\n", 4, 3),
+            ("1\n\"a\"\"\n", 2, 1),
+            ("\"a\n\"\"\n", 1, 2),
+            ("\"a\n\"\n\"\n", 3, 1),
+        ] {
+            let mut records = records(open);
+            let error = loop {
+                match records.advance() {
+                    Ok(more) => assert!(more, "{open:?}"),
+                    Err(error) => break error,
+                }
+            };
+            let RecordError::OpenQuotation { line: at, lines: over } = error else { panic!("{error:?}") };
+            assert_eq!((at, over), (line, lines), "{open:?}");
+            assert!(!records.advance().unwrap(), "{open:?}");
+        }
     }
 
     #[test]

@@ -131,6 +131,14 @@ fn refuse_other_formats(name: &str, bytes: &[u8]) -> Result<(), DataError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(DataError::Utf16 { file: file() });
     }
+    // A name of a column may begin so, but has no zero bytes.
+    if bytes.starts_with(b"PARE") && bytes.contains(&0) {
+        return Err(DataError::Format {
+            file: file(),
+            format: "a Parquet file",
+            what: "it is encrypted: write it without encryption".into(),
+        });
+    }
     const KINDS: [(&[u8], &str); 4] = [
         (b"PK\x03\x04", "a zip archive or spreadsheet: unpack or export it first"),
         (b"\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first"),

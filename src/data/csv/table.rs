@@ -5,7 +5,7 @@ use csv::ByteRecord;
 use super::cell::{is_missing, parse_number, shown, why_bad};
 use super::detect::{Delimiter, Layout};
 use super::plain::PlainLines;
-use super::records::{RecordError, Records};
+use super::records::{RecordError, Records, line_ends};
 use super::sample::{Sampled, take_sample};
 use crate::data::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
@@ -14,7 +14,7 @@ use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
-use crate::data::options::{Missing, ReadOptions};
+use crate::data::options::{BadRows, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
 use crate::data::table::{Flaw, Shape, Step, chosen_by};
 
@@ -37,8 +37,26 @@ pub(in crate::data) struct TextTable {
     delimiter: u8,
     /// Who chose the columns.
     chosen: ChosenBy,
+    /// Whether bad rows are skipped.
+    skips_bad_rows: bool,
     /// Good and bad rows read from this input.
     rows: u64,
+    /// The names of all fields.
+    names: Names,
+    /// The cell with the most lines so far that may hold rows.
+    longest: Option<LongCell>,
+}
+
+/// A quoted cell of at least this many lines may hold rows that a stray quote has swallowed.
+const MANY_LINES: u64 = 10;
+
+/// A quoted cell of several lines.
+#[derive(Debug, Clone, Copy)]
+struct LongCell {
+    line: u64,
+    row: u64,
+    field: usize,
+    lines: u64,
 }
 
 impl TextTable {
@@ -125,7 +143,10 @@ impl TextTable {
             width,
             delimiter,
             chosen,
+            skips_bad_rows: options.bad_rows == BadRows::Skip,
             rows: 0,
+            names: names_of(layout),
+            longest: None,
         };
         if options.missing == Missing::Marginal {
             table.take_gaps();
@@ -177,16 +198,45 @@ impl TextTable {
             return Ok(Step::End);
         }
         self.rows += 1;
-        match numbers(self.records.record(), self.width, &self.positions, row) {
+        let cells = numbers(self.records.record(), self.width, &self.positions, row);
+        if cells.is_ok() {
+            self.note_long_cell();
+        }
+        match cells {
             Ok(Cells::Numbers) => Ok(Step::Row),
             Ok(Cells::Gaps) => Ok(Step::Gaps),
             // A stray quote takes good rows with it, so the record must not be skipped as one bad row.
-            Err(flaw) if self.records.lines() > 1 && self.is_of_quotation(&flaw) => {
+            Err(flaw) if self.records.lines() > 1 && (self.skips_bad_rows || self.is_of_quotation(&flaw)) => {
                 let (line, lines) = (self.records.line(), self.records.lines());
-                Err(DataError::Quotation { file: self.file.clone(), line, lines })
+                Err(DataError::Quotation { file: self.file.clone(), line, lines, open: false })
             }
             Err(flaw) => Ok(Step::Bad(flaw)),
         }
+    }
+
+    /// Remembers the quoted cell of the current record if it may hold rows and has more lines than those before it.
+    fn note_long_cell(&mut self) {
+        let record = self.records.record();
+        if self.records.lines() <= self.longest.map_or(1, |cell| cell.lines) {
+            return;
+        }
+        let Some((field, cell)) = record.iter().enumerate().max_by_key(|(_, cell)| line_ends(cell)) else {
+            return;
+        };
+        let lines = 1 + line_ends(cell) as u64;
+        let delimiters = |line: &[u8]| line.iter().filter(|&&byte| byte == self.delimiter).count();
+        let holds_row = || cell.split(|&byte| byte == b'\n').any(|line| delimiters(line) + 1 >= self.width);
+        if lines >= MANY_LINES || holds_row() {
+            self.longest = Some(LongCell { line: self.records.line(), row: self.rows, field, lines });
+        }
+    }
+
+    /// What a user should know about the rows read.
+    pub(in crate::data) fn notice(&self) -> Option<Notice> {
+        self.longest.map(|LongCell { line, row, field, lines }| {
+            let column = self.names.name(field).to_string();
+            Notice::LongCell { file: self.file.clone(), line, row, column, lines }
+        })
     }
 
     /// Whether line ends in a quoted cell make the current record a bad one: it has another number of cells, or the bad cell has
@@ -249,6 +299,9 @@ impl TextTable {
             RecordError::Io(source) => OpenInput::failed(&self.file, self.gzip, self.rows, source),
             RecordError::TooLarge(what) => {
                 DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
+            }
+            RecordError::OpenQuotation { line, lines } => {
+                DataError::Quotation { file: self.file.clone(), line, lines, open: true }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The files of one fold.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,12 @@ impl<'a> FoldFiles<'a> {
 
 /// Writes a header and rows. Each number has the fewest digits that give it back exactly.
 fn write_csv(path: &Path, names: &[String], rows: ArrayView2<f64>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    // Others need not read the rows.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = BufWriter::new(options.open(path)?);
     let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
     writeln!(file, "{}", names.join(","))?;
     for row in rows.outer_iter() {

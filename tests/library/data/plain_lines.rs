@@ -225,7 +225,7 @@ fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
         let x = f64::from(i) / 7.0;
         match i % 1000 {
             137 => text += &format!("\"{x}\",1,3,4,\"two\nlines\"\n"),
-            138 => text += "1,2,word,4,\"two\nlines\"\n",
+            138 => text += "1,2,word,4,\"quoted\"\n",
             499 => text += "\n  \n",
             750 => text += &format!("{x}, {x} ,word,,\n"),
             760 => text += &format!("{x},,NA,{x},note\n"),
