@@ -131,14 +131,25 @@ impl DriftWatch {
         self.cells.push(std::mem::take(&mut self.open));
         self.batches = 0;
         if let Some(cells) = find_fall(&self.cells) {
-            let row = self.begun + cells as u64 * self.size * BATCH;
-            let known = self.changes.unwrap_or(DataChanges { first: row, latest: row, times: 0 });
-            self.changes = Some(DataChanges { latest: row, times: known.times + 1, ..known });
+            self.record(self.begun + cells as u64 * self.size * BATCH);
             self.cells.clear();
         } else if self.cells.len() == MOST_CELLS {
             self.cells = self.cells.chunks(2).map(|pair| pair[0].plus(pair[1])).collect();
             self.size *= 2;
         }
+    }
+
+    /// Begins anew after a revision that has changed the mixture, because the data changed at a row if there is one.
+    pub(in crate::learn) fn revised(&mut self, change: Option<u64>) {
+        *self = DriftWatch { changes: self.changes, ..DriftWatch::default() };
+        if let Some(row) = change {
+            self.record(row);
+        }
+    }
+
+    fn record(&mut self, row: u64) {
+        let known = self.changes.unwrap_or(DataChanges { first: row, latest: row, times: 0 });
+        self.changes = Some(DataChanges { latest: row, times: known.times + 1, ..known });
     }
 
     /// Whether this is valid for a pass over `rows` rows.

@@ -183,6 +183,9 @@ impl Candidate {
             return Ok(());
         }
         let changed = learned.is_some();
+        if let Some(drift) = self.structure.drift.as_mut().filter(|_| changed) {
+            drift.revised(self.structure.schedule.change(rows));
+        }
         let moved = changed && !record.moves.is_empty();
         if let Some(learned) = learned {
             let health = self.learner.health() + health;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Size;
 use super::history::Reason;
-use super::misfit::MisfitWatch;
+use super::misfit::{Misfit, MisfitWatch};
 use crate::learn::Surprise;
 
 /// Rows in a batch that is checked for novelty.
@@ -55,12 +55,15 @@ pub struct Schedule {
     /// The distances of rows from their components.
     #[serde(default)]
     distances: MisfitWatch,
-    /// Whether the last batches do not fit.
-    #[serde(default)]
-    misfit: bool,
+    /// How the last batches do not fit, if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    misfit: Option<Misfit>,
     /// The interval to the next look after novelty or misfit; 0 without.
     #[serde(default)]
     look: u64,
+    /// The row that these looks are for, if the data may have changed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change: Option<u64>,
     /// The number of times that novelty or misfit was followed by no move.
     #[serde(default)]
     vain: u32,
@@ -111,8 +114,9 @@ impl Schedule {
             excess: 0.0,
             novel: false,
             distances: MisfitWatch::default(),
-            misfit: false,
+            misfit: None,
             look: 0,
+            change: None,
             vain: 0,
             quiet_until: 0,
             half_life: None,
@@ -152,10 +156,17 @@ impl Schedule {
         if self.novel {
             return Some(Reason::Novelty);
         }
-        if self.misfit {
+        if self.misfit.is_some() {
             return Some(Reason::Misfit);
         }
         self.next.filter(|&next| next <= rows).map(|_| Reason::Doubling)
+    }
+
+    /// The row after which rows are unlike earlier ones, if a revision after `rows` rows is due for that reason, or is a further
+    /// look for it. A single spike is no such reason.
+    pub(in crate::learn) fn change(&self, rows: u64) -> Option<u64> {
+        let is_new = self.novel || self.misfit == Some(Misfit::Farther);
+        if is_new { Some(rows.saturating_sub(BATCH)) } else { self.change }
     }
 
     /// Whether batches are checked for novelty.
@@ -192,7 +203,7 @@ impl Schedule {
     pub(in crate::learn) fn end_batch(&mut self, rows: u64) {
         let low = self.low.min(BATCH) as f64;
         self.low = 0;
-        let off = self.distances.end_batch();
+        let misfit = self.distances.end_batch();
         if !self.watches {
             return;
         }
@@ -202,13 +213,14 @@ impl Schedule {
         if !is_novel {
             self.usual += FOLLOW * (low / BATCH as f64 - self.usual);
         }
-        (self.novel, self.misfit) = if rows < self.quiet_until { (false, false) } else { (is_novel, off) };
+        (self.novel, self.misfit) = if rows < self.quiet_until { (false, None) } else { (is_novel, misfit) };
     }
 
     /// Records a revision after `rows` rows. `moved` says whether it made a move, `kept` whether the mixture changed.
     pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool, kept: bool) {
         self.last = rows;
-        (self.novel, self.misfit, self.excess) = (false, false, 0.0);
+        self.change = self.change(rows).filter(|_| !kept);
+        (self.novel, self.misfit, self.excess) = (false, None, 0.0);
         self.unchanged = if moved { 0 } else { self.unchanged + 1 };
         let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
@@ -225,6 +237,8 @@ impl Schedule {
         };
         if self.look > 0 {
             self.next = Some(rows + self.look);
+        } else {
+            self.change = None;
         }
         if triggered {
             let quiet = (self.horizon(rows) / 50) << self.vain.min(MAX_VAIN);
@@ -238,7 +252,7 @@ impl Schedule {
 
     /// Postpones a revision that is not possible yet: until the number of rows has doubled again, or for a half-life.
     pub(in crate::learn) fn postpone(&mut self, rows: u64) {
-        (self.novel, self.misfit) = (false, false);
+        (self.novel, self.misfit) = (false, None);
         self.next = Some(rows.saturating_mul(2));
         self.next = self.soon_enough(rows, 0);
     }
