@@ -11,5 +11,6 @@ mod reference_values;
 mod report;
 mod shards;
 mod sound;
+mod streams;
 mod stress;
 mod wilcoxon;

@@ -8,8 +8,9 @@ use crate::learn::Surprise;
 const RECENT: f64 = 0.25;
 const USUAL: f64 = 0.03;
 /// Batches before the first judgement.
-const MIN_BATCHES: u32 = 16;
-/// The means differ if they are apart by more than this many standard errors, and by this part of the usual mean.
+const MIN_BATCHES: u32 = 8;
+/// The means differ if they are apart by more than this many standard errors, and by this part of the usual mean. After few
+/// batches the error is uncertain, and more are needed.
 const MIN_ERRORS: f64 = 6.0;
 const MIN_DIFFERENCE: f64 = 0.03;
 
@@ -59,13 +60,19 @@ impl MisfitWatch {
         let error = (self.variance * RECENT / (2.0 - RECENT)).sqrt();
         let apart = (self.recent - self.usual).abs();
         let way = if self.recent > self.usual { Misfit::Farther } else { Misfit::Closer };
+        let errors = MIN_ERRORS * (1.0 + f64::from(MIN_BATCHES) / f64::from(self.batches));
         let off = self.batches > MIN_BATCHES
-            && apart > (MIN_ERRORS * error).max(MIN_DIFFERENCE * self.usual)
+            && apart > (errors * error).max(MIN_DIFFERENCE * self.usual)
             && apart.is_finite();
         self.usual += weight(USUAL) * (mean - self.usual);
         self.variance += weight(USUAL) * (0.5 * (mean - self.last).powi(2) - self.variance);
         self.last = mean;
         off.then_some(way)
+    }
+
+    /// Whether the last rows are closer to their components than usual.
+    pub fn is_closer(&self) -> bool {
+        self.recent < self.usual
     }
 
     /// Begins anew, after a revision: what is usual has changed.

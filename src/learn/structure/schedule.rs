@@ -165,7 +165,8 @@ impl Schedule {
     /// The row after which rows are unlike earlier ones, if a revision after `rows` rows is due for that reason, or is a further
     /// look for it. A single spike is no such reason.
     pub(in crate::learn) fn change(&self, rows: u64) -> Option<u64> {
-        let is_new = self.novel || self.misfit == Some(Misfit::Farther);
+        // A component that a spike has widened makes all rows less dense, but closer.
+        let is_new = self.novel && !self.distances.is_closer() || self.misfit == Some(Misfit::Farther);
         if is_new { Some(rows.saturating_sub(BATCH)) } else { self.change }
     }
 
