@@ -3,7 +3,7 @@
 # make test-long  the slowest tests at full size, and every command as a release build (half an hour)
 # make wheel   the Python package as a wheel, into target/wheels
 # make tables  the paper's Tables 1 to 3, into results/ (an hour)
-# make figure1 the paper's Figure 1, into results/ (seconds)
+# make figure1 the paper's Figure 1, into results/ (minutes)
 # make tracks  small tables of one question each, into results/tracks (a quarter of an hour)
 # make soak    an endless stream for ten minutes
 # make crash   240 kills
@@ -43,7 +43,7 @@ demo: $(GMM_BMM)
 
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
-# what computes little is not optimised. METHODOLOGY.md has the times.
+# what computes little is not optimised. CONTRIBUTING.md has the times.
 test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package
 
 # Elsewhere than on Linux only maturin links the Python package.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures forgetting by a half-life, and the finding that the data change. Each trial prints a Markdown table; METHODOLOGY.md
+"""Measures forgetting by a half-life, and the finding that the data change. Each trial prints a Markdown table; results/drift/README.md
 shows them.
 
     scripts/drift_trials.py drifting       sensors whose means move by 4 standard deviations; K given and learned

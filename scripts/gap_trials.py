@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures learning from rows with missing values. Prints Markdown tables; METHODOLOGY.md shows them.
+"""Measures learning from rows with missing values. Prints Markdown tables; results/gaps/README.md shows them.
 
     scripts/gap_trials.py magic04             Magic04 with 10, 30 and 50 % of its values removed at random
     scripts/gap_trials.py file FILE [COLUMN…] a file with gaps of its own; COLUMN… are left out

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what revisions of the structure achieve. Each trial prints a Markdown table; METHODOLOGY.md shows them.
+"""Measures what revisions of the structure achieve. Each trial prints a Markdown table; results/structure/README.md shows them.
 
     scripts/structure_trials.py mixtures          K = 12 in 3 to 91 dimensions, ten seeds each, 60,000 rows
     scripts/structure_trials.py many              K = 30 in 3 and 10 dimensions, 200,000 rows
