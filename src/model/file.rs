@@ -13,7 +13,7 @@ use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, OutputFile, Recipe};
-use crate::dist::GaussianMixture;
+use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered, mixture_of};
 use crate::remedy::Remedy;
 
@@ -292,6 +292,19 @@ fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
     }
 }
 
+/// An error if a distribution counts more rows than a pass can have.
+fn check_strength(posterior: &Posterior) -> Result<(), ModelError> {
+    const MAX_ROWS: f64 = 2e16;
+    let of_components = posterior.components().iter().flat_map(|own| [("κ", own.kappa()), ("ν", own.nu())]);
+    let of_weights = posterior.weights().concentrations().iter().map(|&a| ("a", a));
+    match of_components.chain(of_weights).find(|(_, value)| !(*value <= MAX_ROWS)) {
+        Some((what, value)) => Err(ModelError::Inconsistent(format!(
+            "{what} of a component is {value:e}, which is out of range"
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl Model {
     /// An error where parameters are so large that scores or moments would not be finite.
     fn check_range(&self) -> Result<(), ModelError> {
@@ -300,8 +313,10 @@ impl Model {
         for (learned, structure) in std::iter::once(own).chain(rivals) {
             check_mixture(&mixture_of(learned, None))?;
             check_mixture(&mixture_of(learned, structure))?;
-            if let LearnerState::Bayes { prior, .. } = learned {
+            if let LearnerState::Bayes { prior, posterior, .. } = learned {
                 check_mixture(&prior.point_estimate())?;
+                check_strength(prior)?;
+                check_strength(posterior)?;
             }
         }
         Ok(())

@@ -9,7 +9,9 @@ use crate::learn::Surprise;
 
 /// Rows in a batch that is checked for novelty.
 pub(in crate::learn) const BATCH: u64 = 250;
-/// Rows are novel if this many more of them than usual have a low density. Each batch may have one, and three times as many
+/// A batch is novel at once if its fraction of rows of low density exceeds this plus twice the usual fraction.
+const NOVEL_SHARE: f64 = 0.2;
+/// Rows are also novel if this many more of them than usual have a low density. Each batch may have one, and three times as many
 /// as usual.
 const NOVEL_ROWS: f64 = 10.0;
 /// The weight of a batch in the usual fraction, an exponential average.
@@ -69,6 +71,9 @@ pub struct Schedule {
     vain: u32,
     /// Novelty and misfit are ignored before this number of rows.
     quiet_until: u64,
+    /// Before this number of rows, only a batch that is clearly novel counts.
+    #[serde(default)]
+    vain_until: u64,
     /// The number of rows after which a row has half its weight, if rows lose weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     half_life: Option<u64>,
@@ -119,6 +124,7 @@ impl Schedule {
             change: None,
             vain: 0,
             quiet_until: 0,
+            vain_until: 0,
             half_life: None,
         }
     }
@@ -210,11 +216,15 @@ impl Schedule {
         }
         let allowed = 1.0 + 3.0 * self.usual * BATCH as f64;
         self.excess = (self.excess + low - allowed).max(0.0);
-        let is_novel = self.excess >= NOVEL_ROWS;
+        let share = low / BATCH as f64;
+        let is_clear = share > NOVEL_SHARE + 2.0 * self.usual;
+        let is_novel = is_clear || self.excess >= NOVEL_ROWS;
         if !is_novel {
-            self.usual += FOLLOW * (low / BATCH as f64 - self.usual);
+            self.usual += FOLLOW * (share - self.usual);
         }
-        (self.novel, self.misfit) = if rows < self.quiet_until { (false, None) } else { (is_novel, misfit) };
+        let (looks, is_vain) = (rows >= self.quiet_until, rows < self.vain_until);
+        self.novel = looks && (is_clear || is_novel && !is_vain);
+        self.misfit = misfit.filter(|_| looks && !is_vain);
     }
 
     /// Records a revision after `rows` rows. `moved` says whether it made a move, `kept` whether the mixture changed.
@@ -242,8 +252,9 @@ impl Schedule {
             self.change = None;
         }
         if triggered {
-            let quiet = (self.horizon(rows) / 50) << self.vain.min(MAX_VAIN);
-            self.quiet_until = rows.saturating_add(quiet.max(FIRST_LOOK));
+            let quiet = (self.horizon(rows) / 50).max(FIRST_LOOK);
+            self.quiet_until = rows.saturating_add(quiet);
+            self.vain_until = rows.saturating_add(quiet << self.vain.min(MAX_VAIN));
             self.vain += 1;
         }
         if moved {
