@@ -270,9 +270,9 @@ impl Model {
     }
 }
 
-/// Values of rows are at most 1e150, and so are their means, except for rounding. The squares of larger ones overflow.
-const LARGEST_MEAN: f64 = 2e150;
-const LARGEST_VARIANCE: f64 = 1e301;
+/// The largest parameter of a mixture, as of a floor. The library takes rows beyond what files may hold, so a model may have large
+/// means.
+const LARGEST: f64 = 1e300;
 
 /// An error if a mixture is not of finite numbers in range.
 fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
@@ -280,9 +280,9 @@ fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
     // Not a number is out of range too.
     let beyond = |values: &[f64], most: f64| values.iter().copied().find(|value| !(value.abs() <= most));
     let flat = |values: Option<&[f64]>, most| values.and_then(|values| beyond(values, most));
-    let found = flat(means.as_slice(), LARGEST_MEAN)
+    let found = flat(means.as_slice(), LARGEST)
         .map(|value| ("mean", value))
-        .or_else(|| flat(covariances.as_slice(), LARGEST_VARIANCE).map(|value| ("covariance", value)))
+        .or_else(|| flat(covariances.as_slice(), LARGEST).map(|value| ("covariance", value)))
         .or_else(|| beyond(mixture.weights(), 1.0 + 1e-9).map(|value| ("weight", value)));
     match found {
         None => Ok(()),
