@@ -46,13 +46,12 @@ impl RecordFile {
         refuse_file_as_folder(folder)?;
         fs::create_dir_all(folder)
             .map_err(|source| ExperimentError::File { path: folder.to_path_buf(), source })?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // Records hold a sample of the rows for pictures, so a new file is for its owner alone.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path).map_err(failed)?;
         // Some file systems have no locks. There the file's length, checked at each record, reveals another writer.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(ExperimentError::InUse { path });
@@ -135,6 +134,16 @@ mod tests {
             revisions: Vec::new(),
             level: None,
         })
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_record_file_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        RecordFile::open(folder.path()).unwrap();
+        let mode = fs::metadata(folder.path().join(RECORDS_FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
