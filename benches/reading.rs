@@ -1,4 +1,4 @@
-//! Speed of reading CSV by the csv crate alone and with the fast path for plain lines, on one thread and on all:
+//! Speed of reading CSV by the csv crate alone and with the fast path for plain lines:
 //! `cargo bench --bench reading`, or `cargo bench --bench reading -- FILE...` for files of your own.
 //!
 //! The text is in memory, its numbers are written to the last digit, and the figures are the best of seven runs.
@@ -25,10 +25,9 @@ impl AsRef<[u8]> for Text {
 }
 
 fn main() {
-    let threads = format!("{} threads", rayon::current_num_threads());
-    println!("{:>3} {:>9}   {:^24}   {:^24}   {threads:^24}", "", "", "csv crate", "fast path");
+    println!("{:>3} {:>9}   {:^24}   {:^24}", "", "", "csv crate", "fast path");
     let unit = format!("{:>9} {:>14}", "MB/s", "rows/s");
-    println!("{:>3} {:>9}   {unit}   {unit}   {unit}   ratios", "d", "rows");
+    println!("{:>3} {:>9}   {unit}   {unit}   ratio", "d", "rows");
     // Cargo itself adds '--bench'.
     let files: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if files.is_empty() {
@@ -40,26 +39,22 @@ fn main() {
 }
 
 fn measure(text: &Text) {
-    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
-    let mut best = [f64::INFINITY; 3];
+    let mut best = [f64::INFINITY; 2];
     let (mut dim, mut rows) = (0, 0);
     for _ in 0..RUNS {
         for (way, best) in best.iter_mut().enumerate() {
             let begun = Instant::now();
-            (dim, rows) = match way {
-                0 | 1 => one_thread.install(|| read(text, way == 0)),
-                _ => read(text, false),
-            };
+            (dim, rows) = read(text, way == 0);
             *best = best.min(begun.elapsed().as_secs_f64());
         }
     }
-    let [reference, fast, parallel] = best;
+    let [reference, fast] = best;
     let speed = |seconds: f64| {
         let megabytes = text.0.len() as f64 / 1e6;
         format!("{:>9.0} {:>14.0}", megabytes / seconds, rows as f64 / seconds)
     };
     let speeds = best.map(speed).join("   ");
-    println!("{dim:>3} {rows:>9}   {speeds}   {:.2} {:.2}", reference / fast, fast / parallel);
+    println!("{dim:>3} {rows:>9}   {speeds}   {:.2}", reference / fast);
 }
 
 /// A table of `dim` columns drawn from a mixture.

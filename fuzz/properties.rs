@@ -11,7 +11,7 @@ use gmm_bmm::data::{BadRows, Block, Catalogue, DataError, Input, Missing, ReadOp
 /// The name of the text in messages.
 const NAME: &str = "fuzzed.csv";
 /// The most rows that are read.
-const MOST_ROWS: u64 = 20_000;
+const MAX_ROWS: u64 = 20_000;
 
 /// Any text, read as delimited text. The first two bytes choose the options.
 pub fn csv(bytes: &[u8]) {
@@ -41,7 +41,7 @@ pub fn csv(bytes: &[u8]) {
 
 /// Any bytes, read as an array or a table of columns: from a pipe in pieces of two sizes, and from a file.
 pub fn tables(bytes: &[u8]) {
-    let options = ReadOptions::default().missing(Missing::Marginal).bad_rows(BadRows::Skip).limit(MOST_ROWS);
+    let options = ReadOptions::default().missing(Missing::Marginal).bad_rows(BadRows::Skip).limit(MAX_ROWS);
     let whole = read_csv(bytes, usize::MAX, 1000, &options);
     let piecewise = read_csv(bytes, 1 + bytes.len() % 7, 3, &options);
     if !bytes.starts_with(b"\x1f\x8b") {
@@ -77,7 +77,7 @@ fn csv_options(bytes: &[u8]) -> (ReadOptions, &[u8]) {
         .columns(if bit(3) { &["2", "1"][..] } else { &[] }.iter().copied())
         .drop(bit(4).then_some("1"))
         .bad_rows(if bit(5) { BadRows::Skip } else { BadRows::Refuse })
-        .limit(if bit(6) { 3 } else { MOST_ROWS });
+        .limit(if bit(6) { 3 } else { MAX_ROWS });
     (options, text)
 }
 

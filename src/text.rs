@@ -7,7 +7,7 @@ pub(crate) mod number;
 // Tables have times of every kind, the command those of the present.
 #[cfg(any(feature = "cli", feature = "parquet"))]
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
-pub(crate) mod moment;
+pub(crate) mod iso8601;
 
 #[cfg(feature = "cli")]
 use std::borrow::Cow;

@@ -27,7 +27,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("LARGEST_VALUE", gmm_bmm::data::LARGEST_VALUE)?;
+        module.add("MAX_VALUE", gmm_bmm::data::MAX_VALUE)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -15,7 +15,7 @@ from gmm_bmm import OnlineGaussianMixture, merge
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
-LONGEST = 60
+MAX = 60
 """Seconds after which a child counts as hanging."""
 
 
@@ -26,7 +26,7 @@ def in_fork(work):
     if child == 0:
         try:
             os.close(read)
-            signal.alarm(LONGEST)
+            signal.alarm(MAX)
             with open(write, "wb") as pipe:
                 try:
                     pickle.dump(work(), pipe)
@@ -119,13 +119,13 @@ def test_threads_in_a_child(rows):
 def test_multiprocessing_with_fork(rows):
     expected = learn(rows[:500])
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(learn, [rows[:500]] * 4).get(LONGEST) == [expected] * 4
+        assert pool.map_async(learn, [rows[:500]] * 4).get(MAX) == [expected] * 4
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_joblib(rows, backend):
     expected = learn(rows[:500])
-    jobs = joblib.Parallel(n_jobs=2, backend=backend, timeout=LONGEST)
+    jobs = joblib.Parallel(n_jobs=2, backend=backend, timeout=MAX)
     assert jobs(joblib.delayed(learn)(rows[:500]) for _ in range(4)) == [expected] * 4
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gmm_bmm import OnlineGaussianMixture
-from gmm_bmm._core import LARGEST_VALUE
+from gmm_bmm._core import MAX_VALUE
 
 NAMES = list("abcd")
 METHODS = (
@@ -103,7 +103,7 @@ def test_masked_values_are_missing(rows):
 
 @pytest.mark.parametrize("missing", ["error", "marginal"])
 def test_values_that_the_command_refuses_are_refused(rows, missing):
-    assert LARGEST_VALUE == 1e150
+    assert MAX_VALUE == 1e150
     mixture = OnlineGaussianMixture(3, missing=missing, random_state=0).partial_fit(rows)
     before = mixture.to_bytes()
     for value, word in [(1.1e150, "1.1e.150"), (-1e300, "-1e.300"), (np.inf, "infinity"), (-np.inf, "infinity")]:
@@ -116,7 +116,7 @@ def test_values_that_the_command_refuses_are_refused(rows, missing):
         with pytest.raises(ValueError, match=word):
             OnlineGaussianMixture(3, missing=missing).fit(large)
     assert mixture.to_bytes() == before
-    large[-1, 2] = LARGEST_VALUE
+    large[-1, 2] = MAX_VALUE
     fitted = OnlineGaussianMixture(1, random_state=0).fit(large)
     assert np.isfinite(fitted.covariances_).all()
 

@@ -45,7 +45,7 @@ struct ShownCluster {
 }
 
 /// Components of a cluster beyond these are not named one by one.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 impl ClustersResult {
     pub fn of(model: &Model, labels: &Labels, overlap: f64) -> Self {
@@ -86,7 +86,7 @@ impl ClustersResult {
 fn line(name: &str, weight: f64, components: &[u64]) -> String {
     let what = if components.len() == 1 { "component" } else { "components" };
     let percent = percent(weight);
-    let components = listed(components.iter().map(u64::to_string), MOST_NAMED);
+    let components = listed(components.iter().map(u64::to_string), MAX_NAMED);
     format!("  {name:<16} {percent:>6} %   {what} {components}\n")
 }
 

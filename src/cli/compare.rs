@@ -22,7 +22,7 @@ use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
 use super::files::refuse_overwriting;
-use super::fit::MOST_SHARDS;
+use super::fit::MAX_SHARDS;
 use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
@@ -106,7 +106,7 @@ pub(super) struct Args {
     order: Order,
 
     /// Shards of oDMM
-    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=MAX_SHARDS))]
     shards: u16,
 
     /// Rows that oDMM learns before it splits into shards; 0 is the paper's setup [default: the rows of the start]

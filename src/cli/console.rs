@@ -34,10 +34,10 @@ pub(super) fn chain(error: &anyhow::Error) -> String {
 }
 
 /// Shards beyond these have no counter of their own.
-const MOST_COUNTERS: usize = 16;
+const MAX_COUNTERS: usize = 16;
 
 /// Faulty columns beyond these are not named one by one.
-const MOST_FAULTS: usize = 5;
+const MAX_FAULTS: usize = 5;
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Self {
@@ -84,7 +84,7 @@ impl Console {
             matches!(finding, Finding::ConstantColumn { .. } | Finding::CollinearColumn { .. })
         };
         let (faults, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_fault);
-        if faults.len() > MOST_FAULTS {
+        if faults.len() > MAX_FAULTS {
             self.warn(&wording::faulty_columns(faults.len()));
         } else {
             others.splice(0..0, faults);
@@ -135,6 +135,6 @@ impl Console {
             counter.set_prefix(format!("shard {:>2}", shard + 1));
             counter
         };
-        (0..shards.min(MOST_COUNTERS)).map(counter).collect()
+        (0..shards.min(MAX_COUNTERS)).map(counter).collect()
     }
 }

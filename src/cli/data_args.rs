@@ -9,7 +9,7 @@ use super::console::Console;
 use super::{usage_error, wording};
 use crate::data::{
     BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, Missing, MissingCounts,
-    ReadOptions, Rows,
+    ReadOptions, RowReader,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -90,7 +90,12 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 
 impl DataArgs {
     /// Opens the data; `expected` are the columns of a model that the rows must have.
-    pub fn open(&self, seed: u64, expected: Option<ColumnNames>, console: &Console) -> anyhow::Result<Rows> {
+    pub fn open(
+        &self,
+        seed: u64,
+        expected: Option<ColumnNames>,
+        console: &Console,
+    ) -> anyhow::Result<RowReader> {
         self.reading.open(&self.data, seed, expected, console)
     }
 
@@ -101,7 +106,7 @@ impl DataArgs {
         expected: Option<ColumnNames>,
         console: &Console,
         adapt: impl FnOnce(ReadOptions) -> ReadOptions,
-    ) -> anyhow::Result<Rows> {
+    ) -> anyhow::Result<RowReader> {
         opened(adapt(self.reading.options(seed, expected)).open(&self.data), console)
     }
 
@@ -122,7 +127,7 @@ impl DataArgs {
         shard: usize,
         seed: u64,
         console: &Console,
-    ) -> anyhow::Result<Rows> {
+    ) -> anyhow::Result<RowReader> {
         opened(self.reading.options(seed, None).open_shard(shards, shard), console)
     }
 }
@@ -135,7 +140,7 @@ impl ReadingArgs {
         seed: u64,
         expected: Option<ColumnNames>,
         console: &Console,
-    ) -> anyhow::Result<Rows> {
+    ) -> anyhow::Result<RowReader> {
         opened(self.options(seed, expected).open(data), console)
     }
 
@@ -145,7 +150,7 @@ impl ReadingArgs {
         data: &Path,
         expected: ColumnNames,
         console: &Console,
-    ) -> anyhow::Result<Rows> {
+    ) -> anyhow::Result<RowReader> {
         let options = self.options(0, Some(expected)).missing(Missing::Marginal).keep_text();
         opened(options.open(&[data]), console)
     }
@@ -227,12 +232,12 @@ pub(super) struct MissingResult {
 
 impl MissingResult {
     /// `None` if no value is missing.
-    pub fn of(rows: &Rows) -> Option<MissingResult> {
+    pub fn of(rows: &RowReader) -> Option<MissingResult> {
         MissingResult::of_part(rows).if_any()
     }
 
     /// The missing values of a part of the rows.
-    pub fn of_part(rows: &Rows) -> MissingResult {
+    pub fn of_part(rows: &RowReader) -> MissingResult {
         MissingResult { counts: rows.missing().clone(), rows_left_out: rows.rows_left_out() }
     }
 
@@ -252,14 +257,14 @@ impl MissingResult {
     }
 }
 
-fn opened(rows: Result<Rows, DataError>, console: &Console) -> anyhow::Result<Rows> {
+fn opened(rows: Result<RowReader, DataError>, console: &Console) -> anyhow::Result<RowReader> {
     let mut rows = rows.map_err(refused)?;
     tell_notices(&mut rows, console);
     Ok(rows)
 }
 
 /// Prints the notices that are left, the missing values, and a warning of skipped rows, once all rows are read.
-pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
+pub(super) fn tell_end(rows: &mut RowReader, console: &Console) {
     tell_notices(rows, console);
     if let Some(first) = rows.first_skipped() {
         console.warn(&wording::skipped_rows(rows.rows_skipped(), &first.to_string()));
@@ -269,7 +274,7 @@ pub(super) fn tell_end(rows: &mut Rows, console: &Console) {
     }
 }
 
-fn tell_notices(rows: &mut Rows, console: &Console) {
+fn tell_notices(rows: &mut RowReader, console: &Console) {
     rows.take_notices().iter().for_each(|notice| console.note(&wording::notice(notice)));
 }
 

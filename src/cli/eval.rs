@@ -13,7 +13,7 @@ use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{BadRows, Block, Missing, ReadOptions, Rows, Units};
+use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader, Units};
 use crate::stats::{BatchSums, ColumnSummary};
 use crate::text::number::decimal;
 use crate::text::{count, csv_cell};
@@ -178,7 +178,7 @@ impl<'a> Evaluation<'a> {
         args: &'a Args,
         scorer: Scorer,
         watched: Option<WatchedModel>,
-        rows: &Rows,
+        rows: &RowReader,
     ) -> anyhow::Result<Self> {
         let stop = StopFlag::new(args.scores.as_deref());
         let mut scores = args.scores.as_deref().map(Sink::open).transpose()?;
@@ -205,7 +205,7 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    fn run(mut self, mut rows: Rows, console: &Console) -> anyhow::Result<EvalResult> {
+    fn run(mut self, mut rows: RowReader, console: &Console) -> anyhow::Result<EvalResult> {
         let bar = console.progress(rows.total_bytes());
         let mut block = Block::new(self.scorer.columns.len());
         loop {
@@ -254,7 +254,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Scores a block of rows that follow `before` others.
-    fn score(&mut self, block: &Block, rows: &Rows, before: u64) -> anyhow::Result<()> {
+    fn score(&mut self, block: &Block, rows: &RowReader, before: u64) -> anyhow::Result<()> {
         let (log_densities, responsibilities) = self.scorer.score(block.view());
         let of_missing = self.scores.as_ref().and_then(|_| self.scorer.log_density_of_missing(block.view()));
         let mut bad = rows.listed_rows().iter().peekable();
@@ -300,7 +300,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Writes the line of a row, with its number in the block, from 1.
-    fn write(&mut self, before: u64, place: u64, fields: &str, rows: &Rows) -> anyhow::Result<()> {
+    fn write(&mut self, before: u64, place: u64, fields: &str, rows: &RowReader) -> anyhow::Result<()> {
         let Some(file) = &mut self.scores else { return Ok(()) };
         let kept = rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept));
         Ok(writeln!(file, "{},{fields}{kept}", before + place)?)

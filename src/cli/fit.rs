@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use args::{Algo, TraceArgs};
-pub(super) use args::{Args, MOST_SHARDS};
+pub(super) use args::{Args, MAX_SHARDS};
 use beginning::{Beginning, beginning};
 
 use super::choice::{describe_choice, describe_ks};

@@ -13,7 +13,7 @@ use super::console::Console;
 use super::data_args::{MissingResult, ReadingArgs, tell_end};
 use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{Block, Rows};
+use crate::data::{Block, RowReader};
 use crate::dist::GaussianMixture;
 use crate::text::count;
 
@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     Ok(console.result(&result, describe)?)
 }
 
-fn write_header(rows: &Rows, draws: bool, out: &mut Sink) -> anyhow::Result<()> {
+fn write_header(rows: &RowReader, draws: bool, out: &mut Sink) -> anyhow::Result<()> {
     let Some(header) = rows.header_text() else { return Ok(()) };
     let mut line = header.to_vec();
     if draws {
@@ -170,7 +170,7 @@ impl Filler {
     }
 
     /// The completed rows of a block as text.
-    fn fill(&mut self, rows: &Rows, block: &Block) -> &[u8] {
+    fn fill(&mut self, rows: &RowReader, block: &Block) -> &[u8] {
         let Filler { mixture, draws, copies, text } = self;
         for (draw, copy) in copies.iter_mut().enumerate() {
             copy.clear();

@@ -34,7 +34,7 @@ pub(super) fn parse_components(text: &str) -> Result<Components, String> {
 fn parse_k_range(text: &str) -> Result<RangeInclusive<usize>, String> {
     parse_range(text, |text| match text.parse::<usize>() {
         Ok(0) => Err("K must be at least 1".to_string()),
-        Ok(k) if k > MOST_COMPONENTS => Err(format!("K must be at most {MOST_COMPONENTS}")),
+        Ok(k) if k > MAX_COMPONENTS => Err(format!("K must be at most {MAX_COMPONENTS}")),
         Ok(k) => Ok(k),
         Err(_) => Err("give a number, a range such as 2..10, a list such as 2,3,5, or auto".to_string()),
     })
@@ -54,4 +54,4 @@ pub(super) fn parse_range(
     Ok(low..=high)
 }
 
-const MOST_COMPONENTS: usize = 10_000;
+const MAX_COMPONENTS: usize = 10_000;

@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             "{found} shards were given where {expected} are expected, so {} lost: learn those missing from {}, or \
              number shards with 'fit --shard I/N', so that missing ones can be named",
             if expected - found == 1 { "one is".to_string() } else { format!("{} are", expected - found) },
-            listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MOST_NAMED)
+            listed(args.shards.iter().map(|shard| format!("'{}'", shard.display())), MAX_NAMED)
         );
     }
     refuse_overwriting([&args.out].into_iter(), args.shards.iter().chain([&args.prior]))?;
@@ -141,7 +141,7 @@ fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Re
     if missing.is_empty() {
         return Ok(missing);
     }
-    let names = listed(missing.iter().map(u32::to_string), MOST_NAMED);
+    let names = listed(missing.iter().map(u32::to_string), MAX_NAMED);
     let what = if missing.len() == 1 { "shard" } else { "shards" };
     let what = format!("{what} {names} of {} missing", numbered.of);
     anyhow::ensure!(
@@ -153,7 +153,7 @@ fn check_complete(model: &Model, partial: bool, console: &Console) -> anyhow::Re
 }
 
 /// At most this many shards are listed.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 fn tell_permuted(permuted: &[(String, Vec<usize>)], realigned: bool, console: &Console) {
     for (name, order) in permuted {

@@ -36,7 +36,7 @@ use crate::model::is_output_failure;
 use console::Console;
 
 /// More threads than any machine has cores for; each needs memory.
-const MOST_THREADS: i64 = 1024;
+const MAX_THREADS: i64 = 1024;
 
 /// Learn Gaussian mixtures from streams, in one pass and bounded memory
 #[derive(Debug, Parser)]
@@ -60,7 +60,7 @@ struct Cli {
     quiet: bool,
 
     /// Number of threads; results do not depend on it [default: all cores]
-    #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
+    #[arg(long, global = true, help_heading = "Any command", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS))]
     threads: Option<u16>,
 }
 

@@ -15,7 +15,7 @@ use super::console::Console;
 use super::files::create_output;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
-use crate::data::{Block, Next, Prefetch, Reservoir, Rows};
+use crate::data::{Block, Next, Prefetch, Reservoir, RowReader};
 use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
@@ -42,14 +42,14 @@ pub(super) struct PassEnd {
     /// The findings that were printed already.
     pub told: Vec<Finding>,
     /// The reader, for its notices.
-    pub rows: Rows,
+    pub rows: RowReader,
     pub read_seconds: f64,
     pub learn_seconds: f64,
 }
 
 impl Pass<'_> {
     /// Learns all rows except those that an earlier run has learned.
-    pub fn run(mut self, rows: Rows) -> anyhow::Result<PassEnd> {
+    pub fn run(mut self, rows: RowReader) -> anyhow::Result<PassEnd> {
         let interrupted = watch_for_interrupt();
         let bar = self.console.progress(rows.total_bytes());
         let shards = match &self.fit.settings().algorithm {

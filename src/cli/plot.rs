@@ -58,9 +58,9 @@ impl PlotOutput {
 }
 
 /// The most rows that a picture shows.
-const MOST_ROWS: usize = 1000;
+const MAX_ROWS: usize = 1000;
 /// The most numbers that its rows have, unless a hundred rows have more.
-const MOST_NUMBERS: usize = 1 << 20;
+const MAX_NUMBERS: usize = 1 << 20;
 
 impl PlotArgs {
     /// Opens the file of the picture, if there is to be one.
@@ -74,7 +74,7 @@ impl PlotArgs {
             return Ok(None);
         }
         self.chosen(columns)?;
-        let most = (MOST_NUMBERS / columns.len()).clamp(100, MOST_ROWS);
+        let most = (MAX_NUMBERS / columns.len()).clamp(100, MAX_ROWS);
         Ok(Some(Reservoir::new(columns.len(), most, seed)))
     }
 
@@ -86,8 +86,8 @@ impl PlotArgs {
             list => {
                 let chosen = select_columns(columns, list)
                     .map_err(|error| usage(format!("--plot-axes: {}", wording::error(&error))))?;
-                if chosen.len() > PairPlot::MOST_AXES {
-                    let most = PairPlot::MOST_AXES;
+                if chosen.len() > PairPlot::MAX_AXES {
+                    let most = PairPlot::MAX_AXES;
                     return Err(usage(format!(
                         "--plot-axes names {} columns: give {most} at most",
                         chosen.len()

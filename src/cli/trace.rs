@@ -256,7 +256,7 @@ impl Trace {
 /// Rows between the first points of a picture, unless another number is given.
 const FIRST_EVERY: u64 = 500;
 /// With more points than this, every second one is dropped.
-const MOST_POINTS: usize = 200;
+const MAX_POINTS: usize = 200;
 
 /// The points of a picture. Their number is bounded.
 pub(super) struct CurvePoints {
@@ -297,7 +297,7 @@ impl CurvePoints {
             return;
         }
         self.points.push((rows, scores));
-        if self.points.len() > MOST_POINTS {
+        if self.points.len() > MAX_POINTS {
             self.every = self.every.saturating_mul(2);
             self.points.retain(|(rows, _)| rows.is_multiple_of(self.every));
         }
@@ -430,7 +430,7 @@ mod tests {
             rows += points.every - rows % points.every;
             points.push(rows, vec![Prequential { rows, log_likelihood: 0.0 }]);
         }
-        assert!((100..=MOST_POINTS).contains(&points.points.len()), "{}", points.points.len());
+        assert!((100..=MAX_POINTS).contains(&points.points.len()), "{}", points.points.len());
         let even = points.points.windows(2).all(|pair| pair[1].0 - pair[0].0 == points.every);
         assert!(even && points.points[0].0 == points.every);
         // A point of few rows is left out.

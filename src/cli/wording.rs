@@ -141,7 +141,7 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::GiveMoreRows => "give more rows",
         Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
         Remedy::FewerComponents => "choose a smaller --k",
-        Remedy::MoreComponents => "allow more with --k auto:LEAST..MOST",
+        Remedy::MoreComponents => "allow more with --k auto:MIN..MAX",
         Remedy::FewerShards => "use fewer shards (--shards)",
         Remedy::ReadWhole => "use --deal rows, or give a file for each shard",
         Remedy::FewerStartRows => "lower --init-rows",

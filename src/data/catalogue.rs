@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::nearest::nearest;
+use super::did_you_mean::did_you_mean;
 
 const TEXT: &str = include_str!("../../datasets/catalogue.json");
 
@@ -177,7 +177,7 @@ impl Catalogue {
 
     /// The set with the most similar name, if one is similar enough to be meant.
     pub fn nearest(&self, name: &str) -> Option<&DataSet> {
-        self.find(nearest(name, self.sets.iter().map(|set| set.name.as_str()))?)
+        self.find(did_you_mean(name, self.sets.iter().map(|set| set.name.as_str()))?)
     }
 
     /// All sets.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::column_names::ColumnNames;
 use super::csv::{ColumnSample, Comma};
+use super::did_you_mean::did_you_mean;
 use super::error::DataError;
-use super::nearest::nearest;
 use super::notice::{ColumnContent as Content, Notice};
 
 /// The names of a table's columns.
@@ -75,7 +75,7 @@ impl Names {
             None => Err(DataError::UnknownColumn {
                 file: None,
                 wanted: wanted.into(),
-                nearest: nearest(wanted, self.unique.iter().map(String::as_str)).map(String::from),
+                nearest: did_you_mean(wanted, self.unique.iter().map(String::as_str)).map(String::from),
                 columns: self.unique.clone(),
             }),
         }

@@ -28,7 +28,7 @@ const COMMONEST: usize = 10;
 const ON_COMMONEST: f64 = 0.1;
 /// Smaller steps, as a fraction of the standard deviation, are not the column's quantum: such narrow noise would not remove
 /// the spikes.
-const NARROWEST: f64 = 0.01;
+const MIN: f64 = 0.01;
 
 /// The discrete columns of `rows`, each with its quantum. Constant columns have no quantum and are not listed.
 ///
@@ -113,7 +113,7 @@ impl Values {
 
     /// The smallest gap between neighbouring values that is wide enough, or the narrowest width allowed if there is none.
     fn quantum(&self) -> Option<f64> {
-        let narrowest = NARROWEST * self.standard_deviation;
+        let narrowest = MIN * self.standard_deviation;
         if !(narrowest > 0.0 && narrowest.is_finite()) {
             return None;
         }

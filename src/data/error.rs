@@ -510,7 +510,7 @@ impl DataError {
 
 /// The column that may be meant, and the columns there are.
 fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) -> String {
-    const MOST: usize = 20;
+    const MAX: usize = 20;
     // In a list, a name with a comma looks like two.
     let is_part = |name: &String| name.contains(',') && name.split(',').any(|part| part.trim() == wanted);
     if let Some(place) = columns.iter().position(is_part) {
@@ -519,7 +519,7 @@ fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) ->
             "if '{name}' is meant, choose it by its number, {number}, because its name has a comma"
         );
     }
-    let columns = format!("columns are {}", listed(columns.iter().cloned(), MOST));
+    let columns = format!("columns are {}", listed(columns.iter().cloned(), MAX));
     match nearest {
         Some(name) => format!("did you mean '{name}'? The {columns}"),
         None => format!("the {columns}"),

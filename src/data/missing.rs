@@ -53,10 +53,10 @@ impl MissingCounts {
 impl fmt::Display for MissingCounts {
     /// The counts by column, without the number of rows: `12 in 'x1', 1204 in 'x3'`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 20;
+        const MAX: usize = 20;
         let columns: Vec<String> =
             self.incomplete().map(|(column, missing)| format!("{missing} in '{column}'")).collect();
-        f.write_str(&listed(columns.into_iter(), MOST))
+        f.write_str(&listed(columns.into_iter(), MAX))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where rows come from: files of text, arrays and tables, the catalogue of data sets, synthetic rows.
 //!
-//! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`Rows`], or deal them
+//! [`ReadOptions`] open files, patterns of file names and sets of the [`Catalogue`] as one stream of [`RowReader`], or deal them
 //! to shards. [`Prefetch`] reads them on a thread of its own. [`SynthRows`](synth::SynthRows) are drawn from a mixture. Both
 //! are a [`RowSource`].
 //!
@@ -17,13 +17,13 @@ mod columns;
 #[cfg(feature = "csv")]
 mod csv;
 mod dequantize;
+mod did_you_mean;
 mod error;
 #[cfg(feature = "csv")]
-mod expected;
-#[cfg(feature = "csv")]
 mod input;
+#[cfg(feature = "csv")]
+mod match_columns;
 mod missing;
-mod nearest;
 mod notice;
 #[cfg(feature = "csv")]
 mod options;
@@ -33,16 +33,14 @@ mod reservoir;
 #[cfg(feature = "csv")]
 mod resolve;
 #[cfg(feature = "csv")]
-mod row_texts;
+mod row_reader;
 #[cfg(feature = "csv")]
-mod rows;
+mod row_texts;
 #[cfg(feature = "csv")]
 mod shards;
 #[cfg(feature = "csv")]
 mod shuffle;
 mod source;
-#[cfg(feature = "csv")]
-mod stream;
 pub mod synth;
 #[cfg(feature = "csv")]
 mod table;
@@ -53,7 +51,7 @@ pub use catalogue::{
     Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
 };
 pub use column_names::ColumnNames;
-pub use csv::LARGEST as LARGEST_VALUE;
+pub use csv::MAX_VALUE;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::DataError;
 pub use missing::MissingCounts;
@@ -68,7 +66,7 @@ pub use self::{
     input::Input,
     options::{BadRows, Missing, ReadOptions},
     prefetch::{Next, Prefetch},
+    row_reader::RowReader,
     row_texts::RowTexts,
-    rows::Rows,
     shards::FileShards,
 };

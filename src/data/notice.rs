@@ -4,7 +4,7 @@ use crate::remedy::Remedy;
 use crate::text::{count, listed, quoted};
 
 /// At most this many columns are named in a sentence.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// Something about the data that was decided while they were opened and read, and that a user should know.
 ///
@@ -135,7 +135,7 @@ impl fmt::Display for Notice {
             }
             Notice::MatchedByOrder { pairs } => {
                 let pairs = pairs.iter().map(|(found, expected)| format!("'{found}' for '{expected}'"));
-                let pairs = listed(pairs, MOST_NAMED);
+                let pairs = listed(pairs, MAX_NAMED);
                 write!(f, "columns are matched with the model's by their order: {pairs}")
             }
             Notice::HeaderWithNumbers { file } => {
@@ -156,10 +156,10 @@ impl fmt::Display for Notice {
 fn columns_named(columns: &[String]) -> String {
     match columns {
         [column] => format!("column '{column}'"),
-        [first @ .., last] if columns.len() <= MOST_NAMED => {
-            format!("columns {} and '{last}'", quoted(first, MOST_NAMED))
+        [first @ .., last] if columns.len() <= MAX_NAMED => {
+            format!("columns {} and '{last}'", quoted(first, MAX_NAMED))
         }
-        _ => format!("columns {}", quoted(columns, MOST_NAMED)),
+        _ => format!("columns {}", quoted(columns, MAX_NAMED)),
     }
 }
 

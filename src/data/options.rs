@@ -1,19 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use super::column_names::ColumnNames;
-use super::csv::PART_BYTES;
 use super::error::DataError;
 use super::input::Input;
 use super::resolve::{files, resolve};
-use super::rows::Rows;
+use super::row_reader::RowReader;
 use super::shards::FileShards;
-use super::stream::RowStream;
 
 /// How to read rows of numbers from delimited text, arrays and tables. The default detects all it can, reads every row in order and refuses
 /// bad rows and missing values.
-///
-/// The threads of the current rayon pool are the number of threads that read delimited text at once, if enough of it has
-/// arrived. Rows and errors do not depend on it.
 ///
 /// ```no_run
 /// use gmm_bmm::data::ReadOptions;
@@ -36,13 +31,12 @@ pub struct ReadOptions {
     pub(super) expected: Option<ColumnNames>,
     pub(super) keep_text: bool,
     pub(super) csv_crate_only: bool,
-    pub(super) part_bytes: usize,
     pub(super) keep: Vec<String>,
     pub(super) list_skipped_rows: bool,
     pub(super) prompt: bool,
     pub(super) follow: bool,
-    /// Rows in the shuffle buffer, and the seed.
-    shuffle: Option<(usize, u64)>,
+    /// RowReader in the shuffle buffer, and the seed.
+    pub(super) shuffle: Option<(usize, u64)>,
     datasets: PathBuf,
 }
 
@@ -87,7 +81,6 @@ impl Default for ReadOptions {
             expected: None,
             keep_text: false,
             csv_crate_only: false,
-            part_bytes: PART_BYTES,
             keep: Vec::new(),
             list_skipped_rows: false,
             prompt: false,
@@ -169,20 +162,20 @@ impl ReadOptions {
     }
 
     /// Keeps the text of each row, so that it can be written again with its missing values filled in:
-    /// [`Rows::texts`](super::Rows::texts). This is for one input, whose rows are not shuffled.
+    /// [`RowReader::texts`](super::RowReader::texts). This is for one input, whose rows are not shuffled.
     pub fn keep_text(mut self) -> Self {
         self.keep_text = true;
         self
     }
 
     /// Keeps the text of these columns for each row, in the terms of [`columns`](Self::columns). They need not hold numbers.
-    /// [`Rows::kept_cells`] returns them.
+    /// [`RowReader::kept_cells`] returns them.
     pub fn keep(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.keep = columns.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Lists each row that is skipped ([`Rows::listed_rows`]).
+    /// Lists each row that is skipped ([`RowReader::listed_rows`]).
     pub fn list_skipped_rows(mut self) -> Self {
         self.list_skipped_rows = true;
         self
@@ -208,7 +201,7 @@ impl ReadOptions {
         self
     }
 
-    /// Has the csv crate read every row, without the fast path for plain lines. Rows and errors are the same, which tests
+    /// Has the csv crate read every row, without the fast path for plain lines. RowReader and errors are the same, which tests
     /// check.
     #[doc(hidden)]
     pub fn csv_crate_only(mut self) -> Self {
@@ -216,28 +209,19 @@ impl ReadOptions {
         self
     }
 
-    /// Sets the shortest text, in bytes, that a thread of several reads. Rows and errors are the same, which tests check.
-    #[doc(hidden)]
-    pub fn part_bytes(mut self, bytes: usize) -> Self {
-        self.part_bytes = bytes;
-        self
-    }
-
     /// Opens data and reads them one after the other as one stream: files (also compressed with gzip), patterns such as
     /// `part-*.csv`, names of sets in the [`Catalogue`](super::Catalogue), and `-` for standard input.
     ///
     /// A single set of the catalogue is read with the columns that the catalogue lists, unless others are chosen or expected.
-    pub fn open(&self, data: &[impl AsRef<Path>]) -> Result<Rows, DataError> {
+    pub fn open(&self, data: &[impl AsRef<Path>]) -> Result<RowReader, DataError> {
         let (inputs, columns) = resolve(data, &self.datasets)?;
         self.with_columns_of_set(columns).open_inputs(inputs)
     }
 
     /// Opens inputs and reads them one after the other as one stream. The first determines the columns; the others are
     /// checked to exist.
-    pub fn open_inputs(&self, inputs: Vec<Input>) -> Result<Rows, DataError> {
-        let mut stream = RowStream::open(inputs, self.clone())?;
-        stream.skip_rows(self.skip)?;
-        Ok(Rows::new(stream, self.shuffle))
+    pub fn open_inputs(&self, inputs: Vec<Input>) -> Result<RowReader, DataError> {
+        RowReader::open(inputs, self.clone())
     }
 
     /// The files that data stand for: patterns are expanded, and sets of the catalogue are replaced by their files.
@@ -260,10 +244,9 @@ impl ReadOptions {
     ///
     /// # Panics
     /// If there is no such shard.
-    pub fn open_shard(&self, shards: &FileShards, shard: usize) -> Result<Rows, DataError> {
+    pub fn open_shard(&self, shards: &FileShards, shard: usize) -> Result<RowReader, DataError> {
         let whole = ReadOptions { skip: 0, limit: None, columns: shards.columns.clone(), ..self.clone() };
-        let stream = RowStream::open_shard(shards, shard, whole)?;
-        Ok(Rows::new(stream, self.shuffle))
+        RowReader::open_shard(shards, shard, whole)
     }
 
     /// These options with the columns of a set of the catalogue, unless columns are chosen or expected.

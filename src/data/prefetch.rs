@@ -1,17 +1,14 @@
 //! Reading on a thread of its own, a few blocks ahead of the learner: parsing takes no time where learning takes longer.
-//!
-//! Where reading takes longer, the learner waits. Only then do several threads read text, so that they do not compete with
-//! threads that learn.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::block::Block;
 use super::error::DataError;
-use super::rows::Rows;
+use super::row_reader::RowReader;
 
 /// Rows in a block: enough that shards learned in parallel seldom wait for each other.
 const BLOCK_ROWS: usize = 4096;
@@ -42,10 +39,8 @@ const NUMBERS_AHEAD: usize = 1 << 19;
 pub struct Prefetch {
     blocks: Receiver<Result<Block, DataError>>,
     spare: Sender<Block>,
-    reader: JoinHandle<(Rows, Duration)>,
+    reader: JoinHandle<(RowReader, Duration)>,
     bytes: Arc<AtomicU64>,
-    /// Blocks that are ready.
-    ready: Arc<AtomicUsize>,
 }
 
 /// What a [`Prefetch`] gives next.
@@ -61,7 +56,7 @@ pub enum Next {
 impl Prefetch {
     /// Starts to read, at most `most` rows at a time. If something is due after a number of rows, `most` should be no more:
     /// rows of a slow stream would wait until their block is full.
-    pub fn start(mut rows: Rows, most: u64) -> Self {
+    pub fn start(mut rows: RowReader, most: u64) -> Self {
         let columns = rows.columns().len();
         let largest = (BLOCK_NUMBERS / columns).clamp(1, BLOCK_ROWS);
         let most = most.clamp(1, largest as u64) as usize;
@@ -70,15 +65,11 @@ impl Prefetch {
         let ahead = if is_wide { 2 } else { NUMBERS_AHEAD / (largest * columns) };
         let (full, blocks) = sync_channel(ahead);
         let (spare, empty) = channel();
-        let ready = Arc::new(AtomicUsize::new(0));
-        let counter = ready.clone();
         let reader = std::thread::spawn(move || {
             let mut reading = Duration::ZERO;
             loop {
                 let mut block = empty.try_recv().unwrap_or_else(|_| Block::with_capacity(columns, most));
                 let started = Instant::now();
-                // One block may be on its way to a learner that waits.
-                rows.read_in_parallel(counter.load(Ordering::Relaxed) < 2);
                 let read = rows.read_block(&mut block, most);
                 reading += started.elapsed();
                 let (message, last) = match read {
@@ -86,7 +77,6 @@ impl Prefetch {
                     Ok(false) => break,
                     Err(error) => (Err(error), true),
                 };
-                counter.fetch_add(1, Ordering::Relaxed);
                 // Sending fails if the learner has stopped.
                 if full.send(message).is_err() || last {
                     break;
@@ -94,17 +84,14 @@ impl Prefetch {
             }
             (rows, reading)
         });
-        Prefetch { blocks, spare, reader, bytes, ready }
+        Prefetch { blocks, spare, reader, bytes }
     }
 
     /// Waits for the next block.
     pub fn next(&self, interrupted: &AtomicBool) -> Result<Next, DataError> {
         loop {
             match self.blocks.recv_timeout(Duration::from_millis(100)) {
-                Ok(block) => {
-                    self.ready.fetch_sub(1, Ordering::Relaxed);
-                    return block.map(Next::Rows);
-                }
+                Ok(block) => return block.map(Next::Rows),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Next::End),
                 Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
                     return Ok(Next::Interrupted);
@@ -127,7 +114,7 @@ impl Prefetch {
 
     /// Waits until the reader ends, which it does after the last row. Returns what was read from, and the time that reading
     /// took.
-    pub fn finish(self) -> (Rows, Duration) {
+    pub fn finish(self) -> (RowReader, Duration) {
         // A reader that waits for room would wait for ever.
         drop(self.blocks);
         self.reader.join().expect("the reader does not panic")

@@ -2,20 +2,22 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::block::Block;
-use super::column_names::ColumnNames;
 use super::error::DataError;
-use super::source::RowSource;
 
 /// Rows read from the source at a time. The order of the rows does not depend on it.
 const INTAKE: usize = 1024;
+
+/// Replaces the rows in a block by the next ones, at most as many as asked for. Returns false at the end.
+pub(super) trait ReadBlock: FnMut(&mut Block, usize) -> Result<bool, DataError> {}
+
+impl<F: FnMut(&mut Block, usize) -> Result<bool, DataError>> ReadBlock for F {}
 
 /// Shuffles a stream in bounded memory.
 ///
 /// The first rows fill the buffer. Each further row replaces a random one, which is given out. At the end the rest is given
 /// out in random order. A buffer that holds all rows gives a full shuffle. The order depends on the seed, not on
 /// the sizes of blocks.
-pub(super) struct ShuffleBuffer<S> {
-    source: S,
+pub(super) struct ShuffleBuffer {
     slots: usize,
     rng: ChaCha8Rng,
     held: Vec<f64>,
@@ -24,25 +26,16 @@ pub(super) struct ShuffleBuffer<S> {
     source_ended: bool,
 }
 
-impl<S: RowSource> ShuffleBuffer<S> {
-    /// Shuffles the rows of `source` in a buffer of `slots` rows. One slot leaves the order as it is.
+impl ShuffleBuffer {
+    /// A buffer of `slots` rows of `columns` numbers. One slot leaves the order as it is.
     ///
     /// # Panics
     /// If there are no slots.
-    pub(super) fn new(source: S, slots: usize, seed: u64) -> Self {
+    pub(super) fn new(columns: usize, slots: usize, seed: u64) -> Self {
         assert!(slots > 0, "a shuffle buffer needs at least one slot");
-        let intake = Block::new(source.columns().len());
+        let intake = Block::new(columns);
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        ShuffleBuffer { source, slots, rng, held: Vec::new(), intake, taken: 0, source_ended: false }
-    }
-
-    /// The source, for its counters.
-    pub(super) fn source(&self) -> &S {
-        &self.source
-    }
-
-    pub(super) fn source_mut(&mut self) -> &mut S {
-        &mut self.source
+        ShuffleBuffer { slots, rng, held: Vec::new(), intake, taken: 0, source_ended: false }
     }
 
     fn rows_held(&self) -> usize {
@@ -50,28 +43,29 @@ impl<S: RowSource> ShuffleBuffer<S> {
     }
 
     /// Makes sure that there is a row to take, unless the source is at its end.
-    fn refill(&mut self) -> Result<(), DataError> {
+    fn refill(&mut self, read: &mut impl ReadBlock) -> Result<(), DataError> {
         if self.taken == self.intake.rows() && !self.source_ended {
             self.taken = 0;
             // Also the end if this fails: rows after a gap are not the data.
             self.source_ended = true;
-            self.source_ended = !self.source.read_block(&mut self.intake, INTAKE)?;
+            self.source_ended = !read(&mut self.intake, INTAKE)?;
         }
         Ok(())
     }
-}
 
-impl<S: RowSource> RowSource for ShuffleBuffer<S> {
-    fn columns(&self) -> &ColumnNames {
-        self.source.columns()
-    }
-
-    fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+    /// Replaces the rows in `block` by the next ones in the shuffled order, at most `most`. `read` reads rows in their order.
+    /// Returns false, and an empty block, at the end.
+    pub(super) fn read_block(
+        &mut self,
+        block: &mut Block,
+        most: usize,
+        mut read: impl ReadBlock,
+    ) -> Result<bool, DataError> {
         assert!(most > 0, "a block of no rows would look like the end of the source");
         block.clear();
         let width = self.intake.columns();
         while block.rows() < most {
-            self.refill()?;
+            self.refill(&mut read)?;
             let held = self.rows_held();
             if self.taken < self.intake.rows() {
                 let incoming = self.intake.row(self.taken);
@@ -102,30 +96,18 @@ impl<S: RowSource> RowSource for ShuffleBuffer<S> {
 mod tests {
     use super::*;
 
-    /// Rows of a number, counted up from 0, and its negative.
-    struct Counted {
-        columns: ColumnNames,
-        numbers: std::ops::Range<usize>,
-    }
-
-    impl RowSource for Counted {
-        fn columns(&self) -> &ColumnNames {
-            &self.columns
-        }
-
-        fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
-            block.clear();
-            self.numbers.by_ref().take(most).for_each(|i| block.push(&[i as f64, -(i as f64)]));
-            Ok(!block.is_empty())
-        }
-    }
-
+    /// Rows of a number, counted up from 0, and its negative. Returns the numbers.
     fn shuffled(rows: usize, slots: usize, seed: u64, block_rows: usize) -> Vec<f64> {
-        let counted = Counted { columns: ["up", "down"].into(), numbers: 0..rows };
-        let mut buffer = ShuffleBuffer::new(counted, slots, seed);
+        let mut numbers = 0..rows;
+        let mut read = |block: &mut Block, most: usize| {
+            block.clear();
+            numbers.by_ref().take(most).for_each(|i| block.push(&[i as f64, -(i as f64)]));
+            Ok(!block.is_empty())
+        };
+        let mut buffer = ShuffleBuffer::new(2, slots, seed);
         let mut block = Block::new(2);
         let mut firsts = Vec::new();
-        while buffer.read_block(&mut block, block_rows).unwrap() {
+        while buffer.read_block(&mut block, block_rows, &mut read).unwrap() {
             assert!(block.rows() <= block_rows);
             for row in block.iter() {
                 assert_eq!(row[1], -row[0], "rows stay whole");

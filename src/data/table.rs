@@ -9,19 +9,55 @@ use super::column_names::ColumnNames;
 use super::columns::{Names, choose};
 use super::csv::{ColumnSample, TextTable};
 use super::error::DataError;
-use super::expected::choose_expected;
 use super::input::OpenInput;
+use super::match_columns::choose_expected;
 use super::notice::Notice;
 use super::options::ReadOptions;
 use super::row_texts::RowTexts;
 
-/// One open input.
-pub(super) enum Table {
-    /// Delimited text.
-    Text(Box<TextTable>),
-    /// An array or a table of columns with types.
-    Binary(Box<BinaryTable>),
+/// One open input of any format.
+pub(super) trait Table: Send {
+    /// Appends the next rows that need no further look, at most `most`, and returns their number.
+    fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError>;
+
+    /// Reads the next row into `row`: one number per chosen column.
+    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError>;
+
+    /// The text of the header, if texts are kept, before the first row is read.
+    fn header_text(&self) -> Vec<u8>;
+
+    /// The text of the row that [`read_row`](Table::read_row) just read, if it is kept.
+    fn text(&self) -> &[u8];
+
+    /// An empty list for the texts of this input's rows.
+    fn texts(&self) -> RowTexts;
+
+    /// The text of the kept columns in the row that [`read_row`](Table::read_row) just read. A cell that the row does not have
+    /// is empty.
+    fn kept_cells(&self) -> Vec<String>;
+
+    /// Has [`read_plain`](Table::read_plain) read rows with missing values.
+    fn take_gaps(&mut self);
+
+    /// Whether [`read_plain`](Table::read_plain) has read a missing value since the last call.
+    fn has_met_gap(&mut self) -> bool;
+
+    /// What a user should know about the rows read.
+    fn notice(&self) -> Option<Notice> {
+        None
+    }
+
+    /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
+    fn would_wait(&self) -> bool;
+
+    /// The bad row that [`read_row`](Table::read_row) just returned.
+    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow;
+
+    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
+    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue;
 }
+
+pub(super) type OpenTable = Box<dyn Table>;
 
 /// What the next row is.
 pub(super) enum Step {
@@ -44,151 +80,47 @@ pub(super) enum Flaw {
     Cell(usize),
 }
 
-impl Table {
-    /// Opens the first input: chooses the columns. Also returns what a user should know.
-    pub(super) fn first(
-        input: OpenInput,
-        options: &ReadOptions,
-    ) -> Result<(Table, Shape, Vec<Notice>), DataError> {
-        Ok(match detect(input)? {
-            (None, input) => {
-                let (table, shape, notices) = TextTable::first(input, options)?;
-                (Table::Text(Box::new(table)), shape, notices)
-            }
-            (Some(format), input) => {
-                let (table, shape, notices) = BinaryTable::first(format, input, options)?;
-                (Table::Binary(Box::new(table)), shape, notices)
-            }
-        })
-    }
-
-    /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
-    pub(super) fn later(
-        input: OpenInput,
-        shape: &Shape,
-        options: &ReadOptions,
-    ) -> Result<(Table, Option<Notice>), DataError> {
-        Ok(match detect(input)? {
-            (None, input) => {
-                let (table, notice) = TextTable::later(input, shape, options)?;
-                (Table::Text(Box::new(table)), notice)
-            }
-            (Some(format), input) => {
-                let (table, notice) = BinaryTable::later(format, input, shape, options)?;
-                (Table::Binary(Box::new(table)), notice)
-            }
-        })
-    }
-
-    /// Appends the next rows that need no further look, at most `most`, and returns their number. If `parallel`, several
-    /// threads may read text.
-    pub(super) fn read_plain(
-        &mut self,
-        block: &mut Block,
-        most: usize,
-        parallel: bool,
-    ) -> Result<usize, DataError> {
-        match self {
-            Table::Text(table) => table.read_plain(block, most, parallel),
-            Table::Binary(table) => table.read_plain(block, most),
+/// Opens the first input: chooses the columns. Also returns what a user should know.
+pub(super) fn open_first(
+    input: OpenInput,
+    options: &ReadOptions,
+) -> Result<(OpenTable, Shape, Vec<Notice>), DataError> {
+    Ok(match detect(input)? {
+        (None, input) => {
+            let (table, shape, notices) = TextTable::first(input, options)?;
+            (Box::new(table), shape, notices)
         }
-    }
-
-    /// Reads the next row into `row`: one number per chosen column.
-    pub(super) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
-        match self {
-            Table::Text(table) => table.read_row(row),
-            Table::Binary(table) => table.read_row(row),
+        (Some(format), input) => {
+            let (table, shape, notices) = BinaryTable::first(format, input, options)?;
+            (Box::new(table), shape, notices)
         }
-    }
+    })
+}
 
-    /// The text of the header, if texts are kept, before the first row is read.
-    pub(super) fn header_text(&self) -> Vec<u8> {
-        match self {
-            Table::Text(table) => table.text().to_vec(),
-            Table::Binary(table) => table.header_text(),
+/// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
+pub(super) fn open_later(
+    input: OpenInput,
+    shape: &Shape,
+    options: &ReadOptions,
+) -> Result<(OpenTable, Option<Notice>), DataError> {
+    Ok(match detect(input)? {
+        (None, input) => {
+            let (table, notice) = TextTable::later(input, shape, options)?;
+            (Box::new(table), notice)
         }
-    }
-
-    /// The text of the row that [`read_row`](Table::read_row) just read, if it is kept.
-    pub(super) fn text(&self) -> &[u8] {
-        match self {
-            Table::Text(table) => table.text(),
-            Table::Binary(table) => table.text(),
+        (Some(format), input) => {
+            let (table, notice) = BinaryTable::later(format, input, shape, options)?;
+            (Box::new(table), notice)
         }
-    }
-
-    /// An empty list for the texts of this input's rows.
-    pub(super) fn texts(&self) -> RowTexts {
-        match self {
-            Table::Text(table) => table.texts(),
-            Table::Binary(table) => table.texts(),
-        }
-    }
-
-    /// The text of the kept columns in the row that [`read_row`](Table::read_row) just read.
-    pub(super) fn kept_cells(&self) -> Vec<String> {
-        match self {
-            Table::Text(table) => table.kept_cells(),
-            Table::Binary(table) => table.kept_cells(),
-        }
-    }
-
-    /// Has [`read_plain`](Table::read_plain) read rows with missing values.
-    pub(super) fn take_gaps(&mut self) {
-        match self {
-            Table::Text(table) => table.take_gaps(),
-            Table::Binary(table) => table.take_gaps(),
-        }
-    }
-
-    /// Whether [`read_plain`](Table::read_plain) has read a missing value since the last call.
-    pub(super) fn has_met_gap(&mut self) -> bool {
-        match self {
-            Table::Text(table) => table.has_met_gap(),
-            Table::Binary(table) => table.has_met_gap(),
-        }
-    }
-
-    /// What a user should know about the rows read.
-    pub(super) fn notice(&self) -> Option<Notice> {
-        match self {
-            Table::Text(table) => table.notice(),
-            Table::Binary(_) => None,
-        }
-    }
-
-    /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
-    pub(super) fn would_wait(&self) -> bool {
-        match self {
-            Table::Text(table) => table.would_wait(),
-            Table::Binary(table) => table.would_wait(),
-        }
-    }
-
-    /// The bad row that [`read_row`](Table::read_row) just returned.
-    pub(super) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
-        match self {
-            Table::Text(table) => table.describe(flaw, columns),
-            Table::Binary(table) => table.describe(flaw, columns),
-        }
-    }
-
-    /// The missing value in `row`, which [`read_row`](Table::read_row) has just read.
-    pub(super) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
-        match self {
-            Table::Text(table) => table.describe_gap(row, columns),
-            Table::Binary(table) => table.describe_gap(row, columns),
-        }
-    }
+    })
 }
 
 /// The format of an input by its first bytes; `None` for text. It waits for no more bytes than it needs.
 pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput), DataError> {
     let mut start = Vec::new();
     while Format::may_begin_with(&start) {
-        let mut more = [0; Format::LONGEST_MAGIC];
-        let room = Format::LONGEST_MAGIC - start.len();
+        let mut more = [0; Format::MAX_MAGIC];
+        let room = Format::MAX_MAGIC - start.len();
         let read = match input.reader.read(&mut more[..room]) {
             Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,

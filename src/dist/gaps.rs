@@ -31,7 +31,7 @@ struct Pattern {
 }
 
 /// Patterns are forgotten when they hold more numbers than this (8 MB).
-const MOST_NUMBERS: usize = 1 << 20;
+const MAX_NUMBERS: usize = 1 << 20;
 
 impl GappedRows {
     pub fn is_empty(&self) -> bool {
@@ -61,7 +61,7 @@ impl GappedRows {
     }
 
     fn forget_if_large(&mut self) {
-        if self.size > MOST_NUMBERS {
+        if self.size > MAX_NUMBERS {
             (self.patterns, self.index, self.size) = (Vec::new(), HashMap::new(), 0);
         }
     }

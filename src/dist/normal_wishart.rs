@@ -49,7 +49,7 @@ impl TryFrom<NormalWishartRecord> for NormalWishart {
 }
 
 /// Below this the density of a row underflows in double precision.
-const LEAST_KAPPA: f64 = 1e-100;
+const MIN_KAPPA: f64 = 1e-100;
 
 impl NormalWishart {
     /// The distribution with these parameters, `κ > 0` and `ν > d − 1`.
@@ -57,7 +57,7 @@ impl NormalWishart {
         check_length("m", m.len(), psi.dim())?;
         check_finite("m", &m)?;
         check_positive("kappa", kappa)?;
-        if kappa < LEAST_KAPPA {
+        if kappa < MIN_KAPPA {
             return Err(DistError::OutOfRange { name: "kappa", must: "at least 1e-100", value: kappa });
         }
         if !(nu - m.len() as f64 + 1.0 > 0.0 && nu.is_finite()) {

@@ -66,7 +66,7 @@ pub fn choose_ks(cells: &[&CellRecord], rule: SelectRule, repeats: &Repeats) -> 
 }
 
 /// With fewer folds, the standard error of a difference is too noisy.
-const FEWEST_FOLDS: usize = 5;
+const MIN_FOLDS: usize = 5;
 
 /// The elbow over K, for one contender on one data set: of the score that K is chosen by, averaged over the folds that
 /// every K has. Standard errors are over these folds, paired, after averaging over seeds.
@@ -92,7 +92,7 @@ pub fn elbow_over_k(cells: &[&CellRecord], rule: SelectRule, repeats: &Repeats) 
     let best = (0..means.len()).fold(0, |best, i| if means[i] > means[best] { i } else { best });
     let rate = |(i, (k, values)): (usize, &(usize, Vec<f64>))| {
         let differences: Vec<f64> = values.iter().zip(&scores[best].1).map(|(own, top)| own - top).collect();
-        let standard_error = standard_error(&differences).filter(|_| differences.len() >= FEWEST_FOLDS);
+        let standard_error = standard_error(&differences).filter(|_| differences.len() >= MIN_FOLDS);
         ScoredK { k: *k, score: means[i], standard_error }
     };
     Elbow::find(&scores.iter().enumerate().map(rate).collect::<Vec<_>>())

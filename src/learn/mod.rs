@@ -24,7 +24,7 @@ pub use monitor::recognise::RowSample;
 pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
 pub use pass::blind::{blind_start, blind_start_rows};
-pub(crate) use pass::cost::MOST_MODEL_BYTES;
+pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
 pub use pass::k_comparison::{Choice, RatedK, TryNext};
 pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};

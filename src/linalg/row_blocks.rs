@@ -27,7 +27,7 @@ enum Values {
 }
 
 /// Tables of at most this many numbers (6.4 MB) are laid out once, which is faster.
-const MOST_LAID_OUT: usize = 800_000;
+const MAX_LAID_OUT: usize = 800_000;
 
 impl RowBlocks {
     /// Lays out a copy of `rows`.
@@ -57,7 +57,7 @@ impl RowBlocks {
     fn gathered(table: Arc<Table>, rows: Vec<usize>) -> Self {
         let (count, dim) = (rows.len(), table.dim());
         let gathered = RowBlocks::with_values(count, dim, Values::Gathered { table, rows });
-        if count * dim > MOST_LAID_OUT { gathered } else { gathered.laid_out() }
+        if count * dim > MAX_LAID_OUT { gathered } else { gathered.laid_out() }
     }
 
     fn with_values(rows: usize, dim: usize, values: Values) -> Self {

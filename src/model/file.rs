@@ -14,7 +14,7 @@ use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
 use super::{Column, Model, OutputFile, Recipe};
 use crate::dist::{GaussianMixture, Posterior};
-use crate::learn::{LearnError, LearnerState, MOST_MODEL_BYTES, Numbered, mixture_of};
+use crate::learn::{LearnError, LearnerState, MAX_MODEL_BYTES, Numbered, mixture_of};
 use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
@@ -28,7 +28,7 @@ pub const VERSION: u32 = 5;
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 
 /// The most rows that a floating-point number counts exactly. Sums of a few such counts do not overflow.
-pub(super) const MOST_ROWS: u64 = 1 << 53;
+pub(super) const MAX_ROWS: u64 = 1 << 53;
 
 /// Why a file is not a usable model.
 #[derive(Debug, thiserror::Error)]
@@ -166,10 +166,10 @@ impl Model {
         if beginning.trim_ascii_start().first() != Some(&b'{') {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
-        let mut text = Checking::new(beginning.chain(from).take(MOST_MODEL_BYTES));
+        let mut text = Checking::new(beginning.chain(from).take(MAX_MODEL_BYTES));
         let present = is_present_form(&beginning);
         let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
-        if text.size() >= MOST_MODEL_BYTES {
+        if text.size() >= MAX_MODEL_BYTES {
             return Err(ModelError::TooLarge);
         }
         let mut model = parsed?;
@@ -272,7 +272,7 @@ impl Model {
 
 /// The largest parameter of a mixture, as of a floor. The library takes rows beyond what files may hold, so a model may have large
 /// means.
-const LARGEST: f64 = 1e300;
+const MAX: f64 = 1e300;
 
 /// An error if a mixture is not of finite numbers in range.
 fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
@@ -280,9 +280,9 @@ fn check_mixture(mixture: &GaussianMixture) -> Result<(), ModelError> {
     // Not a number is out of range too.
     let beyond = |values: &[f64], most: f64| values.iter().copied().find(|value| !(value.abs() <= most));
     let flat = |values: Option<&[f64]>, most| values.and_then(|values| beyond(values, most));
-    let found = flat(means.as_slice(), LARGEST)
+    let found = flat(means.as_slice(), MAX)
         .map(|value| ("mean", value))
-        .or_else(|| flat(covariances.as_slice(), LARGEST).map(|value| ("covariance", value)))
+        .or_else(|| flat(covariances.as_slice(), MAX).map(|value| ("covariance", value)))
         .or_else(|| beyond(mixture.weights(), 1.0 + 1e-9).map(|value| ("weight", value)));
     match found {
         None => Ok(()),
@@ -350,10 +350,10 @@ impl Model {
                 }
             }
         }
-        if let Some(count) = rows.into_iter().find(|count| *count > MOST_ROWS) {
+        if let Some(count) = rows.into_iter().find(|count| *count > MAX_ROWS) {
             return too_large("rows", count);
         }
-        match guarded.into_iter().find(|count| *count > MOST_ROWS) {
+        match guarded.into_iter().find(|count| *count > MAX_ROWS) {
             Some(count) => too_large("safeguards", count),
             None => Ok(()),
         }

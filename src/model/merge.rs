@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
-use super::file::MOST_ROWS;
+use super::file::MAX_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
 use crate::learn::{
@@ -314,7 +314,7 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
 /// The number of rows of all shards.
 fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
     let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.rows)).sum();
-    u64::try_from(rows).ok().filter(|rows| *rows <= MOST_ROWS).ok_or(MergeError::TooManyRows { rows })
+    u64::try_from(rows).ok().filter(|rows| *rows <= MAX_ROWS).ok_or(MergeError::TooManyRows { rows })
 }
 
 fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {

@@ -181,7 +181,7 @@ const SUFFIX: &str = ".part";
 /// A temporary file of another system is abandoned if it was not written to for this long.
 const ABANDONED_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How often a temporary file is created again because another process removed it.
-const MOST_ATTEMPTS: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
 /// The beginning of the names of a target's temporary files. The tag of the system that made them follows, then a hyphen,
 /// [`RANDOM`] characters and [`SUFFIX`].
@@ -224,7 +224,7 @@ fn temporary_beside(place: &Path) -> io::Result<NamedTempFile> {
         (_, Some(code)) => io::Error::from_raw_os_error(code),
         (kind, None) => io::Error::from(kind),
     };
-    for _ in 0..MOST_ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let file = builder.tempfile_in(directory_of(place)).map_err(without_name)?;
         // The lock shows that the file is in use, and ends with the process in any case. Until it is taken, another process
         // may consider the file abandoned; then that process holds the lock, or the file is gone. On a file system without

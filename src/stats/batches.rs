@@ -37,9 +37,9 @@ pub struct BatchSums {
 
 impl BatchSums {
     /// At this many batches, neighbours are merged.
-    const MOST: usize = 64;
+    const MAX: usize = 64;
     /// From fewer batches, the standard error of a difference is too uncertain.
-    const FEWEST: usize = 10;
+    const MIN: usize = 10;
 
     /// For candidates whose scores over earlier rows have these sums.
     pub fn new(totals: Vec<f64>) -> Self {
@@ -55,7 +55,7 @@ impl BatchSums {
             let (part, rest) = values.split_at(wanted.min(values.len()));
             parts.push(part);
             (values, full, open_rows) = (rest, full + 1, 0);
-            if full == Self::MOST {
+            if full == Self::MAX {
                 (size, full) = (size.saturating_mul(2), full / 2);
             }
         }
@@ -74,7 +74,7 @@ impl BatchSums {
         let finite = |value: f64| value.clamp(-f64::MAX, f64::MAX);
         self.full.push(totals.iter().zip(&self.before).map(|(now, before)| finite(now - before)).collect());
         (self.open_rows, self.before) = (0, totals.to_vec());
-        if self.full.len() == Self::MOST {
+        if self.full.len() == Self::MAX {
             let merge =
                 |pair: &[Vec<f64>]| pair[0].iter().zip(&pair[1]).map(|(a, b)| finite(a + b)).collect();
             self.full = self.full.chunks_exact(2).map(merge).collect();
@@ -94,7 +94,7 @@ impl BatchSums {
 
     /// The standard error of the mean difference between the scores of two candidates; `None` from fewer than ten rows.
     pub fn standard_error_of_difference(&self, one: usize, other: usize) -> Option<f64> {
-        self.error_of(|batch| batch[one] - batch[other]).filter(|_| self.full.len() >= Self::FEWEST)
+        self.error_of(|batch| batch[one] - batch[other]).filter(|_| self.full.len() >= Self::MIN)
     }
 
     fn error_of(&self, score: impl Fn(&[f64]) -> f64) -> Option<f64> {
@@ -107,7 +107,7 @@ impl BatchSums {
         let is_whole = |sums: &Vec<f64>| sums.len() == candidates && sums.iter().all(|sum| sum.is_finite());
         self.size.is_power_of_two()
             && self.open_rows < self.size
-            && self.full.len() < Self::MOST
+            && self.full.len() < Self::MAX
             && self.full.iter().chain([&self.before]).all(is_whole)
     }
 }

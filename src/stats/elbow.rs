@@ -65,7 +65,7 @@ const LITTLE: f64 = 0.2;
 const TAIL: usize = 10;
 
 /// The smallest bend, as a fraction of the gain. Scores that bend less rise evenly.
-const LEAST_BEND: f64 = 0.2;
+const MIN_BEND: f64 = 0.2;
 
 impl Elbow {
     /// The elbow of scores in ascending order of K. `None` if there are fewer than two scores, if one is not finite, or if the
@@ -85,7 +85,7 @@ impl Elbow {
         let (at, beyond) = match near.k.min(settled.k) {
             k if TAIL * (last.k - k) < last.k - first.k => {
                 let bend = |at: &ScoredK| share(at).unwrap_or(0.0) - place(at);
-                let most = highest(scored, bend).filter(|at| bend(at) >= LEAST_BEND)?;
+                let most = highest(scored, bend).filter(|at| bend(at) >= MIN_BEND)?;
                 (most, Beyond::Rises)
             }
             k if k == best.k => (best, Beyond::Nothing),

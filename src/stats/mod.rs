@@ -49,9 +49,9 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
 /// The mean gain of some rows and its standard error. No row counts for more than 30 nats, so a few outliers do not decide.
 /// Gains that are not a number, of rows that neither mixture explains, do not count.
 pub(crate) fn capped_mean_and_error(gains: impl IntoIterator<Item = f64>) -> (f64, f64) {
-    const MOST: f64 = 30.0;
+    const MAX: f64 = 30.0;
     let gains = gains.into_iter().filter(|gain| !gain.is_nan());
-    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MOST, MOST)).collect();
+    let gains: Vec<f64> = gains.map(|gain| gain.clamp(-MAX, MAX)).collect();
     let count = gains.len().max(1) as f64;
     let mean = gains.iter().sum::<f64>() / count;
     let variance = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / count;
@@ -60,9 +60,9 @@ pub(crate) fn capped_mean_and_error(gains: impl IntoIterator<Item = f64>) -> (f6
 
 /// [`capped_mean_and_error`] of gains with weights.
 pub(crate) fn weighted_mean_and_error(gains: &[f64], weights: &[f64]) -> (f64, f64) {
-    const MOST: f64 = 30.0;
+    const MAX: f64 = 30.0;
     let pairs = || gains.iter().zip(weights).filter(|(gain, _)| !gain.is_nan());
-    let capped = |gain: &f64| gain.clamp(-MOST, MOST);
+    let capped = |gain: &f64| gain.clamp(-MAX, MAX);
     let total: f64 = pairs().map(|(_, weight)| weight).sum::<f64>().max(f64::MIN_POSITIVE);
     let mean = pairs().map(|(gain, weight)| weight * capped(gain)).sum::<f64>() / total;
     let squares: f64 = pairs().map(|(gain, weight)| (weight * (capped(gain) - mean)).powi(2)).sum();

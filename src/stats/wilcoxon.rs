@@ -10,7 +10,7 @@
 use libm::erfc;
 
 /// The largest number of differences for the exact distribution.
-pub const MOST_EXACT: usize = 50;
+pub const MAX_EXACT: usize = 50;
 
 /// The rule for differences of zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,10 +25,10 @@ pub enum Zeros {
 /// The null distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
-    /// Exact up to `MOST_EXACT` differences without ties and zeros, else normal with continuity correction.
+    /// Exact up to `MAX_EXACT` differences without ties and zeros, else normal with continuity correction.
     #[default]
     Auto,
-    /// Exact. With ties, zeros or more than `MOST_EXACT` differences, the same as [`Method::Auto`].
+    /// Exact. With ties, zeros or more than `MAX_EXACT` differences, the same as [`Method::Auto`].
     Exact,
     /// Normal, with or without continuity correction.
     Normal {
@@ -143,7 +143,7 @@ impl Ranks {
     }
 
     fn can_be_exact(&self) -> bool {
-        self.count <= MOST_EXACT && self.zeros == 0 && self.tied == 0
+        self.count <= MAX_EXACT && self.zeros == 0 && self.tied == 0
     }
 
     /// `z` of the positive ranks, and its two-sided p-value.

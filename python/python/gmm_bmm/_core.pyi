@@ -4,7 +4,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST_VALUE: float
+MAX_VALUE: float
 __version__: str
 
 Floats = NDArray[np.float64]

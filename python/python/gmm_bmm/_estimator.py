@@ -32,14 +32,14 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-MOST_COMPONENTS = 50
+MAX_COMPONENTS = 50
 """The largest number of components that ``n_components='auto'`` finds."""
 
 
 def _bounds(n_components) -> tuple[int, int, bool]:
     """The least and the largest number of components, and whether the number is learned."""
     if isinstance(n_components, str):
-        return 1, MOST_COMPONENTS, True
+        return 1, MAX_COMPONENTS, True
     if isinstance(n_components, Integral):
         return int(n_components), int(n_components), False
     try:

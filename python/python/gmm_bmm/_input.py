@@ -80,6 +80,6 @@ def _refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool)
         )
     what = "infinity" if np.isinf(value) else f"the value {value:g}"
     return (
-        f"Input X contains {what} {where}. Values beyond {_core.LARGEST_VALUE:g} are refused, since sums of their squares "
+        f"Input X contains {what} {where}. Values beyond {_core.MAX_VALUE:g} are refused, since sums of their squares "
         "overflow."
     )

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::experiment::Provenance;
-use crate::text::moment::{Unit, iso};
+use crate::text::iso8601::{Unit, iso};
 
 pub(super) fn of_this_run() -> Provenance {
     Provenance {

@@ -106,17 +106,17 @@ impl Scorer {
 }
 
 /// Columns that an explanation names at most.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// A column is named if it deviates by this many standard deviations; the one that deviates most is always named.
-const LEAST_DEVIATION: f64 = 2.0;
+const MIN_DEVIATION: f64 = 2.0;
 
 /// The columns that deviate most from what the others let expect.
 fn explanation(deviations: &[f64], names: &[String]) -> String {
     let mut order: Vec<usize> =
         (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();
     order.sort_by(|&i, &j| deviations[j].abs().total_cmp(&deviations[i].abs()));
-    let named = order.iter().take(MOST_NAMED).enumerate();
-    let named = named.filter(|(nth, column)| *nth == 0 || deviations[**column].abs() >= LEAST_DEVIATION);
+    let named = order.iter().take(MAX_NAMED).enumerate();
+    let named = named.filter(|(nth, column)| *nth == 0 || deviations[**column].abs() >= MIN_DEVIATION);
     let words: Vec<String> =
         named.map(|(_, &column)| format!("{}:{:+.1}", names[column], deviations[column])).collect();
     words.join(" ")

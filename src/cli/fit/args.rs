@@ -227,13 +227,13 @@ pub(super) struct ObmmArgs {
 }
 
 /// Each shard holds a mixture of its own, in memory and in the model file.
-pub(in crate::cli) const MOST_SHARDS: i64 = 10_000;
+pub(in crate::cli) const MAX_SHARDS: i64 = 10_000;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "oDMM")]
 pub(super) struct OdmmArgs {
     /// Number of shards; the model depends on it, but not on the number of threads [default: 5, or the ranks of an MPI job]
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MOST_SHARDS))]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MAX_SHARDS))]
     pub(super) shards: Option<u16>,
 
     /// How rows are dealt to shards [default: rows, or parts in an MPI job]
@@ -483,10 +483,10 @@ impl TraceArgs {
 fn parse_shard(text: &str) -> Result<(u32, u32), String> {
     let parsed = text.split_once('/').and_then(|(nth, of)| Some((nth.parse().ok()?, of.parse().ok()?)));
     match parsed {
-        Some((nth, of)) if (1..=of).contains(&nth) && of <= Numbered::MOST => Ok((nth, of)),
+        Some((nth, of)) if (1..=of).contains(&nth) && of <= Numbered::MAX => Ok((nth, of)),
         _ => Err(format!(
             "give a number and how many there are, such as 3/8, from 1/N to N/N, N at most {}",
-            Numbered::MOST
+            Numbered::MAX
         )),
     }
 }

@@ -45,7 +45,7 @@ mod linux {
     use nix::unistd::Pid;
 
     /// A process that the system cannot end, such as one that waits for a disk, is not waited for longer.
-    const MOST: Duration = Duration::from_secs(2);
+    const MAX: Duration = Duration::from_secs(2);
 
     /// Ends all descendants of this process, also those that start meanwhile. No thread may wait for a child.
     pub fn end_all() {
@@ -55,7 +55,7 @@ mod linux {
                 waitpid(None, Some(WaitPidFlag::WNOHANG))
             {}
             let left = descendants();
-            if left.is_empty() || begun.elapsed() > MOST {
+            if left.is_empty() || begun.elapsed() > MAX {
                 return;
             }
             end(&left);

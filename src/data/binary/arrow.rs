@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::arrow_batch::{BatchPlan, Dictionaries, Skipping, Values};
 use super::arrow_schema::{Field, columns_of};
-use super::flat::Flat;
+use super::flatbuffer::Flat;
 use super::{Chunk, Column, Format, Source, damaged};
 use crate::data::error::DataError;
 use crate::data::input::{Counted, OpenInput};

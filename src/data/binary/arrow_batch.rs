@@ -5,12 +5,13 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
+use half::f16;
+
 use super::arrow_schema::{Field, Place, Type, places};
 use super::damaged;
 use super::decimal::{decimal, decimal_text};
-use super::flat::Flat;
-use super::half::half;
-use crate::text::moment::iso;
+use super::flatbuffer::Flat;
+use crate::text::iso8601::iso;
 
 /// Where the parts of a batch are, as its message says.
 pub(super) struct BatchPlan {
@@ -218,7 +219,7 @@ impl Values {
             Type::Signed(_) => integer(bytes) as f64,
             Type::Unsigned(_) => unsigned(bytes) as f64,
             Type::Decimal(_, scale) => decimal(integer(bytes), scale),
-            Type::Half => half(unsigned(bytes) as u16),
+            Type::Half => f16::from_bits(unsigned(bytes) as u16).to_f64(),
             Type::Single => f64::from(f32::from_bits(unsigned(bytes) as u32)),
             _ => f64::from_bits(unsigned(bytes)),
         }

@@ -1,13 +1,13 @@
 //! What an Arrow file says about its columns, and where their values are in a batch.
 
-use super::flat::Flat;
+use super::flatbuffer::Flat;
 use super::{Column, Content};
-use crate::text::moment::Unit;
+use crate::text::iso8601::Unit;
 
 /// Deeper lists and records are refused.
 const DEEPEST: usize = 64;
 /// A column of more parts is refused: a small file can claim any number.
-const MOST_PARTS: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 /// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,7 +230,7 @@ impl Layout {
             _ => return None,
         };
         let children = field.tables(5)?;
-        if self.nodes > MOST_PARTS || depth == DEEPEST && !children.is_empty() {
+        if self.nodes > MAX_PARTS || depth == DEEPEST && !children.is_empty() {
             return None;
         }
         children.into_iter().try_for_each(|child| self.add(child, depth + 1))

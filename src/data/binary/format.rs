@@ -21,7 +21,7 @@ impl Format {
     ];
 
     /// The length of the longest first bytes.
-    pub(in crate::data) const LONGEST_MAGIC: usize = 6;
+    pub(in crate::data) const MAX_MAGIC: usize = 6;
 
     /// The format of bytes that begin with `start`.
     pub(in crate::data) fn of(start: &[u8]) -> Option<Format> {
@@ -79,6 +79,6 @@ mod tests {
         }
         assert_eq!(Format::of(b"PAR1\x15"), Some(Format::Parquet));
         assert_eq!(Format::of(b"PARITY,x\n"), None);
-        assert!(Format::MAGIC.iter().all(|(magic, _)| magic.len() <= Format::LONGEST_MAGIC));
+        assert!(Format::MAGIC.iter().all(|(magic, _)| magic.len() <= Format::MAX_MAGIC));
     }
 }

@@ -11,9 +11,8 @@ mod arrow_schema;
 #[cfg(feature = "parquet")]
 mod decimal;
 #[cfg(feature = "parquet")]
-mod flat;
+mod flatbuffer;
 mod format;
-mod half;
 mod npy;
 mod npy_header;
 #[cfg(feature = "parquet")]

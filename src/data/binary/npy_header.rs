@@ -2,12 +2,12 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::half::half;
+use half::f16;
 
 /// A longer header is no header of an array of numbers.
-const MOST_HEADER_BYTES: u64 = 1 << 20;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 /// As many as delimited text may have.
-const MOST_COLUMNS: u64 = 1_000_000;
+const MAX_COLUMNS: u64 = 1_000_000;
 
 /// What the header of a `.npy` file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl NpyHeader {
         };
         reader.read_exact(&mut length[..length_bytes]).map_err(cut)?;
         let length = u64::from(u32::from_le_bytes(length));
-        if length > MOST_HEADER_BYTES {
+        if length > MAX_HEADER_BYTES {
             return Err(format!("the header has {length} bytes, which is too long"));
         }
         let mut text = Vec::new();
@@ -154,7 +154,7 @@ impl Entries {
                 ));
             }
         };
-        if columns > MOST_COLUMNS {
+        if columns > MAX_COLUMNS {
             return Err(format!("it has {columns} columns, more than 1,000,000"));
         }
         // One column or one row is the same in both orders.
@@ -227,7 +227,7 @@ impl Kind {
         match (self.letter, self.size) {
             (Letter::Float, 8) => f64::from_bits(bits),
             (Letter::Float, 4) => f64::from(f32::from_bits(bits as u32)),
-            (Letter::Float, _) => half(bits as u16),
+            (Letter::Float, _) => f16::from_bits(bits as u16).to_f64(),
             (Letter::Signed, _) => bits as i64 as f64,
             (Letter::Unsigned, _) => bits as f64,
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use half::f16;
 use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType};
@@ -13,12 +14,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::decimal::{decimal, decimal_text, integer};
-use super::half::half;
 use super::pages::CheckedPages;
 use super::{Chunk, Column, Content, Format, Source, damaged};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
-use crate::text::moment::{Unit, iso};
+use crate::text::iso8601::{Unit, iso};
 
 /// The rows of a Parquet file.
 pub(super) struct ParquetSource {
@@ -424,7 +424,7 @@ fn read_numbers(reader: &mut ColumnReader, kind: Kind, rows: usize, take: impl F
 }
 
 fn half_of(bytes: &[u8]) -> f64 {
-    bytes.first_chunk().map_or(f64::NAN, |bytes| half(u16::from_le_bytes(*bytes)))
+    bytes.first_chunk().map_or(f64::NAN, |bytes| f16::from_le_bytes(*bytes).to_f64())
 }
 
 /// Values as text, with the fewest digits that give them back; empty where they are missing.

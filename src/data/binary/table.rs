@@ -5,14 +5,14 @@ use super::{Chunk, Column, Format, Source};
 use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
 use crate::data::columns::Names;
-use crate::data::csv::{ColumnSample, LARGEST, SAMPLE_LINES};
+use crate::data::csv::{ColumnSample, MAX_VALUE, SAMPLE_LINES};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
 use crate::data::options::{Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, Shape, Step, chosen_by};
+use crate::data::table::{Flaw, Shape, Step, Table, chosen_by};
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -207,7 +207,7 @@ impl BinaryTable {
         let rows = self.chunk.rows.min(SAMPLE_LINES);
         let sample = &self.chunk.numbers[..rows * self.width];
         let is_empty = |place: &usize| {
-            rows > 0 && sample[*place..].iter().step_by(self.width).all(|value| !(value.abs() <= LARGEST))
+            rows > 0 && sample[*place..].iter().step_by(self.width).all(|value| !(value.abs() <= MAX_VALUE))
         };
         (0..self.width).filter(is_empty).collect()
     }
@@ -233,9 +233,10 @@ impl BinaryTable {
             }
         }
     }
+}
 
-    /// Appends the next rows without bad cells, at most `most`, and returns their number.
-    pub(in crate::data) fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
+impl Table for BinaryTable {
+    fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let before = block.rows();
         while block.rows() - before < most && self.chunk.texts.is_empty() {
             if self.at == self.chunk.rows && self.prompt && !block.is_empty() && !self.source.holds_row() {
@@ -250,7 +251,7 @@ impl BinaryTable {
             for (value, &place) in row.iter_mut().zip(&self.picks) {
                 *value = read[place];
                 // One NaN for all.
-                if !(value.abs() <= LARGEST) {
+                if !(value.abs() <= MAX_VALUE) {
                     bad |= !value.is_nan();
                     gaps = true;
                     *value = if value.is_nan() { f64::NAN } else { *value };
@@ -267,8 +268,7 @@ impl BinaryTable {
         Ok(block.rows() - before)
     }
 
-    /// Reads the next row into `row`: one number per chosen column.
-    pub(in crate::data) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
         if !self.refill()? {
             return Ok(Step::End);
         }
@@ -283,7 +283,7 @@ impl BinaryTable {
             self.text.clear();
             write_cells(cells, &mut self.text);
         }
-        if let Some(nth) = row.iter().position(|value| value.abs() > LARGEST) {
+        if let Some(nth) = row.iter().position(|value| value.abs() > MAX_VALUE) {
             self.bad_row.clear();
             self.bad_row.extend_from_slice(row);
             return Ok(Step::Bad(Flaw::Cell(nth)));
@@ -291,8 +291,7 @@ impl BinaryTable {
         Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps } else { Step::Row })
     }
 
-    /// The names of the columns as a line of text, if texts are kept.
-    pub(in crate::data) fn header_text(&self) -> Vec<u8> {
+    fn header_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         if let Some(names) = self.header.as_ref().filter(|names| !names.is_empty()) {
             write_cells(names.iter().map(String::as_str), &mut text);
@@ -300,31 +299,31 @@ impl BinaryTable {
         text
     }
 
-    pub(in crate::data) fn text(&self) -> &[u8] {
+    fn text(&self) -> &[u8] {
         &self.text
     }
 
-    pub(in crate::data) fn texts(&self) -> RowTexts {
+    fn texts(&self) -> RowTexts {
         RowTexts::new(b',', self.positions.clone())
     }
 
-    pub(in crate::data) fn kept_cells(&self) -> Vec<String> {
+    fn kept_cells(&self) -> Vec<String> {
         self.kept.iter().map(|&place| self.chunk.texts[place][self.at - 1].clone()).collect()
     }
 
-    pub(in crate::data) fn take_gaps(&mut self) {
+    fn take_gaps(&mut self) {
         self.takes_gaps = true;
     }
 
-    pub(in crate::data) fn has_met_gap(&mut self) -> bool {
+    fn has_met_gap(&mut self) -> bool {
         std::mem::take(&mut self.has_met_gap)
     }
 
-    pub(in crate::data) fn would_wait(&self) -> bool {
+    fn would_wait(&self) -> bool {
         self.prompt && self.at == self.chunk.rows && !self.source.holds_row()
     }
 
-    pub(in crate::data) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let problem = match flaw {
             Flaw::Fields => RowProblem::Fields { found: 0, expected: columns.len() },
             Flaw::Cell(nth) => RowProblem::Cell {
@@ -337,7 +336,7 @@ impl BinaryTable {
         BadRow { file: self.file.clone(), line: None, row: self.rows, problem }
     }
 
-    pub(in crate::data) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
         let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
         MissingValue {
             file: self.file.clone(),

@@ -3,7 +3,7 @@
 use crate::data::bad_row::BadCell;
 
 /// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
-pub const LARGEST: f64 = 1e150;
+pub const MAX_VALUE: f64 = 1e150;
 
 /// The finite number in a cell, which may have blanks around it.
 ///
@@ -11,7 +11,7 @@ pub const LARGEST: f64 = 1e150;
 /// refused.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(cell.trim_ascii()).ok()?;
-    text.parse::<f64>().ok().filter(|value| value.abs() <= LARGEST)
+    text.parse::<f64>().ok().filter(|value| value.abs() <= MAX_VALUE)
 }
 
 /// Why [`parse_number`] refused a cell.
@@ -27,7 +27,7 @@ pub(super) fn why_bad(cell: &[u8]) -> BadCell {
 /// Whether a cell is NaN, infinite or too large.
 pub(super) fn is_not_finite(cell: &[u8]) -> bool {
     let value = std::str::from_utf8(cell.trim_ascii()).ok().and_then(|text| text.parse::<f64>().ok());
-    value.is_some_and(|value| !(value.abs() <= LARGEST))
+    value.is_some_and(|value| !(value.abs() <= MAX_VALUE))
 }
 
 /// Whether a cell means that its value is missing.
@@ -113,15 +113,15 @@ fn is_decimal_comma(cell: &[u8]) -> bool {
 
 /// A cell as text for a message: lossy, control characters escaped, cut to 40 characters.
 pub(super) fn shown(cell: &[u8]) -> String {
-    const MOST: usize = 40;
-    let text = String::from_utf8_lossy(&cell[..cell.len().min(8 * MOST)]);
+    const MAX: usize = 40;
+    let text = String::from_utf8_lossy(&cell[..cell.len().min(8 * MAX)]);
     let escaped: Vec<char> = text
         .trim()
         .chars()
         .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
         .collect();
-    match escaped.get(..MOST) {
-        Some(head) if escaped.len() > MOST => head.iter().chain(['…'].iter()).collect(),
+    match escaped.get(..MAX) {
+        Some(head) if escaped.len() > MAX => head.iter().chain(['…'].iter()).collect(),
         _ => escaped.iter().collect(),
     }
 }

@@ -7,8 +7,6 @@ use std::io::{self, Read};
 /// An unclosed quote must not swallow a file of any size into memory.
 pub(super) const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 pub(super) const BUFFER: usize = 128 * 1024;
-/// The buffer where several threads read its lines.
-const LARGE_BUFFER: usize = 1024 * 1024;
 
 /// A last line that the text does not have. It is a record of its own, unless the text ends inside a quotation, which the csv
 /// crate does not tell.
@@ -67,18 +65,6 @@ impl Feed {
             searched = self.begin + held;
         };
         Ok(&self.buffer[self.begin..self.begin + length])
-    }
-
-    /// Whether the last read has filled the buffer, which could be larger.
-    pub(super) fn is_full(&self) -> bool {
-        self.end == self.buffer.len() && self.end < LARGE_BUFFER
-    }
-
-    /// Makes room for enough text for several threads.
-    pub(super) fn enlarge(&mut self) {
-        let mut larger = vec![0; LARGE_BUFFER].into_boxed_slice();
-        larger[..self.end].copy_from_slice(&self.buffer[..self.end]);
-        self.buffer = larger;
     }
 
     /// Whether a whole line has arrived.
@@ -166,29 +152,6 @@ mod tests {
     fn a_line_is_assembled_from_pieces() {
         let mut feed = feed((&b"12"[..]).chain(&b"34"[..]).chain(&b"5\n6"[..]));
         assert_eq!(feed.whole_lines().unwrap(), b"12345\n");
-    }
-
-    #[test]
-    fn a_larger_buffer_continues_where_the_smaller_one_was() {
-        let text = "12345\n".repeat(LARGE_BUFFER / 5);
-        let mut feed = feed(io::Cursor::new(text.clone().into_bytes()));
-        assert!(!feed.is_full());
-        let mut longest = 0;
-        let mut whole = Vec::new();
-        loop {
-            let lines = feed.whole_lines().unwrap();
-            whole.extend_from_slice(lines);
-            let length = lines.len();
-            if length == 0 {
-                break;
-            }
-            longest = longest.max(length);
-            feed.consume(length);
-            if feed.is_full() {
-                feed.enlarge();
-            }
-        }
-        assert!(whole == text.as_bytes() && longest > LARGE_BUFFER / 2 && !feed.is_full());
     }
 
     #[test]

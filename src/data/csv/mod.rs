@@ -1,26 +1,23 @@
 //! Delimited text: what the first lines say about it, and its records as rows of numbers.
 //!
-//! A [`TextTable`] takes plain lines by a fast path, on several threads where the text is long enough, and leaves every other
-//! line to the csv crate.
+//! A [`TextTable`] takes plain lines by a fast path and leaves every other line to the csv crate.
 
 mod cell;
 mod detect;
+mod fast_lines;
 mod feed;
 mod lines;
 mod number;
-mod parts;
-mod plain;
 mod records;
 mod sample;
 mod table;
 // Vector instructions. Each block of unsafe code says what makes it sound.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-mod wide;
+mod simd_number;
 
 pub(super) use cell::Comma;
-pub use cell::LARGEST;
+pub use cell::MAX_VALUE;
 pub(super) use detect::ColumnSample;
-pub(super) use parts::PART_BYTES;
 pub(super) use sample::SAMPLE_LINES;
 pub(super) use table::TextTable;

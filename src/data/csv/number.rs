@@ -7,9 +7,9 @@
 //! determines.
 
 /// Powers of five up to this one, and their reciprocals, can be computed with 128-bit integers.
-const MOST_EXPONENT: i64 = 27;
+const MAX_EXPONENT: i64 = 27;
 /// Any number of this many digits fits in 64 bits.
-pub(super) const MOST_DIGITS: usize = 19;
+pub(super) const MAX_DIGITS: usize = 19;
 
 /// A power of five, `5^q ≈ bits·2^e`.
 #[derive(Clone, Copy)]
@@ -21,26 +21,26 @@ struct PowerOfFive {
 }
 
 /// The exponent bits of the double `2^126`, less one.
-const LEAST_PRODUCT: i64 = 126 + 1023 - 1;
+const MIN_PRODUCT: i64 = 126 + 1023 - 1;
 
-/// From `q = −MOST_EXPONENT` up.
-const POWERS_OF_FIVE: [PowerOfFive; 2 * MOST_EXPONENT as usize + 1] = powers_of_five();
+/// From `q = −MAX_EXPONENT` up.
+const POWERS_OF_FIVE: [PowerOfFive; 2 * MAX_EXPONENT as usize + 1] = powers_of_five();
 
-const fn powers_of_five() -> [PowerOfFive; 2 * MOST_EXPONENT as usize + 1] {
-    let mut table = [PowerOfFive { bits: 0, exponent: 0 }; 2 * MOST_EXPONENT as usize + 1];
+const fn powers_of_five() -> [PowerOfFive; 2 * MAX_EXPONENT as usize + 1] {
+    let mut table = [PowerOfFive { bits: 0, exponent: 0 }; 2 * MAX_EXPONENT as usize + 1];
     let mut q = 0;
-    while q <= MOST_EXPONENT {
+    while q <= MAX_EXPONENT {
         let power = 5u64.pow(q as u32);
         let zeros = power.leading_zeros();
-        let up = (MOST_EXPONENT + q) as usize;
-        let down = (MOST_EXPONENT - q) as usize;
+        let up = (MAX_EXPONENT + q) as usize;
+        let down = (MAX_EXPONENT - q) as usize;
         // 2^(127 − zeros)/5^q lies between 2^63 and 2^64.
         let exponent = 127 - zeros;
         table[down] = PowerOfFive {
             bits: ((1u128 << exponent) / power as u128) as u64,
-            exponent: (LEAST_PRODUCT - exponent as i64 - q) as u64,
+            exponent: (MIN_PRODUCT - exponent as i64 - q) as u64,
         };
-        table[up] = PowerOfFive { bits: power << zeros, exponent: (LEAST_PRODUCT - zeros as i64 + q) as u64 };
+        table[up] = PowerOfFive { bits: power << zeros, exponent: (MIN_PRODUCT - zeros as i64 + q) as u64 };
         q += 1;
     }
     table
@@ -100,7 +100,7 @@ pub(super) fn leading_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
             count += more;
         }
     }
-    if count > MOST_DIGITS {
+    if count > MAX_DIGITS {
         return None;
     }
     let mut q = whole as i64 - count as i64;
@@ -127,7 +127,7 @@ pub(super) fn any_number(text: &[u8], end: u8) -> Option<(f64, usize)> {
         count += at - point;
         q = -((at - point) as i64);
     }
-    if count == 0 || (count > MOST_DIGITS && count - leading_zeros(&text[begin..]) > MOST_DIGITS) {
+    if count == 0 || (count > MAX_DIGITS && count - leading_zeros(&text[begin..]) > MAX_DIGITS) {
         return None;
     }
     if *text.get(at)? != end {
@@ -245,7 +245,7 @@ pub(super) fn scaled(w: u64, q: i64) -> Option<f64> {
     if w == 0 {
         return Some(0.0);
     }
-    if !(-MOST_EXPONENT..=MOST_EXPONENT).contains(&q) {
+    if !(-MAX_EXPONENT..=MAX_EXPONENT).contains(&q) {
         return None;
     }
     rounded_product(w, q).or_else(|| exact_quotient(w, q))
@@ -254,7 +254,7 @@ pub(super) fn scaled(w: u64, q: i64) -> Option<f64> {
 /// `w·10^q`, correctly rounded, for `w` other than zero and an exponent in the table; `None` if the product does not determine it.
 #[inline(always)]
 pub(super) fn rounded_product(w: u64, q: i64) -> Option<f64> {
-    let power = POWERS_OF_FIVE[(q + MOST_EXPONENT) as usize];
+    let power = POWERS_OF_FIVE[(q + MAX_EXPONENT) as usize];
     let zeros = w.leading_zeros();
     let product = u128::from(w << zeros) * u128::from(power.bits);
     let upper = (product >> 64) as u64;

@@ -1,15 +1,13 @@
 //! The records of a text, one after the other in one allocation of bounded size.
 
 use std::io::{self, Read};
-use std::time::Instant;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use super::detect::Delimiter;
+use super::fast_lines::PlainLines;
 use super::feed::{BUFFER, END_MARK, Feed, RecordTooLong};
 use super::lines::Squeezed;
-use super::parts::{PART_BYTES, Parts};
-use super::plain::PlainLines;
 use crate::data::block::Block;
 
 const MAX_FIELD_BYTES: usize = 1024 * 1024;
@@ -32,8 +30,6 @@ pub(super) enum RecordError {
 pub(super) struct Records {
     reader: Reader<Feed>,
     record: ByteRecord,
-    /// Rows of the fast path that several threads have read ahead.
-    parts: Parts,
     /// Whether the fast path has read a missing value.
     met_gap: bool,
     /// Lines that the fast path took.
@@ -50,7 +46,7 @@ pub(super) struct Records {
 
 impl Records {
     /// The text must end with a line end, if it is not empty.
-    pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter, part_bytes: usize) -> Records {
+    pub(super) fn new(text: Box<dyn Read + Send>, delimiter: Delimiter) -> Records {
         let (byte, text): (u8, Box<dyn Read + Send>) = match delimiter {
             Delimiter::Byte(byte) => (byte, text),
             Delimiter::Blanks => (b' ', Box::new(Squeezed::new(text))),
@@ -59,7 +55,6 @@ impl Records {
         Records {
             reader,
             record: ByteRecord::new(),
-            parts: Parts::new(part_bytes),
             met_gap: false,
             plain_lines: 0,
             begun: false,
@@ -137,21 +132,19 @@ impl Records {
 
     /// Whether a whole line has arrived.
     pub(super) fn holds_line(&self) -> bool {
-        !self.parts.is_empty() || self.reader.get_ref().holds_line()
+        self.reader.get_ref().holds_line()
     }
 
     /// Appends the rows of the next plain lines, at most `most`, and returns their number. If `prompt`, it does not wait for
-    /// more once the block has a row. If `parallel`, several threads read a long text, and rows beyond `most` are kept for the
-    /// next call.
+    /// more once the block has a row.
     ///
-    /// May only be called between records, when the csv crate's own buffer is empty. No rows are kept if it returns 0.
+    /// May only be called between records, when the csv crate's own buffer is empty.
     pub(super) fn take_plain(
         &mut self,
         plain: &PlainLines,
         block: &mut Block,
         most: usize,
         prompt: bool,
-        parallel: bool,
     ) -> Result<usize, RecordError> {
         // The csv crate looks for a byte-order mark in the first bytes it sees, so it must see the first line.
         if !self.begun {
@@ -160,30 +153,16 @@ impl Records {
         let feed = self.reader.get_mut();
         let before = block.rows();
         loop {
-            self.met_gap |= self.parts.give(block, most - (block.rows() - before));
             let left = most - (block.rows() - before);
             if left == 0 || prompt && !block.is_empty() && !feed.holds_line() {
                 break;
             }
-            if parallel && feed.is_full() && self.parts.count(usize::MAX) > 1 {
-                feed.enlarge();
-            }
             let lines = feed.whole_lines().map_err(RecordError::Io)?;
             let whole = lines.len();
-            let count = if parallel { self.parts.count(whole) } else { 1 };
-            let begun = Instant::now();
-            let bytes = if count > 1 {
-                self.parts.read(plain, lines, block.columns(), count)
-            } else {
-                let taken = plain.read(lines, block, left);
-                let stopped = taken.bytes < whole && block.rows() - before < most;
-                self.parts.note(taken.bytes, stopped);
-                self.met_gap |= taken.met_gap;
-                taken.bytes
-            };
-            self.parts.note_time(bytes, begun.elapsed(), count > 1);
-            feed.consume(bytes);
-            if (bytes < whole || whole == 0) && self.parts.is_empty() {
+            let taken = plain.read(lines, block, left);
+            self.met_gap |= taken.met_gap;
+            feed.consume(taken.bytes);
+            if taken.bytes < whole || whole == 0 {
                 break;
             }
         }
@@ -268,7 +247,7 @@ pub(super) fn sample_records(
     most: usize,
     complete: bool,
 ) -> Result<Vec<ByteRecord>, RecordError> {
-    let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter, PART_BYTES);
+    let mut records = Records::new(Box::new(io::Cursor::new(sample.to_vec())), delimiter);
     let mut found = Vec::new();
     while found.len() < most {
         match records.advance() {
@@ -289,7 +268,7 @@ mod tests {
     use super::*;
 
     fn records(text: &str) -> Records {
-        Records::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), Delimiter::Byte(b','), PART_BYTES)
+        Records::new(Box::new(io::Cursor::new(text.as_bytes().to_vec())), Delimiter::Byte(b','))
     }
 
     #[test]
@@ -342,7 +321,7 @@ mod tests {
     #[test]
     fn an_endless_record_is_refused_before_it_fills_the_memory() {
         let text = io::Cursor::new(b"\"".to_vec()).chain(io::repeat(b'x'));
-        let mut records = Records::new(Box::new(text), Delimiter::Byte(b','), PART_BYTES);
+        let mut records = Records::new(Box::new(text), Delimiter::Byte(b','));
         assert!(matches!(records.advance(), Err(RecordError::TooLarge("more than 32 MiB"))));
     }
 

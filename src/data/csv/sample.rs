@@ -12,7 +12,7 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 /// This many rows are enough, so that a slow pipe need not fill the sample.
 pub(in crate::data) const SAMPLE_LINES: usize = 200;
 /// Wide tables need a longer sample: a header and some rows.
-const FEWEST_LINES: usize = 4;
+const MIN_LINES: usize = 4;
 
 /// The first lines of an input, and a reader of the whole input.
 pub(super) struct Sampled {
@@ -92,7 +92,7 @@ impl Taken {
             let length = self.bytes.len() + at + 1;
             // A header may come before the rows.
             let enough = self.lines > SAMPLE_LINES
-                || length >= SAMPLE_BYTES && self.lines >= FEWEST_LINES
+                || length >= SAMPLE_BYTES && self.lines >= MIN_LINES
                 || self.early && (self.lines > 1 || self.lines == 1 && self.has_number(&chunk[..at]));
             if enough && self.enough.is_none() {
                 self.enough = Some(length);

@@ -4,7 +4,7 @@ use csv::ByteRecord;
 
 use super::cell::{is_missing, parse_number, shown, why_bad};
 use super::detect::{Delimiter, Layout};
-use super::plain::PlainLines;
+use super::fast_lines::PlainLines;
 use super::records::{RecordError, Records, line_ends};
 use super::sample::{Sampled, take_sample};
 use crate::data::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
@@ -16,7 +16,7 @@ use crate::data::missing::MissingCounts;
 use crate::data::notice::Notice;
 use crate::data::options::{BadRows, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, Shape, Step, chosen_by};
+use crate::data::table::{Flaw, Shape, Step, Table, chosen_by};
 
 /// One open input.
 pub(in crate::data) struct TextTable {
@@ -109,7 +109,7 @@ impl TextTable {
         kept: Vec<usize>,
         options: &ReadOptions,
     ) -> Result<TextTable, DataError> {
-        let mut records = Records::new(sampled.text, layout.delimiter, options.part_bytes);
+        let mut records = Records::new(sampled.text, layout.delimiter);
         let (file, gzip) = (sampled.name, sampled.gzip);
         let delimiter = match layout.delimiter {
             Delimiter::Byte(byte) => byte,
@@ -157,43 +157,61 @@ impl TextTable {
         Ok(table)
     }
 
-    /// Appends the rows of the next plain lines, at most `most`, and returns their number. If `parallel`, several threads read
-    /// a long text.
-    pub(in crate::data) fn read_plain(
-        &mut self,
-        block: &mut Block,
-        most: usize,
-        parallel: bool,
-    ) -> Result<usize, DataError> {
+    /// Remembers the quoted cell of the current record if it may hold rows and has more lines than those before it.
+    fn note_long_cell(&mut self) {
+        let record = self.records.record();
+        if self.records.lines() <= self.longest.map_or(1, |cell| cell.lines) {
+            return;
+        }
+        let Some((field, cell)) = record.iter().enumerate().max_by_key(|(_, cell)| line_ends(cell)) else {
+            return;
+        };
+        let lines = 1 + line_ends(cell) as u64;
+        let delimiters = |line: &[u8]| line.iter().filter(|&&byte| byte == self.delimiter).count();
+        let holds_row = || cell.split(|&byte| byte == b'\n').any(|line| delimiters(line) + 1 >= self.width);
+        if lines >= MANY_LINES || holds_row() {
+            self.longest = Some(LongCell { line: self.records.line(), row: self.rows, field, lines });
+        }
+    }
+
+    /// Whether line ends in a quoted cell make the current record a bad one: it has another number of cells, or the bad cell has
+    /// several lines.
+    fn is_of_quotation(&self, flaw: &Flaw) -> bool {
+        match flaw {
+            Flaw::Fields => true,
+            Flaw::Cell(nth) => {
+                self.records.record().get(self.positions[*nth]).is_some_and(|cell| cell.contains(&b'\n'))
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<bool, DataError> {
+        self.records.advance().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: RecordError) -> DataError {
+        match error {
+            RecordError::Io(source) => OpenInput::failed(&self.file, self.gzip, self.rows, source),
+            RecordError::TooLarge(what) => {
+                DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
+            }
+            RecordError::OpenQuotation { line, lines } => {
+                DataError::Quotation { file: self.file.clone(), line, lines, open: true }
+            }
+        }
+    }
+}
+
+impl Table for TextTable {
+    fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
-        let read = self.records.take_plain(plain, block, most, self.prompt, parallel);
+        let read = self.records.take_plain(plain, block, most, self.prompt);
         self.rows += (block.rows() - before) as u64;
         read.map_err(|error| self.failed(error))
     }
 
-    /// The text of the last record, if it is kept.
-    pub(in crate::data) fn text(&self) -> &[u8] {
-        self.records.text()
-    }
-
-    /// An empty list for the texts of this input's rows.
-    pub(in crate::data) fn texts(&self) -> RowTexts {
-        RowTexts::new(self.delimiter, self.positions.clone())
-    }
-
-    /// Has the fast path read rows with missing values.
-    pub(in crate::data) fn take_gaps(&mut self) {
-        self.plain.iter_mut().for_each(PlainLines::take_gaps);
-    }
-
-    /// Whether the fast path has read a missing value since the last call.
-    pub(in crate::data) fn has_met_gap(&mut self) -> bool {
-        self.records.has_met_gap()
-    }
-
-    /// Reads the next row into `row`: one number per chosen column.
-    pub(in crate::data) fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
         if !self.advance()? {
             return Ok(Step::End);
         }
@@ -214,57 +232,40 @@ impl TextTable {
         }
     }
 
-    /// Remembers the quoted cell of the current record if it may hold rows and has more lines than those before it.
-    fn note_long_cell(&mut self) {
-        let record = self.records.record();
-        if self.records.lines() <= self.longest.map_or(1, |cell| cell.lines) {
-            return;
-        }
-        let Some((field, cell)) = record.iter().enumerate().max_by_key(|(_, cell)| line_ends(cell)) else {
-            return;
-        };
-        let lines = 1 + line_ends(cell) as u64;
-        let delimiters = |line: &[u8]| line.iter().filter(|&&byte| byte == self.delimiter).count();
-        let holds_row = || cell.split(|&byte| byte == b'\n').any(|line| delimiters(line) + 1 >= self.width);
-        if lines >= MANY_LINES || holds_row() {
-            self.longest = Some(LongCell { line: self.records.line(), row: self.rows, field, lines });
-        }
+    fn text(&self) -> &[u8] {
+        self.records.text()
     }
 
-    /// What a user should know about the rows read.
-    pub(in crate::data) fn notice(&self) -> Option<Notice> {
+    fn texts(&self) -> RowTexts {
+        RowTexts::new(self.delimiter, self.positions.clone())
+    }
+
+    fn kept_cells(&self) -> Vec<String> {
+        let text =
+            |&i: &usize| self.records.record().get(i).map(|cell| String::from_utf8_lossy(cell).into_owned());
+        self.kept.iter().map(|i| text(i).unwrap_or_default()).collect()
+    }
+
+    fn take_gaps(&mut self) {
+        self.plain.iter_mut().for_each(PlainLines::take_gaps);
+    }
+
+    fn has_met_gap(&mut self) -> bool {
+        self.records.has_met_gap()
+    }
+
+    fn notice(&self) -> Option<Notice> {
         self.longest.map(|LongCell { line, row, field, lines }| {
             let column = self.names.name(field).to_string();
             Notice::LongCell { file: self.file.clone(), line, row, column, lines }
         })
     }
 
-    /// Whether line ends in a quoted cell make the current record a bad one: it has another number of cells, or the bad cell has
-    /// several lines.
-    fn is_of_quotation(&self, flaw: &Flaw) -> bool {
-        match flaw {
-            Flaw::Fields => true,
-            Flaw::Cell(nth) => {
-                self.records.record().get(self.positions[*nth]).is_some_and(|cell| cell.contains(&b'\n'))
-            }
-        }
-    }
-
-    /// The text of the kept columns in the record that [`read_row`](TextTable::read_row) just read. A field that the record does
-    /// not have is empty.
-    pub(in crate::data) fn kept_cells(&self) -> Vec<String> {
-        let text =
-            |&i: &usize| self.records.record().get(i).map(|cell| String::from_utf8_lossy(cell).into_owned());
-        self.kept.iter().map(|i| text(i).unwrap_or_default()).collect()
-    }
-
-    /// Whether rows that have arrived should be returned now, because the next row would have to be waited for.
-    pub(in crate::data) fn would_wait(&self) -> bool {
+    fn would_wait(&self) -> bool {
         self.prompt && !self.records.holds_line()
     }
 
-    /// The bad row that [`read_row`](TextTable::read_row) just returned.
-    pub(in crate::data) fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
+    fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
             Flaw::Fields => RowProblem::Fields { found: record.len(), expected: self.width },
@@ -277,8 +278,7 @@ impl TextTable {
         BadRow { file: self.file.clone(), line: Some(self.records.line()), row: self.rows, problem }
     }
 
-    /// The missing value in `row`, which [`read_row`](TextTable::read_row) has just read.
-    pub(in crate::data) fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
+    fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue {
         let nth = row.iter().position(|value| value.is_nan()).unwrap_or_default();
         MissingValue {
             file: self.file.clone(),
@@ -290,20 +290,8 @@ impl TextTable {
         }
     }
 
-    fn advance(&mut self) -> Result<bool, DataError> {
-        self.records.advance().map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: RecordError) -> DataError {
-        match error {
-            RecordError::Io(source) => OpenInput::failed(&self.file, self.gzip, self.rows, source),
-            RecordError::TooLarge(what) => {
-                DataError::TooLarge { file: self.file.clone(), row: self.rows, what }
-            }
-            RecordError::OpenQuotation { line, lines } => {
-                DataError::Quotation { file: self.file.clone(), line, lines, open: true }
-            }
-        }
+    fn header_text(&self) -> Vec<u8> {
+        self.text().to_vec()
     }
 }
 

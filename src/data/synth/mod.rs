@@ -118,7 +118,7 @@ pub enum SynthError {
     },
     /// More parameters than fit in memory.
     #[error(
-        "{k} full covariances of {dim} columns hold more than {MOST_ENTRIES} numbers: ask for fewer clusters or columns"
+        "{k} full covariances of {dim} columns hold more than {MAX_ENTRIES} numbers: ask for fewer clusters or columns"
     )]
     TooLarge {
         /// The number of clusters.
@@ -151,7 +151,7 @@ pub enum SynthError {
 }
 
 /// The most numbers in all covariances together.
-const MOST_ENTRIES: usize = 100_000_000;
+const MAX_ENTRIES: usize = 100_000_000;
 
 impl SynthSpec {
     fn check(&self) -> Result<(), SynthError> {
@@ -173,7 +173,7 @@ impl SynthSpec {
         }
         let entries = self.dim.checked_mul(self.dim).and_then(|square| square.checked_mul(self.k));
         match entries.and_then(|entries| entries.checked_mul(self.tails.layers().len())) {
-            Some(entries) if entries <= MOST_ENTRIES => Ok(()),
+            Some(entries) if entries <= MAX_ENTRIES => Ok(()),
             _ => Err(SynthError::TooLarge { k: self.k, dim: self.dim }),
         }
     }

@@ -48,7 +48,7 @@ impl<'a> FoldFiles<'a> {
     pub(super) fn chosen_k(&self) -> Result<Option<usize>, Failure> {
         let Ok(file) = open_file(&self.chosen_k_file()) else { return Ok(None) };
         let mut text = Vec::new();
-        let read = file.take(LONGEST_LINE).read_to_end(&mut text);
+        let read = file.take(MAX_LINE).read_to_end(&mut text);
         let text = read.map_or_else(|error| error.to_string().into(), |_| String::from_utf8_lossy(&text));
         match text.trim().parse() {
             Ok(k) if k > 0 => Ok(Some(k)),
@@ -94,7 +94,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// A line of scores is not longer than this.
-const LONGEST_LINE: u64 = 1000;
+const MAX_LINE: u64 = 1000;
 
 /// Reads one finite number from each line, and checks their number. Lines without text at the end do not count. It keeps no more
 /// than the scores that are expected, however large the file is.
@@ -106,7 +106,7 @@ pub(super) fn read_scores(path: &Path, expected: usize) -> Result<Vec<f64>, Fail
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         if read.map_err(|error| failed(error.to_string()))? == 0 {
             break;
         }
@@ -120,7 +120,7 @@ pub(super) fn read_scores(path: &Path, expected: usize) -> Result<Vec<f64>, Fail
         if let Some(empty) = empty {
             return Err(bad(empty, ""));
         }
-        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE;
         let score = text.parse::<f64>().ok().filter(|score| score.is_finite() && is_whole);
         let score = score.ok_or_else(|| bad(number, text))?;
         found += 1;

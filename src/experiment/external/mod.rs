@@ -29,7 +29,7 @@ use learner::Values;
 pub const PROTOCOL: u32 = 1;
 
 /// Densities are integrated up to this number of columns.
-const MOST_INTEGRATED: usize = 3;
+const MAX_INTEGRATED: usize = 3;
 
 /// What a comparison measures of a learner that is a command.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ impl Job<'_> {
         let folder = JobFolder::new().map_err(no_file)?;
         let files = FoldFiles::new(folder.path());
         files.write_train(self.names, train).map_err(no_file)?;
-        let check = check && train.ncols() <= MOST_INTEGRATED;
+        let check = check && train.ncols() <= MAX_INTEGRATED;
         // A command that learns and scores at once gets all rows to score at once.
         let integral = check.then(|| Integral::new(train, self.seed)).flatten();
         let mut rows = vec![test];

@@ -1,6 +1,6 @@
 //! The fused kernel alone, for `benches/`: a lower bound of what a row costs.
 
-use crate::learn::kernel::interleaved::{Interleaved, MOST_COLUMNS};
+use crate::learn::kernel::interleaved::{Interleaved, MAX_COLUMNS};
 use crate::learn::kernel::precision::Precision;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
@@ -11,7 +11,7 @@ pub fn fused_kernel(dim: usize, k: usize, rows: &[f64], repeat: usize) -> f64 {
     let mut unit = Precision::new(dim, 1.0, |i, j| if i == j { 1.0 } else { 0.0 });
     unit.rebuild();
     let rows = Quad::pad(rows, 0.0);
-    if dim > MOST_COLUMNS {
+    if dim > MAX_COLUMNS {
         return separate(&mut vec![unit; k], &rows, repeat);
     }
     let mut group = Interleaved::new(&[], dim);

@@ -54,12 +54,12 @@ const UPDATES: u32 = 4096;
 const PATIENCE: u32 = 64;
 /// The largest variance inflation of a matrix in the precision form. After a million rows `P`, a plain sum, then still has
 /// about eight correct digits in its weakest direction.
-const MOST_INFLATION: f64 = 1e5;
+const MAX_INFLATION: f64 = 1e5;
 /// A row that multiplies the variance in its own direction by more than this would cancel the digits of the other rows in
 /// `P`.
-pub(in crate::learn) const LARGEST_JUMP: f64 = 1e3;
+pub(in crate::learn) const MAX_JUMP: f64 = 1e3;
 /// The precision form needs pivots of at least this many times their floor.
-const LEAST_MARGIN: f64 = 4.0;
+const MIN_MARGIN: f64 = 4.0;
 /// Products of elements within this range do not overflow.
 const RANGE: std::ops::Range<f64> = 1e-100..1e100;
 
@@ -217,8 +217,8 @@ impl Component {
     #[cold]
     #[inline(never)]
     fn try_switch_to_precision(&mut self, floor: &[f64]) {
-        let near = |(pivot, floor): (f64, &f64)| pivot < LEAST_MARGIN * floor;
-        let inflated = |(pivot, variance): (f64, f64)| variance > MOST_INFLATION * pivot;
+        let near = |(pivot, floor): (f64, &f64)| pivot < MIN_MARGIN * floor;
+        let inflated = |(pivot, variance): (f64, f64)| variance > MAX_INFLATION * pivot;
         if !self.factor.pivots().zip(floor).any(near)
             && !self.factor.pivots().zip(self.factor.diagonal()).any(inflated)
         {
@@ -254,20 +254,20 @@ impl Component {
 fn rebuild_and_check(precision: &mut Precision, floor: &[f64]) -> Option<f64> {
     let found = precision.rebuild();
     let margins = found.pivots.iter().zip(floor).map(|(pivot, floor)| precision.scale * pivot / floor);
-    let margin = margins.fold(LARGEST_MARGIN, f64::min);
+    let margin = margins.fold(MAX_MARGIN, f64::min);
     let positive = found.pivots.iter().all(|pivot| *pivot > 0.0);
     let fit = positive
-        && found.inflation <= MOST_INFLATION
+        && found.inflation <= MAX_INFLATION
         && RANGE.contains(&found.range.0)
         && RANGE.contains(&found.range.1)
-        && margin >= LEAST_MARGIN;
+        && margin >= MIN_MARGIN;
     fit.then_some(margin)
 }
 
 /// Finite, because JSON has no infinity.
-pub(in crate::learn) const LARGEST_MARGIN: f64 = 1e300;
+pub(in crate::learn) const MAX_MARGIN: f64 = 1e300;
 /// A scale below this, or above its inverse, is folded into `P` by a rebuild.
-pub(in crate::learn) const LEAST_SCALE: f64 = 1e-9;
+pub(in crate::learn) const MIN_SCALE: f64 = 1e-9;
 
 /// How much `ln |P|` may grow between rebuilds. Growth in one direction multiplies the errors of `M`; growth that is spread
 /// over many directions, as it nearly always is, does less harm.

@@ -1,6 +1,6 @@
 use crate::learn::kernel::MatrixState;
-use crate::learn::kernel::component::{Component, LARGEST_JUMP, LEAST_SCALE, most_log_growth};
-use crate::learn::kernel::interleaved::{Interleaved, MOST_COLUMNS};
+use crate::learn::kernel::component::{Component, MAX_JUMP, MIN_SCALE, most_log_growth};
+use crate::learn::kernel::interleaved::{Interleaved, MAX_COLUMNS};
 use crate::linalg::Factor;
 use crate::linalg::simd::Arithmetic;
 use crate::linalg::vector::{Quad, Vector, Vector4};
@@ -92,7 +92,7 @@ impl MatrixScalars {
             gain: all(0.0),
             margin: all(f64::MAX),
             updates_left: all(f64::MAX),
-            largest_jump: all(LARGEST_JUMP),
+            largest_jump: all(MAX_JUMP),
         };
         components.iter().enumerate().for_each(|(i, component)| scalars.load_lane(i, component));
         scalars
@@ -112,7 +112,7 @@ impl MatrixScalars {
                     own.gain,
                     schedule.margin,
                     left,
-                    LARGEST_JUMP,
+                    MAX_JUMP,
                 ]
             }
             None => [factor.log_det(), 0.0, 0.0, 1.0, 0.0, f64::MAX, f64::MAX, -1.0],
@@ -153,7 +153,7 @@ impl ComponentGroup {
             |(mean, factor, matrix_state): (&[f64], &Factor, _)| Component::new(mean, factor, matrix_state);
         let components: Vec<Component> = parts.map(component).collect();
         let dim = components.first().map_or(0, |component| component.dim());
-        let interleaved = (dim <= MOST_COLUMNS).then(|| Box::new(Interleaved::new(&components, dim)));
+        let interleaved = (dim <= MAX_COLUMNS).then(|| Box::new(Interleaved::new(&components, dim)));
         let scalars = MatrixScalars::new(&components);
         ComponentGroup { components, interleaved, q: Quad::default(), scalars }
     }
@@ -323,8 +323,8 @@ impl ComponentGroup {
         let due = left.if_below(one, one, zero);
         let due = new_margin.if_below(one, one, due);
         let due = A::Vector::splat(most_log_growth(floor.len())).if_below(new_growth, one, due);
-        let due = new_scale.if_below(A::Vector::splat(LEAST_SCALE), one, due);
-        let due = new_scale.if_below(A::Vector::splat(1.0 / LEAST_SCALE), due, one);
+        let due = new_scale.if_below(A::Vector::splat(MIN_SCALE), one, due);
+        let due = new_scale.if_below(A::Vector::splat(1.0 / MIN_SCALE), due, one);
         let due = due.where_positive(r);
         if !due.all_at_most(zero) {
             raised += self.rebuild(due.to_quad(), floor);

@@ -10,16 +10,16 @@ use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 
 /// The largest number of columns in this form. With more, unused lanes cost more than the form saves.
-pub(in crate::learn) const MOST_COLUMNS: usize = 16;
+pub(in crate::learn) const MAX_COLUMNS: usize = 16;
 
 /// Rows that are added to `P` together.
-const MOST_PENDING: usize = 4;
+const MAX_PENDING: usize = 4;
 
 /// One number for each column and component.
-type Columns = [Quad; MOST_COLUMNS];
+type Columns = [Quad; MAX_COLUMNS];
 
 /// A lower triangle of each component, by rows.
-type Triangle = [Quad; row(MOST_COLUMNS)];
+type Triangle = [Quad; row(MAX_COLUMNS)];
 
 /// Means and matrices of four components. Lanes whose component is in the Cholesky form have `P = M = 0`.
 #[derive(Debug, Clone)]
@@ -35,24 +35,24 @@ pub(in crate::learn) struct Interleaved {
     /// The index in `products` of the last row.
     last: usize,
     /// `v` of the pending rows of `P`, followed by that of the current row.
-    deviations: [Columns; MOST_PENDING],
+    deviations: [Columns; MAX_PENDING],
     /// `t` of the pending rows of `P`; 0 after them.
-    weights: [Quad; MOST_PENDING],
+    weights: [Quad; MAX_PENDING],
     pending_rows: usize,
 }
 
 impl Interleaved {
     pub fn new(components: &[Component], dim: usize) -> Self {
-        let none = [Quad::default(); MOST_COLUMNS];
+        let none = [Quad::default(); MAX_COLUMNS];
         let mut own = Interleaved {
             dim,
             mean: none,
-            matrix: [Quad::default(); row(MOST_COLUMNS)],
-            inverse: [Quad::default(); row(MOST_COLUMNS)],
+            matrix: [Quad::default(); row(MAX_COLUMNS)],
+            inverse: [Quad::default(); row(MAX_COLUMNS)],
             products: [none; 2],
             last: 0,
-            deviations: [none; MOST_PENDING],
-            weights: [Quad::default(); MOST_PENDING],
+            deviations: [none; MAX_PENDING],
+            weights: [Quad::default(); MAX_PENDING],
             pending_rows: 0,
         };
         for (lane, component) in components.iter().enumerate() {
@@ -188,7 +188,7 @@ impl Interleaved {
     pub fn add_row<A: Arithmetic>(&mut self, t: A::Vector) {
         t.store(&mut self.weights[self.pending_rows]);
         self.pending_rows += 1;
-        if self.pending_rows == MOST_PENDING {
+        if self.pending_rows == MAX_PENDING {
             self.flush();
         }
     }
@@ -197,7 +197,7 @@ impl Interleaved {
     #[inline(never)]
     fn flush(&mut self) {
         add_rows(&mut self.matrix, self.dim, &self.deviations, &self.weights);
-        self.weights = [Quad::default(); MOST_PENDING];
+        self.weights = [Quad::default(); MAX_PENDING];
         if let Some(current) = self.deviations.get(self.pending_rows) {
             self.deviations[0] = *current;
         }
@@ -300,8 +300,8 @@ at_run_time! {
 fn add_rows_kernel<A: Arithmetic>(
     matrix: &mut Triangle,
     dim: usize,
-    rows: &[Columns; MOST_PENDING],
-    weights: &[Quad; MOST_PENDING],
+    rows: &[Columns; MAX_PENDING],
+    weights: &[Quad; MAX_PENDING],
 ) {
     macro_rules! rows {
         ($($i:literal)*) => {$(
@@ -318,17 +318,17 @@ fn add_rows_kernel<A: Arithmetic>(
 #[inline(always)]
 fn add_to_row<A: Arithmetic, const I: usize>(
     matrix: &mut Triangle,
-    rows: &[Columns; MOST_PENDING],
-    weights: &[Quad; MOST_PENDING],
+    rows: &[Columns; MAX_PENDING],
+    weights: &[Quad; MAX_PENDING],
 ) {
-    let mut weighted = [A::Vector::splat(0.0); MOST_PENDING];
-    for row in 0..MOST_PENDING {
+    let mut weighted = [A::Vector::splat(0.0); MAX_PENDING];
+    for row in 0..MAX_PENDING {
         weighted[row] = A::Vector::load(&weights[row]) * A::Vector::load(&rows[row][I]);
     }
     for j in 0..=I {
         let place = &mut matrix[row(I) + j];
         let mut sum = A::Vector::load(place);
-        for row in 0..MOST_PENDING {
+        for row in 0..MAX_PENDING {
             sum = weighted[row].mul_add(A::Vector::load(&rows[row][j]), sum);
         }
         sum.store(place);
@@ -337,5 +337,5 @@ fn add_to_row<A: Arithmetic, const I: usize>(
 
 at_run_time! {
     /// `P ← P + Σ t v vᵀ` over the rows, in their order.
-    fn add_rows(matrix: &mut Triangle, dim: usize, rows: &[Columns; MOST_PENDING], weights: &[Quad; MOST_PENDING]) = add_rows_kernel
+    fn add_rows(matrix: &mut Triangle, dim: usize, rows: &[Columns; MAX_PENDING], weights: &[Quad; MAX_PENDING]) = add_rows_kernel
 }

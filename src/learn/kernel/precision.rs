@@ -3,7 +3,7 @@
 //!
 //! Adding `t v vᵀ` to `P` subtracts `g u uᵀ` from `M`, with `u = Mv` and `g = t/(1 + t vᵀu)`. This update stays pending until
 //! the next product, which reads `M` in any case, so the triangle is read once per row. `P` is updated by
-//! [`MOST_PENDING`] rows at a time. Each element adds its terms in the order of the rows, so an earlier update gives the same
+//! [`MAX_PENDING`] rows at a time. Each element adds its terms in the order of the rows, so an earlier update gives the same
 //! bits.
 //!
 //! Both matrices are lower triangles of 4 × 4 blocks, stored by panels (four columns, from the diagonal block down) and
@@ -13,7 +13,7 @@ use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 
 /// Rows that are added to `P` together.
-const MOST_PENDING: usize = 16;
+const MAX_PENDING: usize = 16;
 
 /// A matrix in the precision form.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ impl Precision {
             product: zeros(blocks),
             previous_product: zeros(blocks),
             gain: 0.0,
-            pending: zeros(MOST_PENDING * blocks),
+            pending: zeros(MAX_PENDING * blocks),
             pending_rows: 0,
             log_det: 0.0,
             log_growth: 0.0,
@@ -129,7 +129,7 @@ impl Precision {
             (root * A::Vector::load(v)).store(to);
         }
         self.pending_rows += 1;
-        if self.pending_rows == MOST_PENDING {
+        if self.pending_rows == MAX_PENDING {
             self.flush();
         }
     }

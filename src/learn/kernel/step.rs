@@ -210,7 +210,7 @@ impl<R: Rule> Online<R> {
         let Online { grouped, rule, floor, health, responsibilities, low_rows, surprise, farthest, .. } =
             self;
         let (mut top, mut sum) = weigh_densities::<A, R>(rule, responsibilities);
-        if !(LEAST_SUM..1.0 / LEAST_SUM).contains(&sum) {
+        if !(MIN_SUM..1.0 / MIN_SUM).contains(&sum) {
             (top, sum) = weigh_densities_by_largest::<A, R>(rule, responsibilities);
         }
         if !(top.is_finite() && sum > 0.0) {
@@ -257,7 +257,7 @@ fn pad_row(x: &[f64], row: &mut [Quad]) {
 }
 
 /// Densities with a smaller sum are computed again, relative to the largest one.
-const LEAST_SUM: f64 = 1e-250;
+const MIN_SUM: f64 = 1e-250;
 
 /// `weight · density` of each component, in units of the largest density of the first component, which does not depend on
 /// the row. Returns the logarithm of that unit, and the sum, which may be out of range.

@@ -71,11 +71,11 @@ pub struct DataChanges {
 }
 
 /// The largest number of cells. Then each pair becomes one cell.
-const MOST_CELLS: usize = 128;
+const MAX_CELLS: usize = 128;
 /// The least number of cells for a test.
-const LEAST_CELLS: usize = 64;
+const MIN_CELLS: usize = 64;
 /// The least number of cells before and after a change.
-const LEAST_PART: usize = 16;
+const MIN_PART: usize = 16;
 /// The number of batches in a cell at first.
 const FIRST_SIZE: u64 = 2;
 /// The cells after a change are divided into this many parts. Each of them has at least a third of the fall, or the change
@@ -90,7 +90,7 @@ const GROUPS: [usize; 4] = [1, 2, 4, 8];
 /// hundred of modes of very different levels that last 2,000 to 6,000 rows.
 const CHANCE: f64 = 5.0;
 /// The least fall of the mean log-density that is worth telling.
-const LEAST_FALL: f64 = 0.1;
+const MIN_FALL: f64 = 0.1;
 
 /// Watches the rows of one candidate for changes. Its size does not depend on the number of rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl DriftWatch {
         if let Some(cells) = find_fall(&self.cells) {
             self.record(self.begun + cells as u64 * self.size * BATCH);
             self.cells.clear();
-        } else if self.cells.len() == MOST_CELLS {
+        } else if self.cells.len() == MAX_CELLS {
             self.cells = self.cells.chunks(2).map(|pair| pair[0].plus(pair[1])).collect();
             self.size *= 2;
         }
@@ -154,13 +154,13 @@ impl DriftWatch {
 
     /// Whether this is valid for a pass over `rows` rows.
     pub(crate) fn is_sound(&self, rows: u64) -> bool {
-        self.cells.len() < MOST_CELLS && self.begun <= rows && self.size <= rows && self.batches <= self.size
+        self.cells.len() < MAX_CELLS && self.begun <= rows && self.size <= rows && self.batches <= self.size
     }
 }
 
 /// The number of cells before the mean log-density falls, if it falls by more than chance explains.
 fn find_fall(cells: &[Surprise]) -> Option<usize> {
-    if cells.len() < LEAST_CELLS || !cells.len().is_multiple_of(EVERY) {
+    if cells.len() < MIN_CELLS || !cells.len().is_multiple_of(EVERY) {
         return None;
     }
     let losses: Vec<f64> = cells.iter().map(Surprise::mean).collect();
@@ -174,7 +174,7 @@ fn find_fall(cells: &[Surprise]) -> Option<usize> {
         }
     }
     let after = losses.len() - place;
-    if place.min(after) < LEAST_PART {
+    if place.min(after) < MIN_PART {
         return None;
     }
     // The means before and after the place differ by the fall.
@@ -185,7 +185,7 @@ fn find_fall(cells: &[Surprise]) -> Option<usize> {
         mean - before > fall / 3.0
     });
     let scale = (long_run_variance(&losses, place) * count).sqrt();
-    (fall > LEAST_FALL && lasts && -least > CHANCE * scale).then_some(place)
+    (fall > MIN_FALL && lasts && -least > CHANCE * scale).then_some(place)
 }
 
 /// The variance of a sum of values, per value, where neighbouring values may be correlated. A change of the mean after `place`
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn the_state_is_bounded() {
         let watch = watch(3, 5000, |_| 4.0);
-        assert!(watch.cells.len() < MOST_CELLS && watch.size == 64 && watch.is_sound(5000 * BATCH));
+        assert!(watch.cells.len() < MAX_CELLS && watch.size == 64 && watch.is_sound(5000 * BATCH));
         let text = serde_json::to_string(&watch).unwrap();
         assert_eq!(serde_json::from_str::<DriftWatch>(&text).unwrap(), watch);
     }

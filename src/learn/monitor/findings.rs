@@ -158,7 +158,7 @@ pub struct NamedShift {
 }
 
 /// Columns beyond these are counted, not named.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Rows that a component should have, or it follows single rows.
 const ENOUGH_PER_COMPONENT: u64 = 10;
@@ -213,14 +213,14 @@ impl fmt::Display for Finding {
                 f,
                 "later rows leave the range that {} had in the first rows, as row numbers do, so scores and the choice of \
                  K mean little",
-                quoted(columns, MOST_NAMED)
+                quoted(columns, MAX_NAMED)
             ),
             Finding::DiscreteColumns { columns } => {
                 let (has, its) = if columns.len() == 1 { ("has", "its") } else { ("have", "their") };
                 write!(
                     f,
                     "{} {has} few distinct values, so {its} density is unbounded and log-likelihoods are not comparable",
-                    quoted(columns, MOST_NAMED)
+                    quoted(columns, MAX_NAMED)
                 )
             }
             Finding::ConstantColumn { column } => write!(f, "column '{column}' is constant {UNBOUNDED}"),
@@ -232,7 +232,7 @@ impl fmt::Display for Finding {
                 f,
                 "in some components the variance of {}, given the columns before, is held at a floor, since it is nearly \
                  constant there or a function of them; the log-likelihood depends on the floor",
-                quoted(columns, MOST_NAMED)
+                quoted(columns, MAX_NAMED)
             ),
             Finding::SortedRows { shifts } => {
                 let moved =
@@ -241,7 +241,7 @@ impl fmt::Display for Finding {
                     f,
                     "the first rows, which the start is fitted to, differ from the later ones (means moved, in standard \
                      deviations: {})",
-                    listed(moved, MOST_NAMED)
+                    listed(moved, MAX_NAMED)
                 )
             }
             Finding::DataChange { row, latest, times, .. } => {

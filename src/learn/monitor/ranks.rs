@@ -14,7 +14,7 @@ const ABSOLUTE: f64 = 0.005;
 /// Values that are collected before they are added to the centroids.
 const BUFFER: usize = 512;
 /// More centroids than any stream makes: a file with more is damaged.
-const MOST_CENTROIDS: usize = 1 << 16;
+const MAX_CENTROIDS: usize = 1 << 16;
 
 /// The distribution of the log-densities of rows: a quantile sketch of a few kilobytes.
 ///
@@ -75,7 +75,7 @@ impl TryFrom<RanksRecord> for ScoreRanks {
             record.centroids.chunks_exact(2).map(|pair| Centroid { mean: pair[0], rows: pair[1] }).collect();
         let buffer: Vec<i64> = record.buffer.iter().map(|&value| ordered(value)).collect();
         let is_sound = record.centroids.len().is_multiple_of(2)
-            && centroids.len() <= MOST_CENTROIDS
+            && centroids.len() <= MAX_CENTROIDS
             && buffer.len() < BUFFER
             && centroids.is_sorted_by(|a, b| a.mean <= b.mean)
             && centroids.iter().all(|c| c.mean.is_finite() && (1.0..=1e17).contains(&c.rows))

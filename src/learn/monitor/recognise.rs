@@ -19,7 +19,7 @@ pub struct RowSample {
 
 impl RowSample {
     /// The size of a sample.
-    pub const MOST: usize = 64;
+    pub const MAX: usize = 64;
 
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
@@ -31,9 +31,9 @@ impl RowSample {
         &self.keys
     }
 
-    /// Whether every position has its key, and there are at most [`RowSample::MOST`].
+    /// Whether every position has its key, and there are at most [`RowSample::MAX`].
     pub(crate) fn is_sound(&self) -> bool {
-        self.places.len() == self.keys.len() && self.places.len() <= Self::MOST
+        self.places.len() == self.keys.len() && self.places.len() <= Self::MAX
     }
 }
 
@@ -60,7 +60,7 @@ impl RowSampler {
             return;
         }
         let RowSample { places, keys } = &mut self.sample;
-        if places.len() >= RowSample::MOST
+        if places.len() >= RowSample::MAX
             && let Some(last) = (0..places.len()).max_by_key(|&i| mix_bits(places[i]))
         {
             places.remove(last);
@@ -74,7 +74,7 @@ impl RowSampler {
     fn update_limit(&mut self) {
         let places = &self.sample.places;
         let highest = places.iter().map(|&place| mix_bits(place)).max();
-        self.limit = highest.filter(|_| places.len() >= RowSample::MOST).unwrap_or(u64::MAX);
+        self.limit = highest.filter(|_| places.len() >= RowSample::MAX).unwrap_or(u64::MAX);
     }
 
     /// The sample so far.
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_sample_is_spread_over_all_rows_wherever_the_stream_is_cut() {
         let whole = sample_of(0, 10_000);
-        assert!(whole.is_sound() && whole.places.len() == RowSample::MOST);
+        assert!(whole.is_sound() && whole.places.len() == RowSample::MAX);
         let late = whole.places.iter().filter(|&&place| place >= 5000).count();
         assert!((20..=44).contains(&late), "{late} of 64 in the second half");
         let first = sample_of(0, 3333);
@@ -251,7 +251,7 @@ mod tests {
             rows.for_each(|i| watch.observe(&row(i)));
             watch.found().len()
         };
-        assert_eq!(found(&mut (0..10_000).rev()), RowSample::MOST);
+        assert_eq!(found(&mut (0..10_000).rev()), RowSample::MAX);
         assert_eq!(found(&mut (10_000..200_000)), 0);
         let half = found(&mut (0..5000));
         assert!((20..=44).contains(&half) && are_repeated(half, 64), "{half}");
@@ -260,7 +260,7 @@ mod tests {
         (0..5000).for_each(|i| first.observe(&row(i)));
         let mut second = RowWatch::new(sample.keys(), first.found(), 3);
         (0..10_000).for_each(|i| second.observe(&row(i)));
-        assert_eq!(second.found().len(), RowSample::MOST);
+        assert_eq!(second.found().len(), RowSample::MAX);
     }
 
     #[test]

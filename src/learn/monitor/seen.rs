@@ -8,11 +8,11 @@ use crate::learn::Finding;
 use crate::learn::monitor::recognise::RowKeys;
 
 /// Rows of which the keys are kept.
-pub(crate) const MOST_KEYS: usize = 4096;
+pub(crate) const MAX_KEYS: usize = 4096;
 /// Entries that are collected before they are added to the others. Adding takes time in proportion to all entries.
 const RECENT: usize = 512;
 /// Distances between repeated rows that are counted at the same time.
-const MOST_DISTANCES: usize = 16;
+const MAX_DISTANCES: usize = 16;
 /// Rows that come again after fewer others are the values of sensors that hold them for some rows.
 const MIN_DISTANCE: u64 = 100;
 /// Rows are reported as repeated if chance explains their number in fewer than this fraction of streams.
@@ -38,7 +38,7 @@ impl SeenRows {
 
     /// Whether it can be a sample of `rows` rows.
     pub(crate) fn is_sound(&self, rows: u64) -> bool {
-        self.entries.len() <= MOST_KEYS
+        self.entries.len() <= MAX_KEYS
             && self.entries.is_sorted_by(|a, b| a.0 < b.0)
             && self.entries.iter().all(|(_, place)| *place < rows)
     }
@@ -61,7 +61,7 @@ impl SeenRows {
         // Sorting finds the two sorted runs, so it is a merge.
         self.entries.sort();
         self.entries.dedup_by_key(|entry| entry.0);
-        self.entries.truncate(MOST_KEYS);
+        self.entries.truncate(MAX_KEYS);
     }
 }
 
@@ -143,7 +143,7 @@ impl SeenWatch {
 
     /// Rows with a higher key are not in the sample.
     fn limit(&self) -> u64 {
-        let last = self.seen.entries.last().filter(|_| self.seen.entries.len() >= MOST_KEYS);
+        let last = self.seen.entries.last().filter(|_| self.seen.entries.len() >= MAX_KEYS);
         last.map_or(u64::MAX, |(key, _)| *key)
     }
 
@@ -177,7 +177,7 @@ impl SeenWatch {
         };
         distance.found += 1;
         distance.last = place;
-        if self.distances.len() == MOST_DISTANCES {
+        if self.distances.len() == MAX_DISTANCES {
             // The oldest one that shows nothing yet.
             let oldest = self.distances.iter().position(|distance| !self.shows_repetition(distance));
             self.distances.remove(oldest.unwrap_or(0));

@@ -16,14 +16,14 @@ const NOTABLE: f64 = 0.25;
 /// Standard errors that rows in random order do not reach, even with many columns.
 const BEYOND_CHANCE: f64 = 6.0;
 /// With fewer later rows a shift has no effect.
-const FEWEST_LATER_ROWS: u64 = 50;
+const MIN_LATER_ROWS: u64 = 50;
 
 /// The columns that shifted between the rows of the `start` and the rows after them, the largest shift first. It needs only
 /// the summaries of both, which a pass has anyway.
 pub(in crate::learn) fn find_shifts(start: &[ColumnSummary], all: &[ColumnSummary]) -> Vec<ColumnShift> {
     let shift = |(column, (start, all)): (usize, (&ColumnSummary, &ColumnSummary))| {
         let later = all.count.saturating_sub(start.count);
-        if start.count == 0 || later < FEWEST_LATER_ROWS || all.is_constant() {
+        if start.count == 0 || later < MIN_LATER_ROWS || all.is_constant() {
             return None;
         }
         let (first, later) = (start.count as f64, later as f64);

@@ -425,12 +425,12 @@ fn weighted_least(mut found: Vec<(f64, f64)>) -> Option<f64> {
 }
 
 /// With fewer validation rows, all kept rows decide on a revision.
-const LEAST_VALIDATION: usize = 20;
+const MIN_VALIDATION: usize = 20;
 
 /// The gain in mean log-density of the validation rows, and its standard error.
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
-    let enough = kept.validation().len() >= LEAST_VALIDATION * dim;
+    let enough = kept.validation().len() >= MIN_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
     let gains = after.score_samples(rows) - before.score_samples(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {

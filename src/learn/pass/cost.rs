@@ -4,10 +4,10 @@ use crate::learn::{Algorithm, Finding, FitSettings, LearnError, start_minutes};
 
 /// A model file of more bytes is not read: a pipe that never ends must not fill the memory. Ten components over 3000
 /// columns need half of this.
-pub(crate) const MOST_MODEL_BYTES: u64 = 2 << 30;
+pub(crate) const MAX_MODEL_BYTES: u64 = 2 << 30;
 
 /// More memory than this no machine has.
-const MOST_GIGABYTES: f64 = 256.0;
+const MAX_GIGABYTES: f64 = 256.0;
 
 /// A start that takes more than this is worth a finding.
 const SHORT_MINUTES: f64 = 1.0;
@@ -21,7 +21,7 @@ impl FitSettings {
         let d = columns as f64;
         // The buffered rows with a scaled copy; a prior, a posterior and two scratch matrices for each component.
         let gigabytes = 8e-9 * (2.0 * rows as f64 * d + 4.0 * components as f64 * d * d);
-        if gigabytes > MOST_GIGABYTES {
+        if gigabytes > MAX_GIGABYTES {
             return Err(LearnError::TooManyColumns { columns, gigabytes });
         }
         if let Algorithm::Odmm(odmm) = self.algorithm {
@@ -38,7 +38,7 @@ impl FitSettings {
         let Some(rows) = self.keep_rows else { return Ok(()) };
         // Three bytes become four letters.
         let bytes = 4.0 / 3.0 * 8.0 * columns as f64 * rows as f64;
-        if bytes <= 0.9 * MOST_MODEL_BYTES as f64 {
+        if bytes <= 0.9 * MAX_MODEL_BYTES as f64 {
             return Ok(());
         }
         Err(LearnError::TooManyKeptRows { rows, columns, gigabytes: bytes / 1e9 })
@@ -50,7 +50,7 @@ pub fn check_shards(shards: usize, components: usize, columns: usize) -> Result<
     let d = columns as f64;
     // Three triangles, the mean and some scalars for each component, at most 25 bytes a number.
     let bytes = 25.0 * (1.5 * d * (d + 1.0) + 2.0 * d + 20.0) * components as f64 * shards as f64;
-    if bytes <= MOST_MODEL_BYTES as f64 {
+    if bytes <= MAX_MODEL_BYTES as f64 {
         return Ok(());
     }
     Err(LearnError::TooManyShards { shards, components, columns, gigabytes: bytes / 1e9 })

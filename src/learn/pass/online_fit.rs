@@ -214,7 +214,7 @@ impl OnlineFit {
     /// Numbers the shard that this pass learns, from 1 to `of`, so that a merge can name the shards that are missing.
     /// Without effect on a pass that learns no shard.
     pub fn with_shard_number(mut self, number: u32, of: u32) -> Result<Self, LearnError> {
-        if number == 0 || number > of || of > Numbered::MOST {
+        if number == 0 || number > of || of > Numbered::MAX {
             return Err(LearnError::Setting {
                 name: "the number of a shard",
                 must: "from 1 to the number of shards, which is at most 1000000",

@@ -309,7 +309,7 @@ pub struct Structure {
 }
 
 /// The length of a history.
-const MOST_HISTORY: usize = 500;
+const MAX_HISTORY: usize = 500;
 
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
@@ -321,7 +321,7 @@ impl Structure {
     /// and no further revisions.
     pub(crate) fn inherited(&self) -> Self {
         let revisions: Vec<&RevisionRecord> = self.revisions().collect();
-        let latest = &revisions[revisions.len().saturating_sub(MOST_HISTORY)..];
+        let latest = &revisions[revisions.len().saturating_sub(MAX_HISTORY)..];
         Structure {
             identifiers: self.latest_identifiers().clone(),
             schedule: Schedule::never(),
@@ -332,7 +332,7 @@ impl Structure {
     }
 
     pub(in crate::learn) fn log(&mut self, record: RevisionRecord) {
-        if self.history.len() == MOST_HISTORY {
+        if self.history.len() == MAX_HISTORY {
             self.history.remove(0);
         }
         self.history.push(record);
@@ -345,7 +345,7 @@ impl Structure {
 
     /// Whether earlier revisions may be missing from the history.
     pub fn may_have_forgotten(&self) -> bool {
-        self.history.len() >= MOST_HISTORY
+        self.history.len() >= MAX_HISTORY
     }
 
     /// The identifiers at the end of the stream, or so far.

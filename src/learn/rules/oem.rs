@@ -116,7 +116,7 @@ fn group_components(mixture: &GaussianMixture, matrix_states: &[MatrixState]) ->
 }
 
 /// The largest fraction of a component that one row may replace. At 1 its covariance would vanish.
-const LARGEST_FRACTION: f64 = 0.999;
+const MAX_FRACTION: f64 = 0.999;
 
 #[derive(Debug, Clone)]
 struct OemRule {
@@ -229,7 +229,7 @@ impl Rule for OemRule {
     ) -> Changes<A::Vector> {
         let step = A::Vector::splat(self.step());
         let (one, zero, most) =
-            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(LARGEST_FRACTION));
+            (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(MAX_FRACTION));
         let gained = step * r;
         let weight = (one - step) * A::Vector::load(&self.weights[i]) + gained;
         let mut fraction = gained / weight;

@@ -20,13 +20,13 @@ pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
         NormalWishart::new(gaussian.mean().to_vec(), kappa, nu, psi).expect("nu > d − 1 by construction")
     };
     let k = mixture.k() as f64;
-    let a = mixture.weights().iter().map(|weight| (k * weight).max(LEAST_CONCENTRATION)).collect();
+    let a = mixture.weights().iter().map(|weight| (k * weight).max(MIN_CONCENTRATION)).collect();
     Posterior::new(
-        Dirichlet::new(a).expect("concentrations are at least LEAST_CONCENTRATION"),
+        Dirichlet::new(a).expect("concentrations are at least MIN_CONCENTRATION"),
         mixture.components().iter().map(component).collect(),
     )
     .expect("one component for each weight")
 }
 
 /// A component that is empty after the start can still gain rows.
-const LEAST_CONCENTRATION: f64 = 1e-3;
+const MIN_CONCENTRATION: f64 = 1e-3;

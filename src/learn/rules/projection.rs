@@ -101,7 +101,7 @@ impl Scalars {
         };
         let kappa_new = 1.0 / inverse_kappa;
         let admissible =
-            kappa_new >= LEAST_KAPPA && kappa_new.is_finite() && nu_new > d + 1.0 && nu_new.is_finite();
+            kappa_new >= MIN_KAPPA && kappa_new.is_finite() && nu_new > d + 1.0 && nu_new.is_finite();
         admissible.then(|| Projected {
             kappa: kappa_new,
             nu: nu_new,
@@ -164,7 +164,7 @@ impl<V: Vector> Whitened<V> {
             + r * Self::variance(nu_next, along_new, across, others);
         let nu_new = (V::splat(dim as f64 * (dim as f64 + 1.0)) / variance).max(V::splat(least_nu(dim)));
         NewScalars {
-            kappa: (d / spread).max(V::splat(LEAST_KAPPA)),
+            kappa: (d / spread).max(V::splat(MIN_KAPPA)),
             nu: nu_new,
             step: r * next,
             tau: new * b * along_new,
@@ -232,7 +232,7 @@ impl RawPrecision {
 }
 
 /// The least `κ` of a projection. Below it the mean is unknown anyway.
-pub const LEAST_KAPPA: f64 = 1e-9;
+pub const MIN_KAPPA: f64 = 1e-9;
 
 /// The least `ν` of a projection. A row with two very different terms can lead to less than a Wishart distribution has.
 pub fn least_nu(dim: usize) -> f64 {

@@ -50,13 +50,13 @@ impl Lineage {
 
 impl Numbered {
     /// The largest number of shards: a merge lists the missing ones.
-    pub const MOST: u32 = 1_000_000;
+    pub const MAX: u32 = 1_000_000;
 
     /// Why these cannot be the numbers of shards, if they cannot.
     pub(crate) fn fault(&self) -> Option<String> {
         let Numbered { of, shards } = self;
-        if !(1..=Self::MOST).contains(of) {
-            return Some(format!("it is one of {of} shards, and there can be from 1 to {}", Self::MOST));
+        if !(1..=Self::MAX).contains(of) {
+            return Some(format!("it is one of {of} shards, and there can be from 1 to {}", Self::MAX));
         }
         if let Some(nth) = shards.iter().find(|nth| !(1..=*of).contains(*nth)) {
             return Some(format!("it is shard {nth} of {of}"));

@@ -92,7 +92,7 @@ impl Method for OdmmSettings {
     const SUMMARY: &'static str = "oBMM on shards, learned in parallel and merged";
 
     fn check(&self) -> Result<(), LearnError> {
-        if !(1..=MOST_SHARDS).contains(&self.shards) {
+        if !(1..=MAX_SHARDS).contains(&self.shards) {
             return Err(LearnError::Setting {
                 name: "shards",
                 must: "from 1 to 65535",
@@ -168,7 +168,7 @@ impl Method for OdmmSettings {
 }
 
 /// The most shards.
-const MOST_SHARDS: usize = 65_535;
+const MAX_SHARDS: usize = 65_535;
 /// Rows that are dealt to a shard at a time.
 const DEAL: u64 = 64;
 /// Rows of a shard that a worker learns before it takes another shard. Small enough to keep all workers busy with few

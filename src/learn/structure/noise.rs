@@ -10,16 +10,16 @@ use rand_chacha::ChaCha8Rng;
 use super::e_step::{Assigned, Others, sweep};
 use super::m_step::{gaussian_with_ridge, mean_and_scatter};
 use super::merge::cheapest_merges;
-use super::search::{LEAST_RISE, Search};
+use super::search::{MIN_RISE, Search};
 use super::search_state::{SearchState, replaced};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::fingerprint::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// The largest number of new components.
-const MOST: usize = 3;
+const MAX: usize = 3;
 /// The smallest number of rows of a new component.
-const LEAST_ROWS: f64 = 20.0;
+const MIN_ROWS: f64 = 20.0;
 /// Rows that serve as the initial mean of a new component, in addition to the median.
 const TRIES: usize = 4;
 /// Iterations of EM on the new component alone.
@@ -29,11 +29,11 @@ impl Search<'_> {
     /// Creates components for rows that belong to none. For each, the two components with the smallest loss are merged.
     pub(super) fn adopt_noise(&self, state: &mut SearchState) {
         let Some(noise) = self.noise else { return };
-        for _ in 0..MOST {
+        for _ in 0..MAX {
             let mixture = &state.now.mixture;
             let assigned = self.assigned(mixture);
             let Some((new, weight)) = self.newcomer(mixture, &assigned, noise) else { return };
-            let target = state.now.mean_log_likelihood + LEAST_RISE;
+            let target = state.now.mean_log_likelihood + MIN_RISE;
             let merges = cheapest_merges(self.rows, mixture, &assigned, 2);
             let better = merges.iter().find_map(|merge| {
                 self.improve(&replaced(mixture, merge, weight, &new), target).map(|better| (merge, better))
@@ -56,7 +56,7 @@ impl Search<'_> {
         };
         let chosen: Vec<usize> = (0..self.rows.rows()).filter(free).collect();
         let rows = self.rows.reordered(&chosen);
-        if rows.total_weight() < LEAST_ROWS {
+        if rows.total_weight() < MIN_ROWS {
             return None;
         }
         let pooled = pooled_covariance(mixture);
@@ -67,7 +67,7 @@ impl Search<'_> {
             .collect();
         let tried = starts.into_iter().map(|mean| self.settle(&rows, mean, &pooled, noise));
         let best = tried.reduce(|a, b| if b.2 > a.2 { b } else { a })?;
-        (best.1 >= LEAST_ROWS).then(|| (best.0, best.1 / self.rows.total_weight()))
+        (best.1 >= MIN_ROWS).then(|| (best.0, best.1 / self.rows.total_weight()))
     }
 
     /// EM for one component and noise. Returns the component, its rows, and the log-likelihood.

@@ -15,9 +15,9 @@ const LOWER: [f64; 2] = [0.5, 0.25];
 /// One row in this many is held out.
 const HELD_OUT: usize = 5;
 /// With fewer rows, there are too few held-out rows for a decision.
-const LEAST_ROWS: usize = 100;
+const MIN_ROWS: usize = 100;
 /// With more rows, BIC's price does not cost anything that matters, and the searches would take long.
-const MOST_ROWS: usize = 5000;
+const MAX_ROWS: usize = 5000;
 /// Iterations of EM before held-out rows are scored.
 const ITERATIONS: usize = 60;
 
@@ -34,7 +34,7 @@ pub(in crate::learn) fn with_judged_price(
     stop: &AtomicBool,
 ) -> Size {
     let Size::Learned { least, most, price } = size else { return size };
-    if !(LEAST_ROWS..=MOST_ROWS).contains(&rows.rows()) {
+    if !(MIN_ROWS..=MAX_ROWS).contains(&rows.rows()) {
         return size;
     }
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..rows.rows()).partition(|i| i % HELD_OUT == 0);

@@ -10,21 +10,21 @@ use crate::learn::fingerprint::mix_bits;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// The default limit of the reservoir in rows.
-const MOST_ROWS: usize = 80_000;
+const MAX_ROWS: usize = 80_000;
 /// One row in this many is drawn for validation.
 const VALIDATION_SHARE: u64 = 20;
 /// The largest number of validation rows.
-const MOST_VALIDATION: usize = 4000;
+const MAX_VALIDATION: usize = 4000;
 
 /// The default capacity of the reservoir for rows of `dim` numbers.
 pub fn default_kept_rows(dim: usize) -> usize {
-    (MOST_BYTES / (8 * dim.max(1))).min(MOST_ROWS)
+    (MAX_BYTES / (8 * dim.max(1))).min(MAX_ROWS)
 }
 
 /// The least number of validation rows in a pass with a half-life.
-const LEAST_VALIDATION: usize = 100;
+const MIN_VALIDATION: usize = 100;
 /// A reservoir of this many times the largest total weight has nearly all rows that matter.
 const AMPLE: f64 = 4.0;
 
@@ -115,7 +115,7 @@ impl KeptRows {
                 self.fading = Some(Fading {
                     half_life: rows.max(1),
                     of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate()),
-                    of_validation: weights(validation, self.drawn <= MOST_VALIDATION as u64, rate),
+                    of_validation: weights(validation, self.drawn <= MAX_VALIDATION as u64, rate),
                 });
             }
             (None, Some(fading)) => {
@@ -229,12 +229,12 @@ impl KeptRows {
             return self.take_drawn_fading(row, index, out);
         }
         let validation = Arc::make_mut(&mut self.validation);
-        if validation.len() < MOST_VALIDATION * row.len() {
+        if validation.len() < MAX_VALIDATION * row.len() {
             validation.extend_from_slice(row);
             return Drawn::HeldBack;
         }
         let place = below(random(self.seed, index, PLACE), self.drawn) as usize;
-        if place >= MOST_VALIDATION {
+        if place >= MAX_VALIDATION {
             return Drawn::Learn;
         }
         let held = &mut validation[place * row.len()..][..row.len()];
@@ -415,7 +415,7 @@ impl KeptRows {
             && whole(&self.reservoir)
             && whole(&self.validation)
             && held <= self.learned.min(self.most as u64)
-            && validation <= (MOST_VALIDATION as u64).min(self.drawn)
+            && validation <= (MAX_VALIDATION as u64).min(self.drawn)
             && self.drawn <= self.seen
             && self.learned.max(self.unknown).max(self.seen) <= 1 << 53
     }
@@ -439,7 +439,7 @@ fn uniform(random: u64) -> f64 {
 /// The largest number of validation rows in a pass with a half-life: twice their total weight.
 fn most_validation(fading: &Fading) -> usize {
     let weight = fading.forgetting().most_rows() / VALIDATION_SHARE as f64;
-    ((2.0 * weight) as usize).clamp(LEAST_VALIDATION, MOST_VALIDATION)
+    ((2.0 * weight) as usize).clamp(MIN_VALIDATION, MAX_VALIDATION)
 }
 
 /// A number below `n`, uniform to within 2⁻⁶⁴.
@@ -479,7 +479,7 @@ mod tests {
         let mut all = [learned, kept.validation().to_vec()].concat();
         all.sort_by(f64::total_cmp);
         assert!(all.iter().enumerate().all(|(i, row)| *row == i as f64) && all.len() == 120_000);
-        assert_eq!(kept.validation().len(), MOST_VALIDATION);
+        assert_eq!(kept.validation().len(), MAX_VALIDATION);
         assert_eq!(kept.reservoir().len(), 500);
         assert!(kept.is_sound(1) && !kept.is_complete() && !kept.is_sound(3));
     }

@@ -13,7 +13,7 @@ use super::m_step::{Shape, mean_and_scatter};
 use super::refill::refill;
 use super::reservoir::KeptRows;
 use super::scaled::ScaledRows;
-use super::search::{Found, LEAST_RISE, Search};
+use super::search::{Found, MIN_RISE, Search};
 use super::{Limits, RIDGE, Size, find_structure, with_judged_price};
 use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::batch_em::bic_price;
@@ -266,7 +266,7 @@ impl<'a> Reviser<'a> {
         let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
         let size = self.judged(size);
         let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
-        let better = anew.filter(|anew| self.level(anew, size) > self.level(&own, size) + LEAST_RISE);
+        let better = anew.filter(|anew| self.level(anew, size) > self.level(&own, size) + MIN_RISE);
         let (mixture, origins) = match better {
             Some(anew) => {
                 let origins = self.counterparts(&own.mixture, &anew.mixture);

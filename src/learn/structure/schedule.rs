@@ -24,7 +24,7 @@ const MAX_VAIN: u32 = 6;
 /// After this many revisions without a move, the number of rows triggers no further revision.
 const SETTLED: u32 = 3;
 /// With a half-life, revisions without a move double the interval between revisions at most this many times.
-const MOST_DOUBLINGS: u32 = 3;
+const MAX_DOUBLINGS: u32 = 3;
 
 /// When the structure of one candidate is revised: whenever the number of rows has doubled, less often if revisions change
 /// nothing, and when many rows have a lower density than nearly all earlier rows.
@@ -147,7 +147,7 @@ impl Schedule {
     /// it is when the number of rows has doubled, and later after revisions without a move.
     fn soon_enough(&self, rows: u64, unchanged: u32) -> Option<u64> {
         let Some(half_life) = self.half_life else { return self.next };
-        let interval = half_life.saturating_mul(1 << unchanged.min(MOST_DOUBLINGS));
+        let interval = half_life.saturating_mul(1 << unchanged.min(MAX_DOUBLINGS));
         let latest = rows.saturating_add(interval.max(BATCH));
         Some(self.next.map_or(latest, |next| next.min(latest)))
     }

@@ -42,7 +42,7 @@ pub(in crate::learn) struct Found {
 }
 
 /// A swap is kept if the mean log-likelihood rises by more than this.
-pub(super) const LEAST_RISE: f64 = 2e-4;
+pub(super) const MIN_RISE: f64 = 2e-4;
 /// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
 /// The largest loss of the mean log-likelihood after those iterations.
@@ -267,7 +267,7 @@ impl Search<'_> {
             weights[place] = weight * part.weights()[n];
             components[place] = part.components()[n].clone();
         }
-        self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + LEAST_RISE)
+        self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + MIN_RISE)
     }
 
     /// EM on a part of a mixture, with the other components fixed, on the rows that the `touched` components have a
@@ -307,14 +307,14 @@ struct Touched {
 
 impl Touched {
     /// The smallest total responsibility.
-    const LEAST: f64 = 0.01;
+    const MIN: f64 = 0.01;
 
     fn new(rows: &RowBlocks, assigned: &Assigned, touched: &[usize]) -> Self {
         let (mut chosen, mut others, mut log_likelihood) = (Vec::new(), Vec::new(), 0.0);
         for i in 0..rows.rows() {
             let (block, place) = (i / BLOCK, i % BLOCK);
             let responsibility: f64 = touched.iter().map(|&j| assigned.of_block(block, j)[place]).sum();
-            if responsibility > Self::LEAST {
+            if responsibility > Self::MIN {
                 chosen.push(i);
                 others.push(assigned.log_densities[i] + (1.0 - responsibility).max(f64::MIN_POSITIVE).ln());
                 log_likelihood += rows.weight(i) * assigned.log_densities[i];

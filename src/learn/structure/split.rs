@@ -27,7 +27,7 @@ pub(super) struct Split {
 }
 
 /// Rows with a smaller responsibility are left out.
-const LEAST_RESPONSIBILITY: f64 = 0.05;
+const MIN_RESPONSIBILITY: f64 = 0.05;
 /// Iterations with constrained parts, which are cheap, and then with free covariances. Free covariances from the beginning
 /// would fit noise in many dimensions.
 const SIMPLE: usize = 8;
@@ -80,14 +80,13 @@ impl Whitened {
         let mut chosen: Vec<(usize, f64)> = Vec::new();
         for block in 0..rows.blocks() {
             let here = assigned.of_block(block, j).iter().enumerate();
-            chosen.extend(
-                here.filter(|(_, r)| **r > LEAST_RESPONSIBILITY).map(|(i, &r)| (block * BLOCK + i, r)),
-            );
+            chosen
+                .extend(here.filter(|(_, r)| **r > MIN_RESPONSIBILITY).map(|(i, &r)| (block * BLOCK + i, r)));
         }
         let of_row = |i: usize| rows.weight(i);
         let step = chosen.len().div_ceil(most_rows(dim)).max(1);
         let kept: Vec<(usize, f64)> = chosen.iter().copied().step_by(step).collect();
-        if kept.len() < 2 * LEAST_ROWS {
+        if kept.len() < 2 * MIN_ROWS {
             return None;
         }
         let weight = |rows: &[(usize, f64)]| rows.iter().map(|&(i, r)| of_row(i) * r).sum::<f64>();
@@ -150,7 +149,7 @@ impl Whitened {
         for ((i, j), value) in within.indexed_iter_mut() {
             *value -= share * (1.0 - share) * away[i] * away[j];
         }
-        let part = |mean: Array1<f64>| gaussian_with_ridge(mean.to_vec(), within.clone(), LEAST_SPREAD);
+        let part = |mean: Array1<f64>| gaussian_with_ridge(mean.to_vec(), within.clone(), MIN_SPREAD);
         let mixture = Mixture::new(vec![share, 1.0 - share], vec![part(one), part(other)]).ok()?;
         Some(Pair { mixture, gain })
     }
@@ -198,7 +197,7 @@ impl Whitened {
             if !(0.001..0.999).contains(&share) {
                 return None;
             }
-            let spread = |sum: f64, count: f64| (sum / (d * count)).max(LEAST_SPREAD);
+            let spread = |sum: f64, count: f64| (sum / (d * count)).max(MIN_SPREAD);
             spreads = [spread(sum, count), spread(all_squares - sum, all - count)];
         }
         let part = |spread: f64| {
@@ -273,12 +272,12 @@ fn most_rows(dim: usize) -> usize {
 }
 
 /// The smallest number of rows of each part.
-const LEAST_ROWS: usize = 4;
+const MIN_ROWS: usize = 4;
 /// Added to each variance in whitened coordinates.
 const RIDGE: f64 = 1e-6;
 
 /// The smallest variance of a constrained part in whitened coordinates.
-const LEAST_SPREAD: f64 = 1e-4;
+const MIN_SPREAD: f64 = 1e-4;
 
 /// Two parts along a line, which differ only in their position on it.
 struct Line {
@@ -307,7 +306,7 @@ impl Line {
             }
         }
         let mean = sum / count;
-        let variance = (squares / count - mean * mean).max(LEAST_SPREAD);
+        let variance = (squares / count - mean * mean).max(MIN_SPREAD);
         let between = share * (1.0 - share) * (means[0] - means[1]).powi(2);
         let within = (variance - between).max(0.05 * variance);
         Line { means, mean, variance, within, share }

@@ -19,7 +19,7 @@ use crate::text::printable;
 /// PNG pixels per SVG pixel.
 const PNG_SCALE: u32 = 2;
 /// A file should have fewer bytes.
-const MOST_BYTES: usize = 100_000;
+const MAX_BYTES: usize = 100_000;
 /// PNGs are drawn larger by this factor and averaged down, which smooths edges.
 const SMOOTHING: u32 = 2;
 /// Registered under the name of the generic family, so that an SVG viewer uses its own font of that family.
@@ -183,7 +183,7 @@ pub(super) fn file(figure: &impl Figure, format: PictureFormat) -> Result<Vec<u8
 pub(super) fn svg(figure: &impl Figure) -> Result<String, String> {
     let mut text = compact(&svg_of(figure)?, false);
     let mut simpler = figure.simpler();
-    while let Some(figure) = simpler.filter(|_| text.len() >= MOST_BYTES) {
+    while let Some(figure) = simpler.filter(|_| text.len() >= MAX_BYTES) {
         text = compact(&svg_of(&figure)?, true);
         simpler = figure.simpler();
     }
@@ -214,7 +214,7 @@ fn compact(svg: &str, crowded: bool) -> String {
         (None, None) if crowded => polyline(a).is_some_and(|a| Some(a.0) == polyline(b).map(|b| b.0)),
         _ => false,
     };
-    let (fewest_dots, fewest_points) = if crowded { (3, 2) } else { (FEWEST_DOTS, FEWEST_POINTS) };
+    let (fewest_dots, fewest_points) = if crowded { (3, 2) } else { (MIN_DOTS, MIN_POINTS) };
     for run in lines.chunk_by(alike) {
         match Dot::parse(run[0]).filter(|_| run.len() >= fewest_dots) {
             Some(first) => text.push_str(&first.path(run)),
@@ -232,13 +232,13 @@ fn compact(svg: &str, crowded: bool) -> String {
 }
 
 /// Fewer dots of one style in a row stay circles.
-const FEWEST_DOTS: usize = 50;
+const MIN_DOTS: usize = 50;
 
 /// Height of the bands in which dots are listed, in pixels, so that neighbours in the list are near each other.
 const BAND: i64 = 60;
 
 /// Lines of fewer points stay polylines.
-const FEWEST_POINTS: usize = 8;
+const MIN_POINTS: usize = 8;
 
 /// Style and points of a polyline.
 fn polyline(line: &str) -> Option<(&str, &str)> {
@@ -331,7 +331,7 @@ impl<'a> Dot<'a> {
 /// A figure as the bytes of a PNG file. A crowded figure has fewer pixels.
 pub(super) fn png(figure: &impl Figure) -> Result<Vec<u8>, String> {
     let sharp = png_at(figure, PNG_SCALE)?;
-    if sharp.len() < MOST_BYTES { Ok(sharp) } else { png_at(figure, 1) }
+    if sharp.len() < MAX_BYTES { Ok(sharp) } else { png_at(figure, 1) }
 }
 
 fn png_at(figure: &impl Figure, png_scale: u32) -> Result<Vec<u8>, String> {

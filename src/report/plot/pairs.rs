@@ -15,7 +15,7 @@ const FARTHEST: f64 = 1e150;
 pub struct PairPlot {
     /// The heading above it.
     pub heading: String,
-    /// The names of the axes: from 1 to [`PairPlot::MOST_AXES`].
+    /// The names of the axes: from 1 to [`PairPlot::MAX_AXES`].
     pub axes: Vec<String>,
     /// The components along the axes.
     pub components: Vec<Marginal>,
@@ -54,7 +54,7 @@ impl PlotGroup {
 
 impl PairPlot {
     /// More axes than these make panels too small to read.
-    pub const MOST_AXES: usize = 5;
+    pub const MAX_AXES: usize = 5;
 
     /// The bytes of a file of this format.
     pub fn draw(&self, format: PictureFormat) -> Result<Vec<u8>, ReportError> {
@@ -68,7 +68,7 @@ impl PairPlot {
     /// The layout, or `None` if the parts do not fit together.
     pub(super) fn figure(&self) -> Option<Panels<'_>> {
         let count = self.axes.len();
-        let sound = (1..=PairPlot::MOST_AXES).contains(&count)
+        let sound = (1..=PairPlot::MAX_AXES).contains(&count)
             && !self.components.is_empty()
             && self.components.iter().all(|component| component.is_sound(count))
             && self.rows.iter().all(|row| row.len() == count)

@@ -15,7 +15,7 @@ use crate::dist::Marginal;
 use crate::text::number::{fixed, thousands};
 
 /// Sides of a panel in SVG pixels, by the number of axes.
-pub(super) const SIDES: [f64; PairPlot::MOST_AXES] = [330.0, 290.0, 220.0, 178.0, 150.0];
+pub(super) const SIDES: [f64; PairPlot::MAX_AXES] = [330.0, 290.0, 220.0, 178.0, 150.0];
 pub(super) const GAP: f64 = 12.0;
 const TOP: f64 = 44.0;
 const FOOT: f64 = 42.0;
@@ -48,7 +48,7 @@ const DETAILS: [Detail; 7] = [
     Detail { corners: 14, curve: 24, rows_per_dot: 8, most_drawn: 20, pale: 1.0 },
     Detail { corners: 12, curve: 24, rows_per_dot: 8, most_drawn: 15, pale: 1.0 },
 ];
-const MOST_IN_LEGEND: usize = 10;
+const MAX_IN_LEGEND: usize = 10;
 /// As safe for colour-blind readers as ten colours can be.
 pub(super) const COLOURS: [RGBColor; 10] = [
     BLUE,
@@ -224,7 +224,7 @@ impl Panels<'_> {
                 sample: Sample::Solid,
             }
         };
-        let items: Vec<Item> = self.drawn_groups().take(MOST_IN_LEGEND).map(item).collect();
+        let items: Vec<Item> = self.drawn_groups().take(MAX_IN_LEGEND).map(item).collect();
         legend::draw_column(canvas, &items, x, y)?;
         y += 22.0 * items.len() as f64 + 4.0;
         for note in self.notes() {
@@ -239,8 +239,8 @@ impl Panels<'_> {
         let mut notes = Vec::new();
         let (all, drawn) = (self.components.len(), self.drawn().len());
         let groups = self.drawn_groups().count();
-        if groups > MOST_IN_LEGEND {
-            notes.push(format!("and {} lighter", groups - MOST_IN_LEGEND));
+        if groups > MAX_IN_LEGEND {
+            notes.push(format!("and {} lighter", groups - MAX_IN_LEGEND));
         }
         if self.plot.groups.len() < all {
             notes.push("one colour for each cluster".to_string());

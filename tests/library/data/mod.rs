@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gmm_bmm::data::{BadRows, Block, DataError, Input, Notice, ReadOptions, RowSource, Rows};
+use gmm_bmm::data::{BadRows, Block, DataError, Input, Notice, ReadOptions, RowReader, RowSource};
 
 pub type Values = Vec<Vec<f64>>;
 
@@ -32,7 +32,7 @@ pub fn inputs<T: AsRef<[u8]>>(texts: &[T]) -> Vec<Input> {
     texts.iter().enumerate().map(input).collect()
 }
 
-pub fn open(text: impl AsRef<[u8]>, options: ReadOptions) -> Result<Rows, DataError> {
+pub fn open(text: impl AsRef<[u8]>, options: ReadOptions) -> Result<RowReader, DataError> {
     options.open_inputs(inputs(&[text]))
 }
 
@@ -55,7 +55,7 @@ pub fn read(text: impl AsRef<[u8]>, options: ReadOptions) -> (Vec<String>, Value
 }
 
 /// The error or the notices about a text.
-pub fn notices(rows: &mut Rows) -> Vec<String> {
+pub fn notices(rows: &mut RowReader) -> Vec<String> {
     rows.take_notices().iter().map(Notice::to_string).collect()
 }
 

@@ -1,14 +1,11 @@
-//! The fast way through plain lines, on one thread and on several, against the csv crate: the same rows bit for bit, or the
-//! same error.
+//! The fast way through plain lines against the csv crate: the same rows bit for bit, or the same error.
 
 use std::io::{self, Cursor, Read};
-use std::sync::LazyLock;
 
 use gmm_bmm::data::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::*;
 
@@ -59,35 +56,11 @@ fn see(text: &[u8], piece: usize, options: &ReadOptions, most: usize) -> Result<
     })
 }
 
-/// The outcome with this number of threads.
-fn see_on(
-    threads: usize,
-    text: &[u8],
-    piece: usize,
-    options: &ReadOptions,
-    most: usize,
-) -> Result<Seen, String> {
-    static POOLS: LazyLock<Vec<ThreadPool>> = LazyLock::new(|| {
-        (1..=4).map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().unwrap()).collect()
-    });
-    POOLS[threads - 1].install(|| see(text, piece, options, most))
-}
-
 fn assert_same(text: &[u8], piece: usize, options: &ReadOptions, most: usize) {
-    let reference = see_on(1, text, piece, &options.clone().csv_crate_only(), most);
-    // Threads wait for each other at every piece, which takes long on a busy machine.
-    let short = text.len() < 10_000;
-    let several: &[(usize, usize)] = match piece {
-        ..64 => &[],
-        _ if short => &[(3, 24)],
-        _ => &[(2, 4096), (4, 64 * 1024)],
-    };
-    for &(threads, part_bytes) in [(1, 1)].iter().chain(several) {
-        let options = options.clone().part_bytes(part_bytes);
-        let fast = see_on(threads, text, piece, &options, most);
-        let shown = String::from_utf8_lossy(text);
-        assert_eq!(fast, reference, "{shown:?} in pieces of {piece} on {threads} threads, {options:?}");
-    }
+    let reference = see(text, piece, &options.clone().csv_crate_only(), most);
+    let fast = see(text, piece, options, most);
+    let shown = String::from_utf8_lossy(text);
+    assert_eq!(fast, reference, "{shown:?} in pieces of {piece}, {options:?}");
 }
 
 fn cell() -> impl Strategy<Value = String> {
@@ -246,7 +219,7 @@ fn tables_of_many_buffers_with_odd_lines_among_plain_ones_are_read_alike() {
         }
     }
     let marginal = skipping().missing(Missing::Marginal);
-    let seen = see_on(4, text.as_bytes(), usize::MAX, &marginal, 4096).unwrap();
+    let seen = see(text.as_bytes(), usize::MAX, &marginal, 4096).unwrap();
     assert_eq!(
         (seen.rows, seen.missing.rows, seen.missing.values),
         ((29_910, 60, 0), 29_910, vec![0, 30, 30, 0])

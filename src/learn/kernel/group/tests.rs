@@ -108,7 +108,7 @@ fn both_forms_agree_in_every_direction() {
 
 #[test]
 fn both_forms_agree_with_any_number_of_columns() {
-    for dim in 1..=MOST_COLUMNS + 1 {
+    for dim in 1..=MAX_COLUMNS + 1 {
         for forgetting in [0.0, 0.02] {
             let (apart, fast) = compare(600, dim, 10.0, forgetting);
             assert!(fast && apart < 1e-9, "d {dim}, forgetting {forgetting}: {apart}");
@@ -119,7 +119,7 @@ fn both_forms_agree_with_any_number_of_columns() {
 /// Each component learns rows with other rates, or not at all.
 #[test]
 fn a_group_computes_what_each_component_computes_alone() {
-    for (dim, learn_one) in (1..=MOST_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
+    for (dim, learn_one) in (1..=MAX_COLUMNS + 1).flat_map(|dim| [(dim, false), (dim, true)]) {
         let mut source = Rows::new(dim, 10.0);
         let floor = vec![1e-300; dim];
         let start = |_: usize| (vec![0.0; dim], Factor::identity(dim));

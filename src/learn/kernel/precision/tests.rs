@@ -38,7 +38,7 @@ fn kernels_agree_with_plain_loops_at_every_size() {
             let mut expected = Array2::eye(dim) + spread.dot(&spread.t()) / dim as f64;
             let mut found = Precision::new(dim, 1.0, |i, j| expected[(i, j)]);
             found.rebuild();
-            for row in 0..MOST_PENDING + 3 {
+            for row in 0..MAX_PENDING + 3 {
                 let v: Vec<f64> = (0..dim).map(|j| number(row + 7, j)).collect();
                 let exact =
                     Factor::from_matrix(expected.view()).unwrap().quadratic_form(&v, &mut vec![0.0; dim]);

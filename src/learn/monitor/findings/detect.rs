@@ -48,11 +48,11 @@ fn rises_in_steps(values: &[f64]) -> bool {
 /// Discrete columns, judged by the first rows.
 pub fn find_discrete_columns(first: ArrayView2<f64>, names: &[String]) -> Option<Finding> {
     const ENOUGH: usize = 100;
-    const MOST: usize = 1000;
+    const MAX: usize = 1000;
     if first.nrows() < ENOUGH {
         return None;
     }
-    let found = find_discrete(first.slice(s![..first.nrows().min(MOST), ..]));
+    let found = find_discrete(first.slice(s![..first.nrows().min(MAX), ..]));
     let columns: Vec<String> = found.iter().map(|discrete| names[discrete.column].clone()).collect();
     (!columns.is_empty()).then_some(Finding::DiscreteColumns { columns })
 }

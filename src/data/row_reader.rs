@@ -12,17 +12,35 @@ use super::notice::Notice;
 use super::options::{BadRows, Missing, ReadOptions};
 use super::row_texts::RowTexts;
 use super::shards::{FileShards, Range};
+use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
-use super::table::{Shape, Step, Table};
+use super::table::{OpenTable, Shape, Step, open_first, open_later};
 
-/// Rows of numbers from one or more inputs, which are read one after the other.
-pub(super) struct RowStream {
+/// Numbers that are read at a time where all rows are read: few enough to stay in the processor's cache until they are copied.
+const NUMBERS_AT_A_TIME: usize = 1 << 15;
+
+/// Rows of numbers that are read from files, block by block, so that any length needs the memory of a block.
+/// [`ReadOptions`](super::ReadOptions) open them.
+///
+/// ```
+/// use gmm_bmm::data::{Block, Input, ReadOptions};
+///
+/// let text = "Sex,Length,Height\nM,0.455,0.095\nF,0.53,0.135\n";
+/// let mut rows = ReadOptions::default().open_inputs(vec![Input::from_bytes("abalone", text)])?;
+/// assert_eq!(rows.columns().names, ["Length", "Height"]);
+/// assert_eq!(rows.take_notices()[0].to_string(), "column 'Sex' left out: it holds words, not numbers");
+///
+/// let mut block = Block::new(rows.columns().len());
+/// assert!(rows.read_block(&mut block, 1000)?);
+/// assert_eq!(block.row(1), [0.53, 0.135]);
+/// assert!(!rows.read_block(&mut block, 1000)?);
+/// # Ok::<(), gmm_bmm::data::DataError>(())
+/// ```
+pub struct RowReader {
     options: ReadOptions,
     /// The inputs that are not open yet, with the rows to read of them.
     waiting: VecDeque<(Input, RowRange)>,
-    table: Option<Table>,
-    /// Whether several threads may read text.
-    parallel: bool,
+    table: Option<OpenTable>,
     /// Whether an input is a part of a text.
     is_cut: bool,
     shape: Shape,
@@ -45,11 +63,13 @@ pub(super) struct RowStream {
     kept: Vec<Vec<String>>,
     bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
+    /// Shuffles the rows, if that is asked for.
+    shuffle: Option<ShuffleBuffer>,
 }
 
-impl RowStream {
+impl RowReader {
     /// Opens the first of `inputs`, which determines the columns, and checks that the others exist.
-    pub fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<RowStream, DataError> {
+    pub(super) fn open(mut inputs: Vec<Input>, options: ReadOptions) -> Result<RowReader, DataError> {
         if options.follow {
             inputs = inputs.into_iter().map(Input::followed).collect::<Result<_, _>>()?;
         }
@@ -64,18 +84,18 @@ impl RowStream {
         let mut waiting: VecDeque<_> = inputs.into_iter().map(|input| (input, None)).collect();
         let (first, rows) = waiting.pop_front().ok_or(DataError::NoInputs)?;
         let bytes = Arc::new(AtomicU64::new(0));
-        let (table, shape, notices) = Table::first(first.open(bytes.clone(), rows)?, &options)?;
+        let (table, shape, notices) = open_first(first.open(bytes.clone(), rows)?, &options)?;
+        let (skip, shuffle) = (options.skip, options.shuffle);
         let row = vec![0.0; shape.columns.len()];
         let missing = MissingCounts::new(&shape.columns.names);
         let header_text = table.header_text();
         let texts = table.texts();
         // Rows that are left out at the beginning are read too.
         let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
-        Ok(RowStream {
+        let mut reader = RowReader {
             options,
             waiting,
             table: Some(table),
-            parallel: true,
             is_cut: false,
             shape,
             notices,
@@ -92,34 +112,39 @@ impl RowStream {
             kept: Vec::new(),
             bytes,
             total_bytes,
-        })
+            shuffle: None,
+        };
+        reader.skip_rows(skip)?;
+        let columns = reader.columns().len();
+        reader.shuffle = shuffle.map(|(slots, seed)| ShuffleBuffer::new(columns, slots, seed));
+        Ok(reader)
     }
 
     /// Opens one shard of files. The first of all files determines the columns. The shard may have no rows.
-    pub fn open_shard(
+    pub(super) fn open_shard(
         shards: &FileShards,
         shard: usize,
         options: ReadOptions,
-    ) -> Result<RowStream, DataError> {
+    ) -> Result<RowReader, DataError> {
         let pieces = shards.pieces(shard);
-        let mut stream = RowStream::open(vec![shards.first()], options)?;
-        stream.table = None;
-        stream.bytes = Arc::new(AtomicU64::new(0));
-        stream.total_bytes = Some(shards.bytes_of(shard));
+        let mut reader = RowReader::open(vec![shards.first()], options)?;
+        reader.table = None;
+        reader.bytes = Arc::new(AtomicU64::new(0));
+        reader.total_bytes = Some(shards.bytes_of(shard));
         if pieces.iter().any(|piece| matches!(piece.range, Range::Bytes(..))) {
             // The first line of a range is not the first line of its file, so nothing can be detected in it.
-            stream.options.has_header = Some(stream.shape.columns.named);
-            stream.is_cut = true;
+            reader.options.has_header = Some(reader.shape.columns.named);
+            reader.is_cut = true;
         }
-        stream.waiting =
-            pieces.iter().map(|piece| piece.input(stream.shape.columns.named)).collect::<Result<_, _>>()?;
-        Ok(stream)
+        reader.waiting =
+            pieces.iter().map(|piece| piece.input(reader.shape.columns.named)).collect::<Result<_, _>>()?;
+        Ok(reader)
     }
 
     /// Reads past the next `rows` good rows.
-    pub fn skip_rows(&mut self, mut rows: u64) -> Result<(), DataError> {
+    fn skip_rows(&mut self, mut rows: u64) -> Result<(), DataError> {
         let mut block = Block::new(self.shape.columns.len());
-        while rows > 0 && self.read_block(&mut block, rows.min(4096) as usize)? {
+        while rows > 0 && self.read_in_order(&mut block, rows.min(4096) as usize)? {
             rows -= block.rows() as u64;
         }
         // The counts are those of the rows that a user gets.
@@ -127,65 +152,119 @@ impl RowStream {
         Ok(())
     }
 
-    /// Sets whether several threads may read text.
-    pub fn read_in_parallel(&mut self, parallel: bool) {
-        self.parallel = parallel;
+    /// The columns read. Their names are those in the header, or `c1`, `c2` and so on by position in the file.
+    pub fn columns(&self) -> &ColumnNames {
+        &self.shape.columns
     }
 
+    /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
+    ///
+    /// After an error the block holds the rows before it, and there are no more rows.
+    ///
+    /// # Panics
+    /// If the block has another number of columns, or `most` is zero.
+    pub fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        let Some(mut shuffle) = self.shuffle.take() else { return self.read_in_order(block, most) };
+        let read = shuffle.read_block(block, most, |block, most| self.read_in_order(block, most));
+        self.shuffle = Some(shuffle);
+        read
+    }
+
+    /// Reads all rows that are left.
+    pub fn read_all(&mut self) -> Result<Block, DataError> {
+        let columns = self.columns().len();
+        let (mut all, mut block) = (Block::new(columns), Block::new(columns));
+        while self.read_block(&mut block, (NUMBERS_AT_A_TIME / columns).max(1))? {
+            all.extend_from(&block, 0..block.rows());
+        }
+        Ok(all)
+    }
+
+    /// What a user should know about the data, except what was taken before. Opening a later input may add to it.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
+    /// Good rows read so far, including those that were left out at the beginning.
     pub fn rows_read(&self) -> u64 {
         self.rows_read
     }
 
+    /// Bad rows skipped so far.
     pub fn rows_skipped(&self) -> u64 {
         self.rows_skipped
     }
 
+    /// The first row that was skipped.
     pub fn first_skipped(&self) -> Option<&BadRow> {
         self.first_skipped.as_ref()
     }
 
+    /// How many values are missing in the rows read so far, without those that were left out at the beginning.
     pub fn missing(&self) -> &MissingCounts {
         &self.missing
     }
 
+    /// Rows left out so far because values are missing.
     pub fn rows_left_out(&self) -> u64 {
         self.rows_left_out
     }
 
-    pub fn header_text(&self) -> &[u8] {
-        &self.header_text
+    /// The text of the header, if texts are kept and there is a header.
+    pub fn header_text(&self) -> Option<&[u8]> {
+        Some(self.header_text.as_slice()).filter(|text| !text.is_empty())
     }
 
+    /// The texts of the rows of the last block, if they are kept.
     pub fn texts(&self) -> &RowTexts {
         &self.texts
     }
 
+    /// The skipped rows of the last block, if [`ReadOptions::list_skipped_rows`](super::ReadOptions::list_skipped_rows) asks for them,
+    /// each with its number among the rows that were read for the block, from 1. A block may hold only such rows.
     pub fn listed_rows(&self) -> &[(u64, BadRow)] {
         &self.listed
     }
 
+    /// The columns whose text is kept.
     pub fn kept_columns(&self) -> &[String] {
         &self.shape.kept.0
     }
 
+    /// The text of these columns for every row that was read for the last block, bad rows included.
     pub fn kept_cells(&self) -> &[Vec<String>] {
         &self.kept
     }
 
+    /// Bytes read so far, before decompression.
     pub fn bytes_read(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    pub fn byte_counter(&self) -> Arc<AtomicU64> {
+    /// The counter behind [`RowReader::bytes_read`], to watch while another thread reads.
+    pub(super) fn byte_counter(&self) -> Arc<AtomicU64> {
         self.bytes.clone()
     }
 
+    /// The size of all inputs, if all are regular files.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
+    }
+
+    /// [`read_block`](RowReader::read_block) without shuffling.
+    fn read_in_order(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        assert!(most > 0, "a block of no rows would look like the end of the stream");
+        assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
+        block.clear();
+        self.texts.clear();
+        self.listed.clear();
+        self.kept.clear();
+        let result = self.fill(block, most);
+        if result.is_err() {
+            self.finish();
+        }
+        let result = if self.is_cut { result.map_err(DataError::in_part) } else { result };
+        result.map(|()| !block.is_empty() || !self.listed.is_empty())
     }
 
     fn fill(&mut self, block: &mut Block, most: usize) -> Result<(), DataError> {
@@ -204,7 +283,7 @@ impl RowStream {
                 break;
             }
             let room = (self.limit - self.rows_read).min((most - before) as u64);
-            let read = table.read_plain(block, room as usize, self.parallel);
+            let read = table.read_plain(block, room as usize);
             self.rows_read += (block.rows() - before) as u64;
             let width = self.row.len();
             if table.has_met_gap() {
@@ -281,7 +360,7 @@ impl RowStream {
         self.rows_read += 1;
         self.options.missing = Missing::Marginal;
         self.options.bad_rows = BadRows::Skip;
-        self.table.iter_mut().for_each(Table::take_gaps);
+        self.table.iter_mut().for_each(|table| table.take_gaps());
         let mut block = Block::new(self.shape.columns.len());
         let counted_all = loop {
             block.clear();
@@ -297,8 +376,7 @@ impl RowStream {
 
     fn open_next(&mut self) -> Result<bool, DataError> {
         let Some((input, rows)) = self.waiting.pop_front() else { return Ok(false) };
-        let (table, notice) =
-            Table::later(input.open(self.bytes.clone(), rows)?, &self.shape, &self.options)?;
+        let (table, notice) = open_later(input.open(self.bytes.clone(), rows)?, &self.shape, &self.options)?;
         self.notices.extend(notice);
         self.table = Some(table);
         Ok(true)
@@ -315,24 +393,13 @@ impl RowStream {
     }
 }
 
-impl RowSource for RowStream {
+impl RowSource for RowReader {
     fn columns(&self) -> &ColumnNames {
-        &self.shape.columns
+        self.columns()
     }
 
     fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
-        assert!(most > 0, "a block of no rows would look like the end of the stream");
-        assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
-        block.clear();
-        self.texts.clear();
-        self.listed.clear();
-        self.kept.clear();
-        let result = self.fill(block, most);
-        if result.is_err() {
-            self.finish();
-        }
-        let result = if self.is_cut { result.map_err(DataError::in_part) } else { result };
-        result.map(|()| !block.is_empty() || !self.listed.is_empty())
+        self.read_block(block, most)
     }
 }
 
@@ -340,8 +407,8 @@ impl RowSource for RowStream {
 mod tests {
     use super::*;
 
-    fn stream(text: &str, options: ReadOptions) -> RowStream {
-        RowStream::open(vec![Input::from_bytes("data", text)], options).unwrap()
+    fn stream(text: &str, options: ReadOptions) -> RowReader {
+        RowReader::open(vec![Input::from_bytes("data", text)], options).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::number::{MOST_DIGITS, rounded_product, scaled, signed, written_exponent};
+use super::number::{MAX_DIGITS, rounded_product, scaled, signed, written_exponent};
 
 /// Bytes in a vector.
 const LANES: usize = 32;
@@ -36,7 +36,7 @@ pub(super) fn is_available() -> bool {
 ///
 /// It reads numbers of at most 19 digits, an exponent only after a point, and only with enough text before and after the first byte.
 #[inline(always)]
-pub(super) fn wide_number(text: &[u8], at: usize, end: u8) -> Option<(f64, usize)> {
+pub(super) fn simd_number(text: &[u8], at: usize, end: u8) -> Option<(f64, usize)> {
     let begin = at.wrapping_sub(BEFORE);
     let window = text.get(begin..begin.wrapping_add(WINDOW))?.first_chunk::<WINDOW>()?;
     let negative = window[BEFORE] == b'-';
@@ -46,7 +46,7 @@ pub(super) fn wide_number(text: &[u8], at: usize, end: u8) -> Option<(f64, usize
     let first = others.trailing_zeros() as usize % LANES;
     if window[BEFORE + first] != b'.' {
         let count = first.wrapping_sub(usize::from(negative));
-        if count.wrapping_sub(1) >= MOST_DIGITS || window[BEFORE + first] != end {
+        if count.wrapping_sub(1) >= MAX_DIGITS || window[BEFORE + first] != end {
             return None;
         }
         let w = value(digits(load(window, first + 1), count));
@@ -54,7 +54,7 @@ pub(super) fn wide_number(text: &[u8], at: usize, end: u8) -> Option<(f64, usize
     }
     let length = after_first.trailing_zeros() as usize % LANES;
     let count = length.wrapping_sub(1 + usize::from(negative));
-    if count.wrapping_sub(1) >= MOST_DIGITS {
+    if count.wrapping_sub(1) >= MAX_DIGITS {
         return None;
     }
     let decimals = length - first - 1;
@@ -142,7 +142,7 @@ mod tests {
         }
         #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
         fn wide(text: &[u8]) -> Option<(f64, usize)> {
-            wide_number(text, BEFORE, b',')
+            simd_number(text, BEFORE, b',')
         }
         let found =
             [("7", "7"), (".", "."), ("-", "e"), (",", ","), ("\u{7f}", "\0")].map(|(before, after)| {
@@ -217,7 +217,7 @@ mod tests {
         let read = |from: usize, to: usize| {
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
             fn wide(text: &[u8], at: usize) -> Option<(f64, usize)> {
-                wide_number(text, at, b',')
+                simd_number(text, at, b',')
             }
             // SAFETY: it is called only on machines with the instructions.
             unsafe { wide(&text.as_bytes()[from..to], BEFORE - from) }

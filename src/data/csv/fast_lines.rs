@@ -4,7 +4,7 @@
 use super::cell::{is_missing, parse_number};
 use super::number::{any_number, leading_number};
 #[cfg(target_arch = "x86_64")]
-use super::wide;
+use super::simd_number;
 use crate::data::block::Block;
 
 /// The position of a field that is not read: outside of every row.
@@ -67,10 +67,10 @@ impl PlainLines {
     /// The text must be whole lines.
     pub(super) fn read(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
         #[cfg(target_arch = "x86_64")]
-        if wide::is_available() {
+        if simd_number::is_available() {
             // SAFETY: the machine has the instructions that the function was compiled for.
             #[allow(unsafe_code)]
-            return unsafe { self.read_wide(text, block, most) };
+            return unsafe { self.read_simd(text, block, most) };
         }
         self.read_portably(text, block, most)
     }
@@ -83,8 +83,8 @@ impl PlainLines {
     /// [`read`](PlainLines::read) on machines with vector instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
-    fn read_wide(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
-        self.read_lines(text, block, most, wide::wide_number)
+    fn read_simd(&self, text: &[u8], block: &mut Block, most: usize) -> Taken {
+        self.read_lines(text, block, most, simd_number::simd_number)
     }
 
     /// [`read`](PlainLines::read), with a function for numbers in the usual forms.

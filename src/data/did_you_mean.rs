@@ -1,0 +1,27 @@
+//! The name that a misspelt one most likely means.
+
+/// The name most similar to `wanted`, if one is similar enough to be meant or begins with it. Case does not matter.
+pub(super) fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let letters = wanted.chars().count();
+    names
+        .map(|name| (strsim::levenshtein(&wanted, &name.to_lowercase()), name))
+        .filter(|(distance, name)| {
+            *distance <= (letters / 3).max(1) || letters > 2 && name.to_lowercase().starts_with(&wanted)
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_near_name_is_meant() {
+        let names = || ["abalone", "airfoil"].into_iter();
+        assert_eq!(did_you_mean("Abalon", names()), Some("abalone"));
+        assert_eq!(did_you_mean("air", names()), Some("airfoil"));
+        assert_eq!(did_you_mean("iris", names()), None);
+    }
+}
