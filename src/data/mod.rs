@@ -47,9 +47,9 @@ mod table;
 
 pub use bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 pub use block::Block;
-pub use catalogue::{
-    Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
-};
+#[cfg(feature = "cli")]
+pub(crate) use catalogue::TEXT as CATALOGUE_TEXT;
+pub use catalogue::{Availability, Catalogue, DataSet, Source};
 pub use column_names::ColumnNames;
 pub use csv::MAX_VALUE;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
