@@ -51,7 +51,6 @@ pub use block::Block;
 pub(crate) use catalogue::TEXT as CATALOGUE_TEXT;
 pub use catalogue::{Availability, Catalogue, DataSet, Source};
 pub use column_names::ColumnNames;
-pub use csv::MAX_VALUE;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::DataError;
 pub use missing::MissingCounts;
@@ -70,3 +69,6 @@ pub use self::{
     row_texts::RowTexts,
     shards::FileShards,
 };
+
+/// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
+pub const MAX_VALUE: f64 = 1e150;
