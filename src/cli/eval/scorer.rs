@@ -6,15 +6,16 @@ use std::time::SystemTime;
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::Args;
+use crate::ColumnNames;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
 use crate::dist::{Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::experiment::Units;
+use crate::learn::{RankTable, ScoreRanks};
 use crate::model::{Labels, Model};
 use crate::stats::LogUnits;
 use crate::text::{count, csv_cell};
-use crate::{ColumnNames, RankTable};
 
 /// A model and all that scores rows under it.
 pub(super) struct Scorer {
@@ -38,7 +39,7 @@ impl Scorer {
     pub fn new(args: &Args, model: &Model) -> anyhow::Result<Self> {
         let predictive = || {
             model.predictive().ok_or_else(|| {
-                let algorithm = model.algorithm().name();
+                let algorithm = model.recipe().name();
                 usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
             })
         };
@@ -51,10 +52,10 @@ impl Scorer {
             seed: model.seed(),
             predictive,
             units: match args.units {
-                Units::Raw => LogUnits::none(model.columns().len()),
-                Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
+                Units::Raw => LogUnits::none(model.summaries().len()),
+                Units::Zscore => model.summaries().iter().copied().collect(),
             },
-            ranks: model.ranks().map(crate::ScoreRanks::table),
+            ranks: model.ranks().map(ScoreRanks::table),
             labels,
             deviations: args.explain.then(|| Deviations::new(&estimate)),
             estimate,
