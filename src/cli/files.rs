@@ -12,7 +12,8 @@ use super::Interrupted;
 use super::console::stdout_failed;
 use super::pass::watch_for_interrupt;
 use super::usage;
-use crate::model::{Model, OutputFile, Seal};
+use crate::files::OutputFile;
+use crate::model::{Model, Seal};
 
 /// Whether a path means standard input or output.
 pub(super) fn is_dash(path: &Path) -> bool {

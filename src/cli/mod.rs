@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::model::is_output_failure;
+use crate::files::is_output_failure;
 use console::Console;
 
 /// More threads than any machine has cores for; each needs memory.

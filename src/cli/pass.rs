@@ -16,7 +16,8 @@ use super::files::create_output;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Next, Prefetch, Reservoir, RowReader};
-use crate::learn::{Algorithm, Finding, Fingerprint, OnlineFit, Reason, check_enough_rows};
+use crate::hash::Fingerprint;
+use crate::learn::{Algorithm, Finding, OnlineFit, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::gaps::GappedRows;
 use super::{Density, GaussianMixture};
 use crate::linalg::has_gaps;
-use crate::special::log_sum_exp;
+use crate::linalg::special::log_sum_exp;
 
 /// Rows that one thread completes at a time.
 const CHUNK: usize = 1024;

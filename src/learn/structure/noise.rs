@@ -13,7 +13,7 @@ use super::merge::cheapest_merges;
 use super::search::{MIN_RISE, Search};
 use super::search_state::{SearchState, replaced};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// The largest number of new components.

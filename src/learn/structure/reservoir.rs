@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fading::{Fading, SampleWeights, admission};
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.

@@ -9,9 +9,9 @@ use super::log_odds::LogOdds;
 use super::m_step::{Shape, gaussian_with_ridge, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
+use crate::linalg::special::LN_2PI;
 use crate::linalg::vector::Quad;
 use crate::linalg::{Factor, lower_inverse};
-use crate::special::LN_2PI;
 
 /// A possible split of a component.
 #[derive(Debug, Clone)]

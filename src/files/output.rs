@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::learn::Fingerprint;
+use crate::hash::Fingerprint;
 
 /// A file that is written atomically: to a temporary file in the same folder, flushed to disk, then renamed.
 ///
