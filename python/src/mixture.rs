@@ -74,17 +74,6 @@ impl Mixture {
         Ok(py.detach(|| with_threads(|| self.mixture.score_samples(rows)))?.into_pyarray(py))
     }
 
-    /// The log-density of each row, where missing values are as probable as usual.
-    fn score_whole<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.score_whole(rows)))?.into_pyarray(py))
-    }
-
     /// The most probable component of each row.
     fn predict<'py>(
         &self,
