@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "{:>6} rows, one learner          {:.4}",
         rows.nrows(),
-        level(&fit(rows.view(), settings.clone())?)
+        level(&fit(rows.view(), settings.clone())?.mixture)
     );
     println!(
         "{:>6} rows, {SHARDS} shards, merged     {:.4}",
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "{:>6} rows, the first shard alone {:.4}",
         shard_rows,
-        level(&fit(rest.slice(s![..shard_rows, ..]), settings)?)
+        level(&fit(rest.slice(s![..shard_rows, ..]), settings)?.mixture)
     );
     Ok(())
 }

@@ -17,7 +17,7 @@
 //! let rows = Array2::from_shape_fn((3000, 1), |(i, _)| (i % 2 * 10) as f64 + ((i * 37) % 101) as f64 / 50.0);
 //!
 //! // One and two components, learned in parallel. The better one is kept.
-//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?;
+//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?.mixture;
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
 //!
@@ -137,7 +137,7 @@ struct Readme;
 
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
-pub use learn::{FitSettings, LearnError, OnlineFit, Progress, fit};
+pub use learn::{FitSettings, Fitted, LearnError, OnlineFit, Progress, fit};
 pub use model::{MergeError, Model, ModelError, merge_models};
 pub use ndarray;
 pub use remedy::Remedy;

@@ -20,6 +20,8 @@ mod dequantize;
 mod did_you_mean;
 mod error;
 #[cfg(feature = "csv")]
+mod followed;
+#[cfg(feature = "csv")]
 mod input;
 #[cfg(feature = "csv")]
 mod match_columns;

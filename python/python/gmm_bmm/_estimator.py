@@ -295,14 +295,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual. NaN if the learned
-        rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual, and components of outliers
+        do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
 
         Returns
         -------
         ranks : ndarray of shape (n_samples,)
         """
-        return self._fit.ranks(self._mixture().score_whole(self._rows(X)))
+        check_is_fitted(self)
+        return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
         """How far each column is from what the other columns let expect, in standard deviations.

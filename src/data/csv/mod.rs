@@ -18,5 +18,5 @@ mod simd_number;
 
 pub(super) use cell::Comma;
 pub(super) use detect::ColumnSample;
-pub(super) use sample::SAMPLE_LINES;
+pub(super) use sample::{SAMPLE_LINES, has_number};
 pub(super) use table::TextTable;
