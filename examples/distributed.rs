@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|(i, bytes)| Ok((format!("shard {i}"), Model::read(bytes.as_slice())?)));
     let merged = merge_models(prior, &shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?, false)?.model;
 
-    let level = |mixture: &GaussianMixture| mixture.score(test.view());
+    let level = |mixture: &GaussianMixture| mixture.score(test.view()).unwrap();
     println!("true mixture                      {:.4}", level(truth));
     println!(
         "{:>6} rows, one learner          {:.4}",

@@ -22,16 +22,16 @@
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
 //!
 //! let new = array![[1.0], [11.0], [300.0]];
-//! let log_densities = mixture.score_samples(new.view());
+//! let log_densities = mixture.score_samples(new.view())?;
 //! assert!(log_densities[0] > -3.0 && log_densities[2] < -100.0); // 300 is an outlier
-//! let component = mixture.predict(new.view());
+//! let component = mixture.predict(new.view())?;
 //! assert_ne!(component[0], component[1]);
 //!
 //! use rand::SeedableRng;
 //! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
 //! let (drawn, _) = mixture.sample(100, &mut rng);
 //! assert_eq!(drawn.dim(), (100, 1));
-//! # Ok::<(), gmm_bmm::LearnError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
@@ -71,7 +71,7 @@
 //!
 //! # Versions
 //! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x
-//! version. A newer version reads the model files of every older one.
+//! version. A newer version reads model files from version 4 of their format on.
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
@@ -102,7 +102,7 @@ pub mod internals {
     pub mod experiment {
         pub use crate::experiment::{
             CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
-            RunRecord, Units, read_records,
+            RunRecord, Units, paper_figures, read_records,
         };
     }
     pub mod learn {

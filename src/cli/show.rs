@@ -85,7 +85,7 @@ struct Shown {
     choice: KComparison,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Whether the start waits for more rows, or was interrupted. A resumed run then fits it again, with the rows in the file.
+    /// Whether the start was fitted to all rows. A resumed run fits it again, with the rows in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
     lineage: Option<Lineage>,
@@ -319,7 +319,10 @@ fn describe_structure(shown: &Shown) -> String {
     }
     text += &format!("the file {}\n", shown.structure.describe_rows());
     if shown.waiting_for_rows {
-        text += "the mixture is provisional: the start waits for more rows, or was interrupted\n";
+        text += &format!(
+            "all {} were used for the start, which a resumed run fits again\n",
+            count(shown.rows, "row")
+        );
     }
     text
 }

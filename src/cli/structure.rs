@@ -80,7 +80,7 @@ impl StructureResult {
         match (self.has_rows(), self.pending) {
             (false, _) => "contains no rows of the data".into(),
             (_, true) => format!(
-                "contains {all} of the data, since the start waits for more or was interrupted: a resumed run fits it again \
+                "contains {all} of the data, to which the start was fitted: a resumed run fits it again \
                  ('fit --no-rows' leaves them out, --init-rows sets how many the start needs)"
             ),
             (_, false) => {
@@ -127,7 +127,7 @@ fn describe_why(why: NoRevisions) -> &'static str {
         NoRevisions::FastEffort => "--effort fast only fits the start",
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
-        NoRevisions::WaitsForRows => "the start waits for more rows, or was interrupted",
+        NoRevisions::WaitsForRows => "the start was fitted to all rows",
         NoRevisions::Shard => "shards are revised when they are merged",
         NoRevisions::StartedWithoutRows => "the model was started without rows to revise on",
         _ => "none was due",

@@ -1,4 +1,4 @@
-//! How far each column of a row is from what the other columns let expect.
+//! How far each column of a row is from what the other columns predict.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
@@ -58,7 +58,7 @@ fn along(rows: &Array2<f64>, v: &[f64]) -> Vec<f64> {
 }
 
 impl GaussianMixture {
-    /// For each row, how far each column is from what the other columns let expect, in standard deviations, under the most
+    /// For each row, how far each column is from what the other columns predict, in standard deviations, under the most
     /// probable component.
     ///
     /// ```
@@ -74,7 +74,7 @@ impl GaussianMixture {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self, rows: ArrayView2<f64>) -> Array2<f64> {
-        let (deviations, responsibilities) = (Deviations::new(self), self.predict_proba(rows));
+        let (deviations, responsibilities) = (Deviations::new(self), self.probabilities(rows));
         let mut found = Array2::zeros(rows.dim());
         for ((mut to, row), own) in
             found.outer_iter_mut().zip(rows.outer_iter()).zip(responsibilities.outer_iter())

@@ -306,7 +306,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns let expect, in standard deviations.
+        """How far each column is from what the other columns predict, in standard deviations.
 
         The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
 

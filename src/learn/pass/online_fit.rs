@@ -37,11 +37,11 @@ use crate::stats::ColumnSummary;
 /// use gmm_bmm::{FitSettings, fit};
 /// let rows = ndarray::Array2::from_shape_fn((600, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
 /// let fitted = fit(rows.view(), FitSettings::obmm([3]))?;
-/// assert_eq!((fitted.mixture.k(), fitted.mixture.predict(rows.view()).len()), (3, 600));
+/// assert_eq!((fitted.mixture.k(), fitted.mixture.predict(rows.view())?.len()), (3, 600));
 /// for finding in &fitted.findings {
 ///     eprintln!("{finding}");
 /// }
-/// # Ok::<(), gmm_bmm::LearnError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<Fitted, LearnError> {
     check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
@@ -107,7 +107,7 @@ pub struct OnlineFit {
     recognition: Recognition,
     seen: SeenWatch,
     stage: Stage,
-    /// What the end of the stream makes of the rows so far. The next row discards it.
+    /// The finished mixtures. The next row discards them.
     end: Option<End>,
 }
 
