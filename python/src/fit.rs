@@ -6,10 +6,12 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::scores::ScoreRanks;
+use gmm_bmm::settings::{Components, Effort};
 use gmm_bmm::{
-    ColumnNames, Components, Effort, Finding, FitSettings, GaussianMixture, Model, ModelError, OnlineFit,
-    ScoreRanks, merge_models,
+    ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, Progress, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -108,18 +110,16 @@ impl Pass {
         let mut from = 0;
         loop {
             let fit = &mut self.fit;
-            if fit.revision_due().is_some() {
-                interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?;
-                continue;
-            }
-            if from == rows.nrows() {
-                return Ok(());
-            }
             let to = rows.nrows().min(from + block);
             let next = rows.slice(s![from..to, ..]);
-            from += with_threads(|| fit.advance(next))?.map_err(learn_error)?;
+            match with_threads(|| fit.advance(next))?.map_err(learn_error)? {
+                Progress::RevisionDue => drop(interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?),
+                Progress::Learned(taken) => from += taken,
+            }
             if from < rows.nrows() {
                 check_signals()?;
+            } else if self.fit.revision_due().is_none() {
+                return Ok(());
             }
         }
     }
@@ -406,7 +406,7 @@ impl Fit {
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (settings, has_gaps) = self.with(py, |pass| {
             let model = pass.model()?;
-            let has_gaps = model.columns().iter().any(|column| column.summary.count < model.rows());
+            let has_gaps = model.has_gaps();
             Ok((pass.fit.settings().clone(), has_gaps))
         })?;
         let arguments = PyDict::new(py);

@@ -28,7 +28,7 @@ use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
 use crate::files::place_of;
-use crate::learn::{Choice, DataChanges, Health, OnlineFit};
+use crate::learn::{DataChanges, Health, KComparison, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
 use crate::text::number::decimal;
@@ -51,7 +51,7 @@ struct FitResult {
     prequential_rows: u64,
     /// Each K learned, with its score.
     #[serde(flatten)]
-    choice: Choice,
+    choice: KComparison,
     health: Health,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,9 +74,15 @@ struct FitResult {
 }
 
 impl FitResult {
-    fn new(model: &Model, rows_skipped: u64, choice: Choice, read_seconds: f64, learn_seconds: f64) -> Self {
+    fn new(
+        model: &Model,
+        rows_skipped: u64,
+        choice: KComparison,
+        read_seconds: f64,
+        learn_seconds: f64,
+    ) -> Self {
         FitResult {
-            algorithm: model.algorithm().name(),
+            algorithm: model.recipe().name(),
             rows: model.rows(),
             rows_skipped,
             missing: None,

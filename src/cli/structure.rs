@@ -31,12 +31,12 @@ pub(super) struct StructureResult {
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
         StructureResult {
-            start: model.algorithm().online().map(|_| model.start()),
-            effort: match model.algorithm() {
+            start: model.recipe().online().map(|_| model.start()),
+            effort: match model.recipe() {
                 Recipe::Online(_) if model.start() == StartKind::Blind => None,
                 Recipe::Online(_) => model.has_history().then(|| model.effort()),
-                Recipe::Em(settings) => Some(settings.effort),
-                Recipe::Truth => None,
+                Recipe::Em { settings, .. } => Some(settings.effort),
+                Recipe::Truth { .. } => None,
             },
             revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
@@ -124,7 +124,6 @@ impl StructureResult {
 
 fn describe_why(why: NoRevisions) -> &'static str {
     match why {
-        NoRevisions::NotRecorded => "the model was written by a version that did not revise",
         NoRevisions::FastEffort => "--effort fast only fits the start",
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",

@@ -23,12 +23,11 @@ pub use monitor::start_shift::ColumnShift;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
-pub use pass::k_comparison::{Choice, RatedK, TryNext};
-pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};
+pub use pass::k_comparison::{KComparison, RatedK, TryNext};
+pub use pass::online_fit::{OnlineFit, Progress, check_enough_rows, fit};
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub(crate) use pass::state::mixture_of;
 pub use pass::state::{
     CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
 };
@@ -44,7 +43,6 @@ pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
     Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
 };
-pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;

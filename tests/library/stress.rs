@@ -7,8 +7,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gmm_bmm::findings::Health;
 use gmm_bmm::internals::learn::FitState;
-use gmm_bmm::{Algorithm, FitSettings, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -23,7 +23,7 @@ const MAX_CENTROIDS: usize = 1 << 16;
 /// before it alone, and there are no random choices, so batching and resuming change no bit.
 ///
 /// ```
-/// use gmm_bmm::ScoreRanks;
+/// use gmm_bmm::scores::ScoreRanks;
 /// let mut ranks = ScoreRanks::default();
 /// (0..1000).for_each(|i| ranks.push(f64::from(i * 7919 % 1000)));
 /// let rank = |value: f64| ranks.table().rank(value).unwrap();

@@ -154,6 +154,7 @@ impl Learning {
     }
 
     /// Resets the scores: they count from the next row on.
+    #[cfg(feature = "cli")]
     pub fn restart_scores(&mut self) {
         self.candidates.iter_mut().for_each(|candidate| candidate.prequential = Prequential::default());
         self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);

@@ -15,7 +15,7 @@ use crate::learn::{
 /// A number, a list or a range converts into it:
 ///
 /// ```
-/// use gmm_bmm::Components;
+/// use gmm_bmm::settings::Components;
 /// assert_eq!(Components::from(2..=4), Components::Given(vec![2, 3, 4]));
 /// assert_eq!(Components::learned(1..=50), Components::Learned { least: 1, most: 50 });
 /// ```
@@ -107,7 +107,7 @@ impl Components {
         }
     }
 
-    pub(in crate::learn) fn check(&self) -> Result<(), LearnError> {
+    pub(crate) fn check(&self) -> Result<(), LearnError> {
         let refuse = |must: &'static str, value: usize| {
             Err(LearnError::Setting { name: "K", must, value: value as f64 })
         };
@@ -145,7 +145,8 @@ impl StartKind {
 /// Settings of a pass.
 ///
 /// ```
-/// use gmm_bmm::{Effort, FitSettings};
+/// use gmm_bmm::FitSettings;
+/// use gmm_bmm::settings::Effort;
 /// // Two to four components in parallel; the best is kept.
 /// let settings = FitSettings::obmm(2..=4).seed(7).effort(Effort::Thorough);
 /// assert_eq!((settings.seed, settings.start_rows), (7, None));
@@ -166,6 +167,7 @@ pub struct FitSettings {
     #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
     pub start: StartKind,
     /// Rows to buffer for the start; by default [`default_start_rows`] of the largest K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
@@ -289,7 +291,7 @@ impl FitSettings {
         FitSettings { gaps, ..self }
     }
 
-    pub(in crate::learn) fn check(&self) -> Result<(), LearnError> {
+    pub(crate) fn check(&self) -> Result<(), LearnError> {
         self.algorithm.check()?;
         self.components.check()?;
         if self.half_life == Some(0) {

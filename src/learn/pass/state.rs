@@ -1,6 +1,6 @@
 //! The states of learners and passes, as model files contain them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::kernel::MatrixState;
@@ -277,17 +277,14 @@ impl CandidateState {
         (self.learned.k(), self.prequential)
     }
 
+    /// The mixture at the end of the stream, if that was computed.
+    pub(crate) fn finished(&self) -> Option<&Finished> {
+        self.structure.as_ref()?.finished.as_ref()
+    }
+
     /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
     pub fn mixture(&self) -> GaussianMixture {
-        mixture_of(&self.learned, self.structure.as_ref())
-    }
-}
-
-/// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
-pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
-    match structure.and_then(|structure| structure.finished.as_ref()) {
-        Some(finished) => finished.estimate.mixture(),
-        None => learned.estimate(),
+        self.finished().map_or_else(|| self.learned.estimate(), |finished| finished.estimate.mixture())
     }
 }
 
@@ -300,7 +297,7 @@ pub struct Structure {
     pub(crate) schedule: Schedule,
     /// The latest revisions, the oldest first.
     pub history: Vec<RevisionRecord>,
-    /// What the end of the stream makes of it. A pass that resumes does not use it.
+    /// The mixture after the closing revision; ignored on resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
     /// Watches for changes of the data.
@@ -420,28 +417,42 @@ impl Estimate {
 }
 
 /// All that a model file contains of a pass.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FitState {
     /// Rows seen.
     pub rows: u64,
     /// A summary of each column.
+    #[serde(rename = "summaries")]
     pub columns: Vec<ColumnSummary>,
     /// Least variance of each column given the columns before it.
     pub floor: Vec<f64>,
     /// The rows themselves while there are too few for the start; then the candidates are provisional.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_as_nan")]
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
     /// The shard that the pass learns, if it learns one.
+    #[serde(rename = "lineage", default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Keys of some rows, if the model can be a common prior.
+    #[serde(default, skip_serializing_if = "RowSample::is_empty")]
     pub sample: RowSample,
     /// Keys of some rows, by which the pass notices rows that come again.
+    #[serde(default, skip_serializing_if = "SeenRows::is_empty")]
     pub seen: SeenRows,
     /// The prequential scores of several K over batches of rows. Empty for merged shards.
+    #[serde(default, skip_serializing_if = "BatchSums::is_empty")]
     pub scores: BatchSums,
     /// Rows kept for revisions, if the pass keeps any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRows>,
+}
+
+/// Numbers of which some are missing: JSON has `null` for NaN.
+fn null_as_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    let values = Option::<Vec<Option<f64>>>::deserialize(deserializer)?;
+    Ok(values.map(|values| values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()))
 }
 
 impl FitState {
