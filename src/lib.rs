@@ -113,7 +113,7 @@ pub mod internals {
     }
     pub mod linalg {
         pub use crate::learn::kernel::{MatrixState, fused_kernel};
-        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels, symmetric_eigenvalues};
     }
     pub mod model {
         pub use crate::model::{Seal, VERSION};
@@ -140,7 +140,7 @@ pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
     Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
-    OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
+    OdmmSettings, OemSettings, OnlineFit, Prequential, PriorStrength, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
     SplitMove, StartKind, fit,
 };
 pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};

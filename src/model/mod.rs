@@ -34,7 +34,7 @@ use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
-    Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
+    Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks,
     SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
@@ -139,6 +139,9 @@ pub struct Model {
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     half_life: Option<u64>,
+    /// How many rows the prior of a component's covariance is worth, if that was set.
+    #[serde(default, skip_serializing_if = "PriorStrength::is_auto")]
+    prior_strength: PriorStrength,
     /// Parameters of the Python estimator that saved it, where the other members do not tell them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     estimator: Option<Map<String, Value>>,
@@ -365,6 +368,7 @@ impl Model {
             learns_k: None,
             keep_rows: None,
             half_life: None,
+            prior_strength: PriorStrength::Auto,
             estimator: None,
             rows: state.rows,
             named: columns.named,
