@@ -231,6 +231,16 @@ impl Model {
         self.half_life
     }
 
+    /// How many rows the prior of a component's covariance was set to be worth.
+    pub fn prior_strength(&self) -> PriorStrength {
+        self.prior_strength
+    }
+
+    /// How many rows the prior of a component's covariance is worth, if the model knows it.
+    pub fn prior_rows(&self) -> Option<f64> {
+        self.structure.as_ref().and_then(Structure::latest_prior_rows)
+    }
+
     /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.
     pub fn estimator(&self) -> Option<&Map<String, Value>> {
         self.estimator.as_ref()

@@ -48,7 +48,7 @@ impl Strength {
     }
 
     /// The strength of the largest evidence, or a given one, for components with these rows.
-    pub fn learn(parts: &Parts, wanted: PriorStrength) -> Self {
+    pub(super) fn learn(parts: &Parts, wanted: PriorStrength) -> Self {
         let (dim, all) = (parts.dim(), parts.rows());
         let shared = if parts.filled().nth(1).is_none() {
             // One component shares nothing.

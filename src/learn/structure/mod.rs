@@ -137,8 +137,6 @@ pub(in crate::learn) enum PriceOfK {
     /// The evidence if there are many columns, and BIC otherwise: with few columns and clusters that are not Gaussian, BIC
     /// finds more of them, and with many columns it finds too few.
     ByColumns,
-    /// The evidence of the mixture.
-    Evidence,
     /// The price of BIC, times a factor.
     Bic(f64),
 }
@@ -159,7 +157,6 @@ impl Size {
         };
         match self {
             Size::Given(_) => Price::NONE,
-            Size::Learned { price: PriceOfK::Evidence, .. } => Price::Evidence,
             Size::Learned { price: PriceOfK::Bic(factor), .. } => bic(factor),
             Size::Learned { .. } if dim > PriceOfK::MAX_COLUMNS_OF_BIC as f64 => Price::Evidence,
             Size::Learned { .. } => bic(1.0),

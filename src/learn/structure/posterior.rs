@@ -25,18 +25,23 @@ const MIN_ROWS: f64 = 1e-6;
 const MIN_VARIANCE: f64 = 1e-9;
 
 impl Learned<'_> {
-    /// The prior, in the units of the data: around the mean of each component, with the learned prior of its covariance.
+    /// The prior, in the units of the data: around the mean of each component, with the learned prior of its covariance. If
+    /// that is weak, rows of the component's own covariance make it as strong as a prior has to be for a learner that begins
+    /// from it.
     pub fn prior(&self) -> Posterior {
         let centres = Centres::new(self.parts, self.strength.shared);
         let (units, rows) = (self.units(), self.strength.rows / self.parts.information);
-        let (nu, kappa) = (self.mixture.dim() as f64 + 1.0 + rows, prior_strength(self.mixture.dim()) / 2.0);
+        let least = prior_strength(self.mixture.dim());
+        let (nu, kappa) = (self.mixture.dim() as f64 + 1.0 + rows.max(least), least / 2.0);
         let component = |(j, gaussian): (usize, &Gaussian)| {
-            let mut centre = centres.matrix(j);
-            centre.diag_mut().iter_mut().for_each(|value| *value *= 1.0 + MIN_VARIANCE);
+            let mut sum = centres.matrix(j) * rows;
+            sum.diag_mut().iter_mut().for_each(|value| *value *= 1.0 + MIN_VARIANCE);
+            if rows < least {
+                sum.scaled_add(least - rows, &gaussian.covariance().matrix());
+            }
             // If it has no factor, the component's own covariance takes its place.
-            let factor = Factor::from_matrix(centre.view());
-            let mut psi = factor.unwrap_or_else(|_| gaussian.covariance().clone());
-            psi.scale_by(rows);
+            let factor = Factor::from_matrix(sum.view());
+            let mut psi = factor.unwrap_or_else(|_| gaussian.covariance().times(rows.max(least)));
             psi.change_units(&units);
             NormalWishart::new(self.unscaled(gaussian.mean()), kappa, nu, psi).expect("nu > d − 1 by construction")
         };
