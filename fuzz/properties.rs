@@ -199,8 +199,8 @@ pub fn records(bytes: &[u8]) {
     match gmm_bmm::internals::experiment::read_records(folder.path()) {
         Ok(records) => {
             let options = gmm_bmm::internals::report::ReportOptions {
-                select: gmm_bmm::internals::experiment::SelectRule::Validation,
-                pairs: gmm_bmm::internals::experiment::Pairs::Rows,
+                select: gmm_bmm::internals::report::SelectRule::Validation,
+                pairs: gmm_bmm::internals::report::Pairs::Rows,
                 units: None,
                 reference: None,
             };

@@ -75,33 +75,33 @@
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
-// Without the command, what only the command uses is not used.
-#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 pub mod data;
 pub mod dist;
+#[cfg(feature = "cli")]
 mod experiment;
-mod fnv;
+mod files;
+mod hash;
 mod learn;
 mod linalg;
 mod model;
 mod remedy;
 #[cfg(feature = "cli")]
 mod report;
-mod special;
 mod stats;
 mod text;
 
 /// What the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of the API.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "cli")]
     pub mod experiment {
         pub use crate::experiment::{
-            CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, Pairs, RECORDS_FILE,
-            Record, RunRecord, SelectRule, read_records,
+            CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
+            RunRecord, Units, read_records,
         };
     }
     pub mod learn {
@@ -120,10 +120,12 @@ pub mod internals {
     }
     #[cfg(feature = "cli")]
     pub mod report {
-        pub use crate::report::{Arrow, ReportError, ReportOptions, Summary, figure1, write_report};
+        pub use crate::report::{
+            Arrow, Pairs, ReportError, ReportOptions, SelectRule, Summary, figure1, write_report,
+        };
     }
     pub mod special {
-        pub use crate::special::{log_gamma_ratio, log_sum_exp};
+        pub use crate::linalg::special::{log_gamma_ratio, log_sum_exp};
     }
     pub mod stats {
         pub use crate::stats::{BatchSums, Method, ScoredK, Zeros, holm, signed_rank, signed_rank_with};
@@ -140,8 +142,8 @@ pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
     Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
     Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
-    OdmmSettings, OemSettings, OnlineFit, Prequential, PriorStrength, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
-    SplitMove, StartKind, fit,
+    OdmmSettings, OemSettings, OnlineFit, Prequential, PriorStrength, RankTable, RatedK, Reason,
+    RevisionRecord, ScoreRanks, SplitMove, StartKind, fit,
 };
 pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;

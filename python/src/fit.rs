@@ -273,17 +273,20 @@ impl Fit {
         self.with_model(py, |model| Ok(Mixture::new(model.estimate())))
     }
 
-    /// The fraction of the learned rows with a lower log-density, for each log-density; NaN if none is known.
+    /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
     fn ranks<'py>(
         &self,
         py: Python<'py>,
-        log_densities: PyReadonlyArray1<f64>,
+        rows: PyReadonlyArray2<f64>,
+        overlap: f64,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let log_densities = log_densities.as_array().to_vec();
+        let rows = rows.as_array();
         let ranks = self.with_model(py, |model| {
-            let table = model.ranks().map(ScoreRanks::table);
-            let rank = |log_density| table.as_ref().and_then(|table| table.rank(log_density));
-            Ok(log_densities.into_iter().map(|one| rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
+            let Some(table) = model.ranks().map(ScoreRanks::table) else {
+                return Ok(vec![f64::NAN; rows.nrows()]);
+            };
+            let usualness = model.estimate().usualness(rows, overlap);
+            Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
         Ok(ranks.into_pyarray(py))
     }

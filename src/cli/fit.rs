@@ -27,6 +27,7 @@ use super::trace::CurvePoints;
 use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
+use crate::files::place_of;
 use crate::learn::{Choice, DataChanges, Health, OnlineFit};
 use crate::model::Model;
 use crate::text::count;
@@ -176,8 +177,8 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
-        // The model is written, so the checkpoint is no longer needed.
-        let _ = std::fs::remove_file(checkpoint);
+        // The model is written, so the checkpoint is no longer needed. A link to it stays.
+        let _ = std::fs::remove_file(place_of(checkpoint));
     }
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;

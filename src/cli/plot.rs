@@ -7,7 +7,8 @@ use super::files::create_output;
 use super::{usage, wording};
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
-use crate::model::{Labels, Model, OutputFile, Recipe};
+use crate::files::OutputFile;
+use crate::model::{Labels, Model, Recipe};
 use crate::report::{LearningCurve, PairPlot, PictureFormat, PlotGroup};
 
 #[derive(Debug, clap::Args)]

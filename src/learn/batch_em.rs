@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::GaussianMixture;
 use crate::learn::structure::{
-    Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture,
-    with_judged_price,
+    Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture, with_judged_price,
 };
 use crate::learn::{Components, LearnError};
 use crate::linalg::blocks::RowBlocks;

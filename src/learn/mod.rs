@@ -1,7 +1,6 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod batch_em;
-mod fingerprint;
 pub(crate) mod kernel;
 mod monitor;
 mod pass;
@@ -12,8 +11,6 @@ mod structure;
 pub use batch_em::{
     EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
-pub use fingerprint::Fingerprint;
-pub(crate) use fingerprint::mix_bits;
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
 pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{

@@ -17,9 +17,8 @@ pub fn symmetric_eigenvalues(matrix: Array2<f64>) -> Vec<f64> {
     let (mut diagonal, mut beside) = tridiagonal(matrix);
     for from in 0..diagonal.len() {
         for _ in 0..MAX_SWEEPS {
-            let negligible = |i: usize| {
-                beside[i].abs() <= f64::EPSILON * (diagonal[i].abs() + diagonal[i + 1].abs())
-            };
+            let negligible =
+                |i: usize| beside[i].abs() <= f64::EPSILON * (diagonal[i].abs() + diagonal[i + 1].abs());
             let to = (from..beside.len()).find(|&i| negligible(i)).unwrap_or(beside.len());
             if to == from {
                 break;

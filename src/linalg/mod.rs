@@ -8,6 +8,7 @@ mod factor;
 mod gram;
 mod row_blocks;
 pub(crate) mod simd;
+pub(crate) mod special;
 // Vector loads, stores and instructions. Each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod vector;

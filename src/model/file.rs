@@ -12,8 +12,9 @@ use serde_json::error::Category;
 use super::format::ModelFormatter;
 use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
-use super::{Column, Model, OutputFile, Recipe};
+use super::{Column, Model, Recipe};
 use crate::dist::{GaussianMixture, Posterior};
+use crate::files::OutputFile;
 use crate::learn::{LearnError, LearnerState, MAX_MODEL_BYTES, Numbered, mixture_of};
 use crate::remedy::Remedy;
 

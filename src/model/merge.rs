@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use super::file::MAX_ROWS;
 use super::{Column, Model, Recipe};
 use crate::dist::Posterior;
+use crate::hash::Fingerprint;
 use crate::learn::{
-    Algorithm, Fingerprint, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered,
-    Prequential, ScoreRanks, SeenRows, Structure, align, close_merged, merge, permute,
+    Algorithm, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered, Prequential,
+    ScoreRanks, SeenRows, Structure, align, close_merged, merge, permute,
 };
 use crate::remedy::Remedy;
 use crate::stats::ColumnSummary;

@@ -7,9 +7,6 @@ mod labels;
 mod lift;
 mod merge;
 mod no_revisions;
-#[cfg(feature = "cli")]
-mod npz;
-mod output;
 mod pass;
 mod seal;
 
@@ -19,9 +16,6 @@ pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
 pub use merge::{MergeError, Merged, merge_models};
 pub use no_revisions::NoRevisions;
-#[cfg(feature = "cli")]
-pub(crate) use npz::{NpyValues, NpzWriter};
-pub use output::{OutputFile, is_output_failure};
 pub use pass::Checkpoint;
 pub use seal::Seal;
 
@@ -32,10 +26,11 @@ use serde_json::{Map, Value};
 
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
+use crate::hash::Fingerprint;
 use crate::learn::{
-    Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
-    Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks,
-    SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
+    Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, FitState, Health,
+    KeptRows, LearnerState, Lineage, MergeReport, Prequential, PriorStrength, RevisionRecord, RowSample,
+    ScoreRanks, SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 

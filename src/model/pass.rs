@@ -1,9 +1,10 @@
 //! From a pass to its model, and back.
 
 use super::{CurvePoint, MergeError, Model, ModelError, Recipe};
+use crate::hash::Fingerprint;
 use crate::learn::{
-    CandidateState, Components, Fingerprint, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard,
-    StartKind, Structure,
+    CandidateState, Components, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard, StartKind,
+    Structure,
 };
 
 /// What a checkpoint holds in addition to a model.

@@ -3,6 +3,7 @@
 mod batches;
 mod column;
 mod elbow;
+mod normals;
 mod wilcoxon;
 
 pub use batches::BatchSums;
@@ -10,6 +11,7 @@ pub use column::ColumnSummary;
 #[cfg(feature = "cli")]
 pub(crate) use column::LogUnits;
 pub use elbow::{Beyond, Elbow, ScoredK};
+pub(crate) use normals::MixtureOfNormals;
 pub use wilcoxon::{Method, Zeros, signed_rank, signed_rank_with};
 
 /// P-values of several tests, adjusted by Holm's method (1979), in the order given. The smallest is multiplied by the number

@@ -71,7 +71,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     start_rows : int, default=None
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
-        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 64 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
@@ -302,14 +302,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual. NaN if the learned
-        rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual, and components of outliers
+        do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
 
         Returns
         -------
         ranks : ndarray of shape (n_samples,)
         """
-        return self._fit.ranks(self._mixture().score_whole(self._rows(X)))
+        check_is_fitted(self)
+        return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
         """How far each column is from what the other columns let expect, in standard deviations.

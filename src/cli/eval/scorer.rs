@@ -9,8 +9,8 @@ use super::Args;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
-use crate::data::Units;
-use crate::dist::{Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::experiment::Units;
 use crate::model::{Labels, Model};
 use crate::stats::LogUnits;
 use crate::text::{count, csv_cell};
@@ -27,6 +27,8 @@ pub(super) struct Scorer {
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
+    /// If rows are written.
+    clusters: Option<Clusters>,
     /// If the scores are explained.
     deviations: Option<Deviations>,
 }
@@ -44,8 +46,13 @@ impl Scorer {
         };
         let predictive = args.predictive.then(predictive).transpose()?;
         let estimate = model.estimate();
-        let labels =
-            args.scores.as_ref().map_or(Vec::new(), |_| fields(&model.labels(args.clusters.overlap)));
+        let ranks = model.ranks().map(crate::ScoreRanks::table);
+        if args.max_rank.is_some() && ranks.is_none() {
+            return Err(usage(
+                "the model has no ranks, which --max-rank needs: learn it again, or use --top",
+            ));
+        }
+        let labels = args.scores.as_ref().map(|_| model.labels(args.clusters.overlap));
         Ok(Scorer {
             columns: model.column_names(),
             seed: model.seed(),
@@ -54,8 +61,9 @@ impl Scorer {
                 Units::Raw => LogUnits::none(model.columns().len()),
                 Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
             },
-            ranks: model.ranks().map(crate::ScoreRanks::table),
-            labels,
+            ranks,
+            clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
+            labels: labels.as_ref().map_or(Vec::new(), fields),
             deviations: args.explain.then(|| Deviations::new(&estimate)),
             estimate,
         })
@@ -83,11 +91,28 @@ impl Scorer {
         self.estimate.log_density_of_missing(rows)
     }
 
-    /// The fields of a row after its number. `of_missing` makes its log-density comparable with that of whole rows.
-    pub fn fields(&self, row: &[f64], log_density: f64, of_missing: f64, responsibilities: &[f64]) -> String {
+    /// The log-density by which a row gets its rank: without the outlier components. `of_missing` makes it comparable with
+    /// that of whole rows.
+    pub fn usualness(&self, log_density: f64, of_missing: f64, responsibilities: &[f64]) -> f64 {
+        let log_share = |clusters: &Clusters| clusters.log_share(responsibilities.iter().copied());
+        log_density + of_missing + self.clusters.as_ref().map_or(0.0, log_share)
+    }
+
+    /// The fraction of the rows learned that are less usual.
+    pub fn rank(&self, usualness: f64) -> Option<f64> {
+        self.ranks.as_ref().and_then(|ranks| ranks.rank(usualness))
+    }
+
+    /// The fields of a row after its number.
+    pub fn fields(
+        &self,
+        row: &[f64],
+        log_density: f64,
+        rank: Option<f64>,
+        responsibilities: &[f64],
+    ) -> String {
         let (best, probability) = most_probable(responsibilities.iter().copied());
         let (component, cluster) = &self.labels[best];
-        let rank = self.ranks.as_ref().and_then(|ranks| ranks.rank(log_density + of_missing));
         let rank = rank.map_or(String::new(), |rank| rank.to_string());
         let score = log_density + self.shift(row);
         let mut fields = format!("{score},{component},{probability},{cluster},{rank},");

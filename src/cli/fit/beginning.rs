@@ -11,7 +11,8 @@ use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::trace::CurveEnd;
 use crate::cli::{usage, usage_error};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
+use crate::hash::Fingerprint;
+use crate::learn::{Algorithm, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::text::count;
 

@@ -2,10 +2,11 @@ use std::collections::HashSet;
 use std::io;
 
 use super::{Chunk, Column, Format, Source};
+use crate::data::MAX_VALUE;
 use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
 use crate::data::columns::Names;
-use crate::data::csv::{ColumnSample, MAX_VALUE, SAMPLE_LINES};
+use crate::data::csv::{ColumnSample, SAMPLE_LINES};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;

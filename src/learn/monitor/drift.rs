@@ -267,7 +267,7 @@ mod tests {
     fn batches_that_depend_on_each_other_are_no_change() {
         // Runs of ten batches at one of two levels, in an irregular order.
         for seed in 0..40_u64 {
-            let high = |batch: u64| crate::learn::mix_bits(seed.wrapping_mul(1000) + batch / 10) % 2;
+            let high = |batch: u64| crate::hash::mix_bits(seed.wrapping_mul(1000) + batch / 10) % 2;
             let found = watch(seed, 1000, |batch| 4.0 + 0.4 * high(batch) as f64).changes();
             assert_eq!(found, None, "seed {seed}");
         }

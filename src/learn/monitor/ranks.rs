@@ -225,6 +225,11 @@ pub struct RankTable {
 }
 
 impl RankTable {
+    /// The distribution itself: log-densities in ascending order, and how many rows each stands for.
+    pub fn centroids(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.centroids.iter().map(|centroid| (centroid.mean, centroid.rows))
+    }
+
     /// The fraction of the rows with a lower log-density; `None` if there are no rows.
     pub fn rank(&self, log_density: f64) -> Option<f64> {
         if self.rows == 0.0 || log_density.is_nan() {

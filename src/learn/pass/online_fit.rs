@@ -14,7 +14,7 @@ use end::End;
 
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame_summaries};
 use crate::learn::monitor::recognise::Recognition;
 use crate::learn::monitor::seen::SeenWatch;

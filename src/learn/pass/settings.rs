@@ -71,7 +71,9 @@ impl Components {
     pub(in crate::learn) fn sizes(&self) -> Vec<Size> {
         match self {
             Components::Given(ks) => ks.iter().copied().map(Size::Given).collect(),
-            &Components::Learned { least, most } => vec![Size::Learned { least, most, price: PriceOfK::ByColumns }],
+            &Components::Learned { least, most } => {
+                vec![Size::Learned { least, most, price: PriceOfK::ByColumns }]
+            }
         }
     }
 
@@ -173,7 +175,7 @@ pub struct FitSettings {
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     pub effort: Effort,
-    /// Rows to keep for revisions; by default 80,000, and no more than 16 MB. 0 turns revisions off.
+    /// Rows to keep for revisions; by default 80,000, and no more than 64 MB. 0 turns revisions off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
     /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hash::Fingerprint;
 use crate::learn::monitor::findings::judge_prior_rows;
-use crate::learn::{Finding, Fingerprint, MergeReport};
+use crate::learn::{Finding, MergeReport};
 
 /// Where a shard comes from: its common prior, and the rows that it has learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

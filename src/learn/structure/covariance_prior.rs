@@ -172,7 +172,9 @@ impl Centres {
     pub fn matrix(&self, j: usize) -> Array2<f64> {
         let own = &self.deviations[j];
         match &self.correlations {
-            None => Array2::from_diag(&own.iter().map(|deviation| deviation * deviation).collect::<Array1<f64>>()),
+            None => {
+                Array2::from_diag(&own.iter().map(|deviation| deviation * deviation).collect::<Array1<f64>>())
+            }
             Some(shared) => {
                 let mut matrix = shared.clone();
                 for (mut row, deviation) in matrix.rows_mut().into_iter().zip(own) {
@@ -235,7 +237,9 @@ pub(super) fn evidence_price(parts: &Parts, mixture: &GaussianMixture, strength:
     let centres = Centres::new(parts, strength.shared);
     let shared_log_det = centres.lower().map_or(0.0, |lower| lower.log_det());
     let mean: Vec<f64> = (0..dim)
-        .map(|l| parts.filled().map(|(_, part)| part.count * parts.information * part.mean[l]).sum::<f64>() / all)
+        .map(|l| {
+            parts.filled().map(|(_, part)| part.count * parts.information * part.mean[l]).sum::<f64>() / all
+        })
         .collect();
     let of_part = |(j, part): (usize, &Part)| -> (f64, f64) {
         let count = part.count * parts.information;

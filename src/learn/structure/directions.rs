@@ -40,7 +40,8 @@ impl Directions {
             return None;
         }
         let count = searched_columns(rows);
-        let (_, covariance) = mean_and_covariance(&rows.thinned((rows.rows() / (ROWS_PER_COLUMN * dim)).max(1)));
+        let (_, covariance) =
+            mean_and_covariance(&rows.thinned((rows.rows() / (ROWS_PER_COLUMN * dim)).max(1)));
         Some(Directions { axes: leading_directions(&covariance, count, STEPS) })
     }
 

@@ -85,7 +85,14 @@ impl Em {
             let hopeless = iteration >= 2 && level + (level - level_before) * left < target;
             if ends || hopeless {
                 let iterations = iteration;
-                return Improved { mixture, mean_log_likelihood: now, level, strength, iterations, converged };
+                return Improved {
+                    mixture,
+                    mean_log_likelihood: now,
+                    level,
+                    strength,
+                    iterations,
+                    converged,
+                };
             }
             (before, level_before) = (now, level);
             mixture = maximise(parts, &mixture, strength, self.ridge);

@@ -94,7 +94,8 @@ pub(super) fn mean_and_scatter(moments: Moments, origin: &[f64]) -> (Vec<f64>, A
     let Moments { count, first, second } = moments;
     let dim = origin.len();
     let shift: Vec<f64> = first.iter().map(|sum| sum / count).collect();
-    let mut scatter = Array2::from_shape_vec((dim, dim), second).expect("second moments of each pair of columns");
+    let mut scatter =
+        Array2::from_shape_vec((dim, dim), second).expect("second moments of each pair of columns");
     for i in 0..dim {
         for l in 0..=i {
             scatter[(i, l)] -= count * shift[i] * shift[l];

@@ -14,7 +14,7 @@ use super::search::{MIN_RISE, Search};
 use super::search_state::{SearchState, replaced};
 use super::split::strength_of_parts;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// The largest number of new components.

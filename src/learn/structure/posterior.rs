@@ -43,7 +43,8 @@ impl Learned<'_> {
             let factor = Factor::from_matrix(sum.view());
             let mut psi = factor.unwrap_or_else(|_| gaussian.covariance().times(rows.max(least)));
             psi.change_units(&units);
-            NormalWishart::new(self.unscaled(gaussian.mean()), kappa, nu, psi).expect("nu > d − 1 by construction")
+            NormalWishart::new(self.unscaled(gaussian.mean()), kappa, nu, psi)
+                .expect("nu > d − 1 by construction")
         };
         let components = self.mixture.components().iter().enumerate().map(component).collect();
         Posterior::new(prior_around(self.mixture).weights().clone(), components)

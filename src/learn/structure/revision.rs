@@ -118,12 +118,7 @@ pub(in crate::learn) struct Reviser<'a> {
 
 impl<'a> Reviser<'a> {
     /// A reviser on about `most` of the kept rows of a pass.
-    pub fn new(
-        kept: &KeptRows,
-        floor: &[f64],
-        most: usize,
-        how: Revising<'a>,
-    ) -> Result<Self, LearnError> {
+    pub fn new(kept: &KeptRows, floor: &[f64], most: usize, how: Revising<'a>) -> Result<Self, LearnError> {
         let rows = match kept.reservoir_weights() {
             None => {
                 let rows = kept.reservoir().len() / floor.len();
@@ -231,7 +226,8 @@ impl<'a> Reviser<'a> {
         let Revising { closing, seed, stop, .. } = self.how;
         let complete = rows.has_gaps().then(|| filled(rows, Some(&current), seed, stop));
         let rows = complete.as_ref().unwrap_or(rows);
-        let (Found { mixture, moves, origins }, strength) = self.search(rows, &current, identifiers, task, noise);
+        let (Found { mixture, moves, origins }, strength) =
+            self.search(rows, &current, identifiers, task, noise);
         if moves.is_empty() && !closing && !task.adjusts {
             // The posterior from all rows is more accurate than an adjustment to some of them.
             return Revision { revised: None, moves };
@@ -408,7 +404,8 @@ impl<'a> Reviser<'a> {
             None => self.learned as f64 / rows.rows() as f64,
             Some(forgetting) => forgetting.weight_of(self.learned as f64) / rows.total_weight(),
         };
-        let learned = Learned { parts: &parts, mixture, strength, columns: self.columns(), floor: &self.floor };
+        let learned =
+            Learned { parts: &parts, mixture, strength, columns: self.columns(), floor: &self.floor };
         let prior = learned.prior();
         let (posterior, health) = learned.posterior(&prior, scale);
         Revised { prior, posterior, kept, rows: self.learned, strength: strength.rows, health }

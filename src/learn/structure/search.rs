@@ -16,7 +16,7 @@ use super::search_state::{SearchState, merged, split_all};
 use super::split::{Split, best_split};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// A search on some rows.

@@ -11,9 +11,9 @@ use super::m_step::{Parts, gaussian_with_ridge, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::learn::prior_strength;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
+use crate::linalg::special::LN_2PI;
 use crate::linalg::vector::Quad;
 use crate::linalg::{Factor, lower_inverse};
-use crate::special::LN_2PI;
 
 /// A possible split of a component.
 #[derive(Debug, Clone)]
