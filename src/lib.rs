@@ -114,7 +114,7 @@ pub mod internals {
     }
     pub mod linalg {
         pub use crate::learn::kernel::{MatrixState, fused_kernel};
-        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels, symmetric_eigenvalues};
     }
     #[cfg(feature = "cli")]
     pub mod report {
@@ -146,7 +146,8 @@ pub mod settings {
     //! The settings of a pass: algorithms, numbers of components, effort.
 
     pub use crate::learn::{
-        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, StartKind,
+        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
+        StartKind,
     };
 }
 

@@ -317,6 +317,9 @@ fn describe_structure(shown: &Shown) -> String {
     if let Some(effort) = shown.structure.effort() {
         text += &format!("effort: {effort}\n");
     }
+    if let Some(prior) = shown.structure.describe_prior() {
+        text += &format!("{prior}\n");
+    }
     text += &format!("the file {}\n", shown.structure.describe_rows());
     if shown.waiting_for_rows {
         text += "the mixture is provisional: the start waits for more rows, or was interrupted\n";

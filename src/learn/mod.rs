@@ -41,7 +41,7 @@ pub use shards::odmm::{OdmmSettings, ShardedState};
 pub(crate) use shards::warm_up::close_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
-    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
+    Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised, RevisionRecord, SplitMove,
 };
 
 use crate::dist::GaussianMixture;

@@ -33,7 +33,7 @@ use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::hash::Fingerprint;
 use crate::learn::{
     CandidateState, DataChanges, DriftWatch, Effort, FitState, Health, KComparison, LearnerState,
-    Prequential, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard, StartKind, Structure,
+    Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard, StartKind, Structure,
     variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
@@ -118,6 +118,16 @@ impl Model {
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     pub fn half_life(&self) -> Option<u64> {
         self.settings.online()?.half_life
+    }
+
+    /// How many rows the prior of a component's covariance was set to be worth.
+    pub fn prior_strength(&self) -> PriorStrength {
+        self.settings.online().map_or(PriorStrength::Auto, |settings| settings.prior_strength)
+    }
+
+    /// How many rows the prior of a component's covariance is worth, if the model knows it.
+    pub fn prior_rows(&self) -> Option<f64> {
+        self.structure().and_then(Structure::latest_prior_rows)
     }
 
     /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.

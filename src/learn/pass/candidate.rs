@@ -177,7 +177,7 @@ impl Candidate {
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
-        let Closed { learned, identifiers, record, health, .. } =
+        let Closed { learned, identifiers, record, prior_rows, health, .. } =
             close(&settings.algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
@@ -191,6 +191,7 @@ impl Candidate {
             let health = self.learner.health() + health;
             self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
             self.structure.identifiers = identifiers;
+            self.structure.prior_rows = prior_rows;
             self.set_level(kept);
             self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
         }
@@ -225,23 +226,26 @@ impl Candidate {
         let (mut algorithm, mut learned) = (settings.algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
-        let mut closing = None;
+        let (mut closing, mut prior_rows) = (None, None);
         let concludes = closed.is_some();
         if let Some(closed) = closed {
             closing = Some(closed.record);
             if let Some(revised) = closed.learned {
                 (algorithm, learned) = (closed.algorithm, Some(revised));
                 (identifiers, health) = (closed.identifiers, closed.health);
+                prior_rows = closed.prior_rows;
             }
         }
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
         let concluded = all.filter(|_| concludes).and_then(|all| {
             let (revised, origins) = all.conclude(&learned.estimate(), self.size);
-            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
+            let state = algorithm.reviser().revise(Some(&learned), &revised)?;
+            Some((state, revised.strength, revised.health, origins))
         });
         let (estimate, health) = match concluded {
-            Some((learned, health, origins)) => {
+            Some((learned, strength, health, origins)) => {
+                prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
                     identifiers.seen(record.rows);
@@ -261,7 +265,8 @@ impl Candidate {
             }
         };
         let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
-        Ok(Some(Finished { estimate, identifiers, health, closing, ranks: Some(ranks) }))
+        let ranks = Some(ranks);
+        Ok(Some(Finished { estimate, identifiers, prior_rows, health, closing, ranks }))
     }
 }
 
@@ -325,6 +330,8 @@ pub(in crate::learn) struct Closed {
     learned: Option<LearnerState>,
     identifiers: Identifiers,
     record: RevisionRecord,
+    /// How many rows the prior of a component's covariance is worth, after a revision that is kept.
+    prior_rows: Option<f64>,
     /// Safeguards that the revision triggered.
     health: Health,
 }
@@ -359,7 +366,7 @@ fn close(
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
-        return Closed { algorithm, learned: None, identifiers, record, health };
+        return Closed { algorithm, learned: None, identifiers, record, prior_rows: None, health };
     };
     let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -381,7 +388,8 @@ fn close(
             };
     }
     let learned = learned.filter(|_| record.kept);
-    Closed { algorithm, learned, identifiers, record, health: revised.health }
+    let (prior_rows, health) = (Some(revised.strength), revised.health);
+    Closed { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
 /// Kept rows that the level of low density is computed from.

@@ -297,6 +297,9 @@ pub struct Structure {
     pub(crate) schedule: Schedule,
     /// The latest revisions, the oldest first.
     pub history: Vec<RevisionRecord>,
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
     /// The mixture after the closing revision; ignored on resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
@@ -311,7 +314,8 @@ const MAX_HISTORY: usize = 500;
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
         let identifiers = Identifiers::new(k);
-        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
+        let (history, prior_rows) = (Vec::new(), None);
+        Structure { identifiers, schedule, history, prior_rows, finished: None, drift: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -323,6 +327,7 @@ impl Structure {
             identifiers: self.latest_identifiers().clone(),
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
+            prior_rows: self.latest_prior_rows(),
             finished: None,
             drift: None,
         }
@@ -343,6 +348,11 @@ impl Structure {
     /// Whether earlier revisions may be missing from the history.
     pub fn may_have_forgotten(&self) -> bool {
         self.history.len() >= MAX_HISTORY
+    }
+
+    /// How many rows the prior of a component's covariance is worth at the end of the stream, or so far.
+    pub fn latest_prior_rows(&self) -> Option<f64> {
+        self.finished.as_ref().and_then(|finished| finished.prior_rows).or(self.prior_rows)
     }
 
     /// The identifiers at the end of the stream, or so far.
@@ -369,6 +379,9 @@ pub struct Finished {
     pub estimate: Estimate,
     /// The identifiers of its components.
     pub identifiers: Identifiers,
+    /// How many rows the prior of a component's covariance is worth, if the end of the stream changed that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
     /// Safeguards that triggered at the end of the stream.
     #[serde(default)]
     pub health: Health,
