@@ -89,7 +89,7 @@ impl FitResult {
             choice,
             health: model.health(),
             half_life: model.half_life(),
-            data_changes: model.data_changes(),
+            data_changes: model.data_changes().cloned(),
             parts: None,
             structure: StructureResult::of(model),
             out: PathBuf::new(),

@@ -12,7 +12,7 @@ use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Choice, DataChanges, Finding, Health, Lineage, MergeReport};
+use crate::learn::{Choice, DataChanges, Health, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 use crate::text::number::{condition, decimal, mean_and_spread};
@@ -182,7 +182,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         seed: model.seed(),
         rows: model.rows(),
         half_life: model.half_life(),
-        data_changes: model.data_changes(),
+        data_changes: model.data_changes().cloned(),
         columns: model.column_names().names,
         k: mixture.k(),
         prequential_log_likelihood: model.prequential().mean(),
@@ -242,9 +242,8 @@ fn describe(shown: &Shown) -> String {
     if let Some(rows) = shown.half_life {
         text += &format!("half-life: {}\n", count(rows, "row"));
     }
-    if let Some(DataChanges { first, latest, times }) = shown.data_changes {
-        let forgets = shown.half_life.is_some();
-        text += &format!("{}\n", Finding::DataChange { row: first, latest, times, forgets });
+    if let Some(changes) = &shown.data_changes {
+        text += &format!("{}\n", changes.finding(shown.half_life.is_some()));
     }
     text += &describe_several(shown);
     if let Some(lineage) = &shown.lineage {

@@ -14,8 +14,8 @@ pub use batch_em::{
 };
 pub use fingerprint::Fingerprint;
 pub(crate) use fingerprint::mix_bits;
+pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
-pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{
     Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
 };
@@ -23,6 +23,7 @@ pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;
 pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
+pub use monitor::surprise::Surprise;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;

@@ -33,7 +33,7 @@ use serde_json::{Map, Value};
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
+    Algorithm, CandidateState, ChangeWatch, Choice, DataChanges, Effort, EmSettings, Fingerprint, FitState,
     Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
     SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
 };
@@ -239,8 +239,8 @@ impl Model {
     }
 
     /// The changes of the data that were found while it was learned.
-    pub fn data_changes(&self) -> Option<DataChanges> {
-        self.structure.as_ref().and_then(|structure| structure.drift.as_ref()).and_then(DriftWatch::changes)
+    pub fn data_changes(&self) -> Option<&DataChanges> {
+        self.structure.as_ref()?.changes.as_ref().and_then(ChangeWatch::changes)
     }
 
     /// Rows seen.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::kernel::MatrixState;
-use crate::learn::monitor::drift::DriftWatch;
+use crate::learn::monitor::changes::ChangeWatch;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::obmm::mean_matrix;
 use crate::learn::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
@@ -304,8 +304,8 @@ pub struct Structure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
     /// Watches for changes of the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) drift: Option<DriftWatch>,
+    #[serde(rename = "drift", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<ChangeWatch>,
 }
 
 /// The length of a history.
@@ -314,7 +314,7 @@ const MAX_HISTORY: usize = 500;
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
         let identifiers = Identifiers::new(k);
-        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
+        Structure { identifiers, schedule, history: Vec::new(), finished: None, changes: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -327,7 +327,7 @@ impl Structure {
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
             finished: None,
-            drift: None,
+            changes: None,
         }
     }
 
@@ -359,8 +359,8 @@ impl Structure {
             let mixture = finished.estimate.mixture();
             mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
         });
-        let drift = self.drift.as_ref().is_none_or(|drift| drift.is_sound(rows));
-        finished && drift && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+        let changes = self.changes.as_ref().is_none_or(|changes| changes.is_sound(dim));
+        finished && changes && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
     }
 }
 
