@@ -138,10 +138,10 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::{Clusters, GaussianMixture};
 pub use learn::{
-    Algorithm, ChangeKind, Choice, ColumnFault, ColumnShift, Components, DataChange, DataChanges, Effort,
-    Finding, FitSettings, Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift,
-    Numbered, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason,
-    RevisionRecord, ScoreRanks, SplitMove, StartKind, fit,
+    ActiveRows, Algorithm, ChangeKind, Choice, ColumnFault, ColumnShift, Components, DataChange, DataChanges,
+    Effort, Finding, FitSettings, Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move,
+    NamedShift, Numbered, ObmmSettings, OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK,
+    Reason, RevisionRecord, ScoreRanks, SplitMove, StartKind, Today, fit,
 };
 pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;

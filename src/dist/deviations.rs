@@ -187,7 +187,7 @@ mod tests {
                 let without = part(&mixture, &others).log_density(&others.map(|other| row[other]));
                 let one = part(&mixture, &[j]);
                 let mean: f64 = one.means().column(0).dot(&array![0.7, 0.3]);
-                let squares = one.covariances().column(0).column(0).to_owned()
+                let squares = one.covariances().slice(ndarray::s![.., 0, 0]).to_owned()
                     + (one.means().column(0).to_owned() - mean).mapv(|apart| apart * apart);
                 let unit = squares.dot(&array![0.7, 0.3]).sqrt();
                 let density = mixture.log_density(&row) - without + unit.ln();

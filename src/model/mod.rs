@@ -33,9 +33,9 @@ use serde_json::{Map, Value};
 use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
-    Algorithm, CandidateState, ChangeWatch, Choice, DataChanges, Effort, EmSettings, Fingerprint, FitState,
-    Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
-    SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
+    ActiveRows, Algorithm, CandidateState, ChangeWatch, Choice, DataChanges, Effort, EmSettings, Fingerprint,
+    FitState, Health, KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample,
+    ScoreRanks, SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -263,9 +263,21 @@ impl Model {
         self.lineage.as_ref()
     }
 
-    /// Whether the start waits for more rows. Until then the mixture is provisional.
-    pub fn is_provisional(&self) -> bool {
+    /// Whether the rows were too few for a start, so that a resumed pass fits the start again. The mixture of a finished pass was
+    /// fitted to all of them.
+    pub fn waits_for_rows(&self) -> bool {
         self.pending.is_some()
+    }
+
+    /// Whether the mixture is provisional: a checkpoint of a pass that waits for rows.
+    pub fn is_provisional(&self) -> bool {
+        self.waits_for_rows() && self.checkpoint.is_some()
+    }
+
+    /// When each component of [`Model::estimate`] was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let known = self.structure.as_ref().map(Structure::active_rows);
+        known.unwrap_or_else(|| vec![None; self.k()])
     }
 
     /// Whether it keeps rows to revise on.

@@ -188,6 +188,19 @@ impl ScoreRanks {
         self.centroids.iter().map(|centroid| centroid.rows).sum::<f64>() + self.buffer.len() as f64
     }
 
+    /// The mean and the standard deviation of the log-densities; `None` without rows.
+    pub(crate) fn mean_and_deviation(&self) -> Option<(f64, f64)> {
+        let singles = self.buffer.iter().map(|&single| Centroid { mean: value(single), rows: 1.0 });
+        let all = || self.centroids.iter().copied().chain(singles.clone());
+        let (rows, mut mean) = (self.rows(), 0.0);
+        if rows <= 0.0 {
+            return None;
+        }
+        all().for_each(|own| mean += own.mean * (own.rows / rows));
+        let variance: f64 = all().map(|own| (own.mean - mean).powi(2) * (own.rows / rows)).sum();
+        Some((mean, variance.sqrt()))
+    }
+
     /// The table that ranks are looked up in.
     pub fn table(&self) -> RankTable {
         let mut whole = self.clone();

@@ -2,6 +2,7 @@
 
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
+use crate::learn::monitor::today::{RunScores, Today};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use crate::learn::{
@@ -21,6 +22,10 @@ pub(in crate::learn) struct Candidate {
     low: u64,
     /// The part of [`OnlineLearner::surprise`] that the schedule has counted.
     surprise: Surprise,
+    /// The part of [`OnlineLearner::assigned_rows`] that was counted.
+    assigned: Vec<f64>,
+    /// The rows of a resumed run.
+    run: Option<RunScores>,
 }
 
 impl Candidate {
@@ -29,7 +34,9 @@ impl Candidate {
         let prequential = Prequential::default();
         let ranks = ranks_of_kept(&learner.estimate(), kept);
         let surprise = Surprise::default();
-        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0, surprise };
+        let (assigned, run) = (Vec::new(), None);
+        let mut candidate =
+            Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run };
         candidate.structure.changes =
             candidate.learner.surprise().map(|_| ChangeWatch::new(&candidate.learner.estimate()));
         candidate.set_level(kept);
@@ -44,6 +51,7 @@ impl Candidate {
         self.learner.count_below(self.structure.schedule.level());
         self.low = 0;
         self.surprise = self.learner.surprise().unwrap_or_default();
+        self.assigned = self.learner.assigned_rows().to_vec();
     }
 
     /// Restores a saved state. Files of early versions, and passes that do not revise, have no history.
@@ -66,7 +74,8 @@ impl Candidate {
         let structure = Structure { finished: None, changes, ..structure };
         let surprise = Surprise::default();
         let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
-        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0, surprise })
+        let (assigned, run, prequential) = (Vec::new(), RunScores::after(&ranks), saved.prequential);
+        Ok(Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run })
     }
 
     /// Learns rows, which follow one another in `rows`.
@@ -90,7 +99,8 @@ impl Candidate {
     }
 
     fn learner_and_score(&mut self) -> (&mut dyn OnlineLearner, RankedScore<'_>) {
-        let score = RankedScore { total: &mut self.prequential, ranks: &mut self.ranks };
+        let (total, ranks, run) = (&mut self.prequential, &mut self.ranks, self.run.as_mut());
+        let score = RankedScore { total, ranks, run };
         (self.learner.as_mut(), score)
     }
 
@@ -109,6 +119,7 @@ impl Candidate {
         self.learner = settings.learner(&settings.algorithm, state, floor.to_vec(), self.learner.health())?;
         self.learner.count_below(self.structure.schedule.level());
         (self.low, self.surprise) = (0, Surprise::default());
+        self.assigned.clear();
         self.structure.schedule.set_half_life(settings.half_life, rows);
         self.ranks.set_half_life(settings.half_life);
         Ok(())
@@ -117,6 +128,11 @@ impl Candidate {
     /// The changes of the data that were found.
     pub fn changes(&self) -> Option<&DataChanges> {
         self.structure.changes.as_ref().and_then(ChangeWatch::changes)
+    }
+
+    /// How the rows of a resumed run compare with those before.
+    pub fn today(&self) -> Option<Today> {
+        self.run.as_ref().and_then(RunScores::today)
     }
 
     /// Whether rows are counted in batches.
@@ -147,6 +163,13 @@ impl Candidate {
         if let Some(surprise) = self.learner.surprise() {
             self.structure.schedule.add_distances(surprise.since(self.surprise));
             self.surprise = surprise;
+        }
+        let activity = &mut self.structure.activity;
+        activity.add(self.learner.assigned_rows(), &self.assigned);
+        self.assigned.clear();
+        self.assigned.extend_from_slice(self.learner.assigned_rows());
+        if ends {
+            activity.end_batch(rows, self.structure.identifiers.all());
         }
         if let Some(changes) = self.structure.changes.as_mut().filter(|_| ends) {
             changes.end_batch(rows, || self.learner.estimate());
@@ -197,6 +220,7 @@ impl Candidate {
             let health = self.learner.health() + health;
             self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
             self.structure.identifiers = identifiers;
+            self.structure.activity.follow(&record.moves, self.structure.identifiers.all());
             self.set_level(kept);
             // With a half-life, the latest rows say how fresh rows score: the mixture lags behind data that drift.
             if settings.half_life.is_none() {
@@ -253,7 +277,6 @@ impl Candidate {
             Some((learned, health, origins)) => {
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
-                    identifiers.seen(record.rows);
                     identifiers.follow(&origins);
                     if !record.kept {
                         record.moves.clear();
@@ -322,12 +345,16 @@ pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) 
 struct RankedScore<'a> {
     total: &'a mut Prequential,
     ranks: &'a mut ScoreRanks,
+    run: Option<&'a mut RunScores>,
 }
 
 impl ScoreSink for RankedScore<'_> {
     fn add(&mut self, log_densities: &[f64]) {
         self.total.add(log_densities);
         log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+        if let Some(run) = &mut self.run {
+            log_densities.iter().for_each(|&log_density| run.add(log_density));
+        }
     }
 
     fn add_gapped(&mut self, log_densities: &[f64]) {
@@ -360,7 +387,6 @@ fn close(
     (rows, reason): (u64, Reason),
 ) -> Closed {
     let mut identifiers = candidate.structure.identifiers.clone();
-    identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
     // With a given K, rows of a new kind need components that a few spikes would take.

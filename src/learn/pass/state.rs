@@ -7,7 +7,7 @@ use crate::learn::kernel::MatrixState;
 use crate::learn::monitor::changes::ChangeWatch;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::obmm::mean_matrix;
-use crate::learn::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
+use crate::learn::structure::{ActiveRows, Activity, Identifiers, KeptRows, RevisionRecord, Schedule};
 use crate::learn::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
 use crate::linalg::Factor;
 use crate::stats::{BatchSums, ColumnSummary};
@@ -303,6 +303,9 @@ pub struct Structure {
     /// What the end of the stream makes of it. A pass that resumes does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
+    /// When its components were active.
+    #[serde(default)]
+    pub(crate) activity: Activity,
     /// Watches for changes of the data.
     #[serde(rename = "drift", default, skip_serializing_if = "Option::is_none")]
     pub(crate) changes: Option<ChangeWatch>,
@@ -313,8 +316,8 @@ const MAX_HISTORY: usize = 500;
 
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
-        let identifiers = Identifiers::new(k);
-        Structure { identifiers, schedule, history: Vec::new(), finished: None, changes: None }
+        let (identifiers, activity) = (Identifiers::new(k), Activity::default());
+        Structure { identifiers, schedule, history: Vec::new(), finished: None, activity, changes: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -327,6 +330,7 @@ impl Structure {
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
             finished: None,
+            activity: Activity::default(),
             changes: None,
         }
     }
@@ -351,6 +355,16 @@ impl Structure {
     /// The identifiers at the end of the stream, or so far.
     pub fn latest_identifiers(&self) -> &Identifiers {
         self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
+    }
+
+    /// When each of the latest components was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let (mut activity, identifiers) = (self.activity.clone(), self.latest_identifiers().all());
+        let closing = self.finished.as_ref().and_then(|finished| finished.closing.as_ref());
+        if let Some(closing) = closing.filter(|closing| closing.kept) {
+            activity.follow(&closing.moves, identifiers);
+        }
+        identifiers.iter().map(|&identifier| activity.of(identifier)).collect()
     }
 
     /// Whether it can be the structure of `k` components after `rows` rows.

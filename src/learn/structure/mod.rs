@@ -4,6 +4,7 @@
 //! Revisions run on a reservoir of rows. EM with a weak prior improves the mixture, and moves (splits, merges and swaps of
 //! components) leave local optima.
 
+mod activity;
 mod e_step;
 mod em;
 mod fading;
@@ -29,6 +30,8 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+pub use activity::ActiveRows;
+pub(crate) use activity::Activity;
 pub(in crate::learn) use em::{Em, Improved};
 use fill::complete_rows;
 pub(in crate::learn) use fill::filled;

@@ -8,7 +8,7 @@ use crate::learn::monitor::findings::{
     judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
 };
 use crate::learn::structure::rows_of;
-use crate::learn::{Finding, Lineage};
+use crate::learn::{Finding, Lineage, Today};
 
 /// Rows that the columns are judged by.
 const FIRST_ROWS: usize = 4096;
@@ -53,6 +53,12 @@ impl OnlineFit {
         }
         found.extend(judge_health(&health));
         found
+    }
+
+    /// How the rows of this run compare with those before, if the pass was resumed: for the K with the best score.
+    pub fn today(&self) -> Option<Today> {
+        let Stage::Learning(learning) = &self.stage else { return None };
+        learning.candidates[self.best()].today()
     }
 
     /// The changes of the data that the K with the best score found.
