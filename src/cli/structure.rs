@@ -28,6 +28,8 @@ pub(super) struct StructureResult {
     #[serde(skip)]
     pending: bool,
     #[serde(skip)]
+    provisional: bool,
+    #[serde(skip)]
     forgotten: bool,
     #[serde(skip)]
     no_revisions: Option<NoRevisions>,
@@ -47,7 +49,8 @@ impl StructureResult {
             prior_is_learned: model.prior_strength() == PriorStrength::Auto,
             revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
-            pending: model.is_provisional(),
+            pending: model.waits_for_rows(),
+            provisional: model.is_provisional(),
             forgotten: model.may_have_forgotten(),
             no_revisions: model.why_no_revisions(),
         }
@@ -94,16 +97,24 @@ impl StructureResult {
     pub fn describe_rows(&self) -> String {
         let rows = count(self.kept_rows, "row");
         let all = if self.kept_rows == 1 { "the only row".into() } else { format!("all {rows}") };
-        match (self.has_rows(), self.pending) {
-            (false, _) => "contains no rows of the data".into(),
-            (_, true) => format!(
+        match (self.has_rows(), self.pending, self.provisional) {
+            (false, ..) => "contains no rows of the data".into(),
+            (_, true, false) => format!(
+                "contains {all} of the data for a resumed run, which fits the start again ('fit --no-rows' leaves them out)"
+            ),
+            (_, true, true) => format!(
                 "contains {all} of the data, since the start waits for more or was interrupted: a resumed run fits it again \
                  ('fit --no-rows' leaves them out, --init-rows sets how many the start needs)"
             ),
-            (_, false) => {
+            (_, false, _) => {
                 format!("contains {rows} of the data, for later revisions ('fit --no-rows' leaves them out)")
             }
         }
+    }
+
+    /// Whether all rows were used at once, and the mixture is not provisional.
+    pub fn used_all_rows(&self) -> bool {
+        self.pending && !self.provisional
     }
 
     /// Whether the learner began from a blind start.
@@ -145,6 +156,7 @@ fn describe_why(why: NoRevisions) -> &'static str {
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
         NoRevisions::WaitsForRows => "the start waits for more rows, or was interrupted",
+        NoRevisions::FittedToAll => "the mixture was fitted to all rows at once",
         NoRevisions::Shard => "shards are revised when they are merged",
         NoRevisions::StartedWithoutRows => "the model was started without rows to revise on",
         _ => "none was due",
@@ -205,6 +217,7 @@ mod tests {
             revisions: Some(revisions),
             kept_rows: 3,
             pending: false,
+            provisional: false,
             forgotten: false,
             no_revisions: Some(NoRevisions::NoneDue),
         }

@@ -313,9 +313,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns let expect, in standard deviations.
+        """How improbable each column is given the other columns, as a number of standard deviations.
 
-        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+        The largest values of a row name the columns that make it unusual. A value is the deviation at which a normal distribution with
+        the column's spread has the density that the mixture gives the column.
 
         Returns
         -------

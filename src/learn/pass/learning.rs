@@ -111,6 +111,7 @@ fn begin_fitted(
         if kept.most() == 0 {
             candidate.ranks.extend(whole_scores(&candidate.learner.estimate(), &learned), 1.0);
         }
+        candidate.ranks.set_half_life(settings.half_life);
         Ok((start.floor, candidate))
     };
     let started: Vec<_> =

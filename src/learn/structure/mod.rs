@@ -4,6 +4,7 @@
 //! Revisions run on a reservoir of rows. EM with a learned prior improves the mixture, and moves (splits, merges and swaps of
 //! components) leave local optima.
 
+mod activity;
 mod covariance_prior;
 mod directions;
 mod e_step;
@@ -33,6 +34,8 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+pub use activity::ActiveRows;
+pub(crate) use activity::Activity;
 pub use covariance_prior::PriorStrength;
 use directions::searched_columns;
 pub(in crate::learn) use em::{Em, Price};
