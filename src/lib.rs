@@ -114,7 +114,7 @@ pub mod internals {
     }
     pub mod linalg {
         pub use crate::learn::kernel::{MatrixState, fused_kernel};
-        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels, symmetric_eigenvalues};
     }
     #[cfg(feature = "cli")]
     pub mod report {
@@ -146,7 +146,8 @@ pub mod settings {
     //! The settings of a pass: algorithms, numbers of components, effort.
 
     pub use crate::learn::{
-        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, StartKind,
+        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
+        StartKind,
     };
 }
 
@@ -162,22 +163,22 @@ pub mod findings {
     //! What a pass finds out about the data and its own numerics.
 
     pub use crate::learn::{
-        ColumnFault, ColumnShift, DataChanges, Finding, Health, NamedShift, find_column_faults,
-        find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+        ChangeKind, ColumnFault, ColumnShift, DataChange, DataChanges, Finding, Health, NamedShift,
+        find_column_faults, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
     };
 }
 
 pub mod scores {
     //! Scores of rows and of numbers of components.
 
-    pub use crate::learn::{KComparison, Prequential, RankTable, RatedK, ScoreRanks, TryNext};
+    pub use crate::learn::{KComparison, Prequential, RankTable, RatedK, ScoreRanks, Today, TryNext};
     pub use crate::stats::{Beyond, ColumnSummary, Elbow};
 }
 
 pub mod revisions {
     //! The record of the revisions of a mixture.
 
-    pub use crate::learn::{MergeMove, Move, Reason, RevisionRecord, SplitMove};
+    pub use crate::learn::{ActiveRows, MergeMove, Move, Reason, RevisionRecord, SplitMove};
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
-use gmm_bmm::settings::{Components, Effort};
+use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
     ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, Progress, merge_models,
 };
@@ -152,7 +152,7 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, gaps=false, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, prior_strength=None, gaps=false, seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -164,6 +164,7 @@ impl Fit {
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
         half_life: Option<u64>,
+        prior_strength: Option<f64>,
         gaps: bool,
         seed: u64,
     ) -> PyResult<Self> {
@@ -194,6 +195,9 @@ impl Fit {
         }
         if let Some(rows) = half_life {
             settings = settings.half_life(rows);
+        }
+        if let Some(rows) = prior_strength {
+            settings = settings.prior_strength(rows);
         }
         let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
         Ok(Fit::of(fit, None))
@@ -424,6 +428,10 @@ impl Fit {
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
+        match settings.prior_strength {
+            PriorStrength::Auto => arguments.set_item("prior_strength", "auto")?,
+            PriorStrength::Rows(rows) => arguments.set_item("prior_strength", rows)?,
+        }
         arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
         // NumPy's seeds have 32 bits.
         arguments.set_item("random_state", settings.seed as u32)?;

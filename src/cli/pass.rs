@@ -13,6 +13,7 @@ use ndarray::s;
 use super::Interrupted;
 use super::console::Console;
 use super::files::create_output;
+use super::signals::on_request_to_stop;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Next, Prefetch, Reservoir, RowReader};
@@ -282,8 +283,7 @@ pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
-        // Without a handler, Ctrl-C ends the process. Files are still written atomically.
-        let _ = ctrlc::set_handler(|| {
+        on_request_to_stop(|| {
             static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 if FIRST.get().is_some_and(|first| first.elapsed() < ONE_SIGNAL) {

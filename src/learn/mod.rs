@@ -11,8 +11,8 @@ mod structure;
 pub use batch_em::{
     EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
+pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
-pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{
     Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
 };
@@ -20,6 +20,8 @@ pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;
 pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
+pub use monitor::surprise::Surprise;
+pub use monitor::today::Today;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
@@ -40,7 +42,8 @@ pub use shards::odmm::{OdmmSettings, ShardedState};
 pub(crate) use shards::warm_up::close_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
-    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
+    ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,
+    RevisionRecord, SplitMove,
 };
 
 use crate::dist::GaussianMixture;
@@ -225,6 +228,12 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// The squared distances of the rows since the learner was made; `None` for a learner without an order of rows.
     fn surprise(&self) -> Option<Surprise> {
         None
+    }
+
+    /// For each component, the rows since the learner was made that most probably belong to it; at least one number for each, or
+    /// none for a learner without an order of rows.
+    fn assigned_rows(&self) -> &[f64] {
+        &[]
     }
 
     /// From now on, a row has half its weight after this many further rows.

@@ -111,22 +111,19 @@ impl RowBlocks {
         self.weights.iter().sum()
     }
 
-    /// Replaces each row `v` by `Av`, where `A` is lower triangular.
-    pub fn multiply_lower(self, lower: &ndarray::Array2<f64>) -> Self {
-        let mut all = self.laid_out();
-        let Layout::LaidOut(values) = &mut all.values else { return all };
-        let mut out = vec![0.0; all.dim * BLOCK];
-        for block in values.chunks_exact_mut(all.dim * BLOCK) {
-            out.fill(0.0);
-            for (i, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                for (l, column) in block.chunks_exact(BLOCK).enumerate().take(i + 1) {
-                    let coefficient = lower[(i, l)];
+    /// The rows `Av` for each row `v`. Zeros of `A` cost nothing.
+    pub fn multiply(&self, matrix: &ndarray::Array2<f64>) -> Self {
+        let dim = matrix.nrows();
+        let mut values = vec![0.0; self.blocks() * dim * BLOCK];
+        for ((block, _), out) in self.iter().zip(values.chunks_exact_mut(dim * BLOCK)) {
+            for (coefficients, out) in matrix.rows().into_iter().zip(out.chunks_exact_mut(BLOCK)) {
+                let terms = coefficients.iter().zip(block.chunks_exact(BLOCK));
+                for (coefficient, column) in terms.filter(|(coefficient, _)| **coefficient != 0.0) {
                     out.iter_mut().zip(column).for_each(|(sum, value)| *sum += coefficient * value);
                 }
             }
-            block.copy_from_slice(&out);
         }
-        all
+        RowBlocks { dim, values: Layout::LaidOut(values), weights: self.weights.clone(), ..*self }
     }
 
     /// Whether a value is missing.

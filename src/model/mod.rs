@@ -32,9 +32,9 @@ use crate::data::ColumnNames;
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::hash::Fingerprint;
 use crate::learn::{
-    CandidateState, DataChanges, DriftWatch, Effort, FitState, Health, KComparison, LearnerState,
-    Prequential, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard, StartKind, Structure,
-    variance_floor,
+    ActiveRows, CandidateState, ChangeWatch, DataChanges, Effort, FitState, Health, KComparison,
+    LearnerState, Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
+    StartKind, Structure, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -120,6 +120,16 @@ impl Model {
         self.settings.online()?.half_life
     }
 
+    /// How many rows the prior of a component's covariance was set to be worth.
+    pub fn prior_strength(&self) -> PriorStrength {
+        self.settings.online().map_or(PriorStrength::Auto, |settings| settings.prior_strength)
+    }
+
+    /// How many rows the prior of a component's covariance is worth, if the model knows it.
+    pub fn prior_rows(&self) -> Option<f64> {
+        self.structure().and_then(Structure::latest_prior_rows)
+    }
+
     /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.
     pub fn estimator(&self) -> Option<&Map<String, Value>> {
         self.estimator.as_ref()
@@ -140,8 +150,8 @@ impl Model {
     }
 
     /// The changes of the data that were found while it was learned.
-    pub fn data_changes(&self) -> Option<DataChanges> {
-        self.structure()?.drift.as_ref().and_then(DriftWatch::changes)
+    pub fn data_changes(&self) -> Option<&DataChanges> {
+        self.structure()?.changes.as_ref().and_then(ChangeWatch::changes)
     }
 
     /// Rows seen.
@@ -169,9 +179,21 @@ impl Model {
         self.state.shard.as_ref().map(|shard| &shard.lineage)
     }
 
-    /// Whether the start waits for more rows. Until then the mixture is provisional.
-    pub fn is_provisional(&self) -> bool {
+    /// Whether the rows were too few for a start, so that a resumed pass fits the start again. The mixture of a finished pass was
+    /// fitted to all of them.
+    pub fn waits_for_rows(&self) -> bool {
         self.state.pending.is_some()
+    }
+
+    /// Whether the mixture is provisional: a checkpoint of a pass that waits for rows.
+    pub fn is_provisional(&self) -> bool {
+        self.waits_for_rows() && self.checkpoint.is_some()
+    }
+
+    /// When each component of [`Model::estimate`] was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let known = self.structure().map(Structure::active_rows);
+        known.unwrap_or_else(|| vec![None; self.k()])
     }
 
     /// Whether it keeps rows to revise on.

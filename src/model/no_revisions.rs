@@ -13,6 +13,8 @@ pub enum NoRevisions {
     KeepsNoRows,
     /// The start was fitted to all rows.
     WaitsForRows,
+    /// There were few rows, and the mixture was fitted to all of them.
+    FittedToAll,
     /// The model is a shard, which is revised when it is merged.
     Shard,
     /// The pass began from a model without rows.
@@ -34,6 +36,7 @@ impl Model {
             Some(_) if self.effort() == Effort::Fast => Some(NoRevisions::FastEffort),
             Some(_) if self.keep_rows() == Some(0) => Some(NoRevisions::KeepsNoRows),
             Some(_) if self.is_provisional() => Some(NoRevisions::WaitsForRows),
+            Some(_) if self.waits_for_rows() => Some(NoRevisions::FittedToAll),
             Some(_) if self.lineage().is_some() && !merged => Some(NoRevisions::Shard),
             Some(_) if !self.keeps_rows() => Some(NoRevisions::StartedWithoutRows),
             Some(_) => Some(NoRevisions::NoneDue),

@@ -186,6 +186,7 @@ fn heavy_tails() {
     let cauchy = Cauchy::new(0.0, 1.0).unwrap();
     let rows = Array2::from_shape_simple_fn((2000, 3), || cauchy.sample(&mut rng));
     guarded(&[OBMM, DISCOUNTED, ODMM, OEM, FORGETFUL], 4, &rows, "Cauchy");
+    let rows = Array2::from_shape_simple_fn((4000, 3), || cauchy.sample(&mut rng));
     for (what, health) in guarded(&[PAPER], 4, &rows, "Cauchy") {
         assert!(health.literal_steps_kept > 0, "{what}: {health:?}");
     }

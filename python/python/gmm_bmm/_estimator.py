@@ -71,10 +71,13 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     start_rows : int, default=None
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
-        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 64 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
+    prior_strength : 'auto' or float, default='auto'
+        How many rows the prior of a component's covariance is worth. The prior says that all components have about the same
+        correlations, which helps where rows are few for the number of columns. ``'auto'`` learns its strength from the data.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -141,6 +144,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "prior_strength": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
@@ -155,6 +159,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        prior_strength="auto",
         missing="error",
         cluster_overlap=0.03,
         random_state=None,
@@ -165,6 +170,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.prior_strength = prior_strength
         self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
@@ -258,6 +264,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            prior_strength=None if self.prior_strength == "auto" else self.prior_strength,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
@@ -306,9 +313,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns predict, in standard deviations.
+        """How improbable each column is given the other columns, as a number of standard deviations.
 
-        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+        The largest values of a row name the columns that make it unusual. A value is the deviation at which a normal distribution with
+        the column's spread has the density that the mixture gives the column.
 
         Returns
         -------

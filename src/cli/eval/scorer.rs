@@ -119,7 +119,7 @@ impl Scorer {
         let mut fields = format!("{score},{component},{probability},{cluster},{rank},");
         if let Some(deviations) = &self.deviations {
             fields.push(',');
-            fields += &csv_cell(&explanation(&deviations.of(best, row), &self.columns.names));
+            fields += &csv_cell(&explanation(&deviations.of(row), &self.columns.names));
         }
         fields
     }

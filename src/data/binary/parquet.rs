@@ -195,7 +195,9 @@ impl TableSource for ParquetSource {
         for (nth, (reader, kind)) in self.open.iter_mut().enumerate() {
             let column = self.numbers.iter().chain(&self.texts).nth(nth).map(|&i| &self.columns[i].name);
             let failed = |error: io::Error| {
-                damaged(format!("column '{}': {error}", column.map_or("", String::as_str)))
+                let name = column.map_or("", String::as_str);
+                // Without its key, an encrypted column cannot be told from a damaged one.
+                damaged(format!("column '{name}' is damaged or encrypted: {error}"))
             };
             if nth < width {
                 let mut places = numbers[nth..].iter_mut().step_by(width);

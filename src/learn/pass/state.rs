@@ -4,10 +4,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::kernel::MatrixState;
-use crate::learn::monitor::drift::DriftWatch;
+use crate::learn::monitor::changes::ChangeWatch;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::obmm::mean_matrix;
-use crate::learn::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
+use crate::learn::structure::{ActiveRows, Activity, Identifiers, KeptRows, RevisionRecord, Schedule};
 use crate::learn::{
     Algorithm, FitSettings, Health, Prequential, RowSample, ScoreRanks, SeenRows, Shard, ShardedState,
 };
@@ -208,12 +208,18 @@ pub struct Structure {
     pub(crate) schedule: Schedule,
     /// The latest revisions, the oldest first.
     pub history: Vec<RevisionRecord>,
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
     /// The mixture after the closing revision; ignored on resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
+    /// When its components were active.
+    #[serde(default)]
+    pub(crate) activity: Activity,
     /// Watches for changes of the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) drift: Option<DriftWatch>,
+    #[serde(rename = "drift", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<ChangeWatch>,
 }
 
 /// The length of a history.
@@ -221,8 +227,9 @@ const MAX_HISTORY: usize = 500;
 
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
-        let identifiers = Identifiers::new(k);
-        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
+        let (identifiers, activity) = (Identifiers::new(k), Activity::default());
+        let (history, prior_rows) = (Vec::new(), None);
+        Structure { identifiers, schedule, history, prior_rows, finished: None, activity, changes: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -234,8 +241,10 @@ impl Structure {
             identifiers: self.latest_identifiers().clone(),
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
+            prior_rows: self.latest_prior_rows(),
             finished: None,
-            drift: None,
+            activity: Activity::default(),
+            changes: None,
         }
     }
 
@@ -256,9 +265,24 @@ impl Structure {
         self.history.len() >= MAX_HISTORY
     }
 
+    /// How many rows the prior of a component's covariance is worth at the end of the stream, or so far.
+    pub fn latest_prior_rows(&self) -> Option<f64> {
+        self.finished.as_ref().and_then(|finished| finished.prior_rows).or(self.prior_rows)
+    }
+
     /// The identifiers at the end of the stream, or so far.
     pub fn latest_identifiers(&self) -> &Identifiers {
         self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
+    }
+
+    /// When each of the latest components was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let (mut activity, identifiers) = (self.activity.clone(), self.latest_identifiers().all());
+        let closing = self.finished.as_ref().and_then(|finished| finished.closing.as_ref());
+        if let Some(closing) = closing.filter(|closing| closing.kept) {
+            activity.follow(&closing.moves, identifiers);
+        }
+        identifiers.iter().map(|&identifier| activity.of(identifier)).collect()
     }
 
     /// Whether it can be the structure of `k` components after `rows` rows.
@@ -267,8 +291,8 @@ impl Structure {
             let mixture = finished.estimate.mixture();
             mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
         });
-        let drift = self.drift.as_ref().is_none_or(|drift| drift.is_sound(rows));
-        finished && drift && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+        let changes = self.changes.as_ref().is_none_or(|changes| changes.is_sound(dim));
+        finished && changes && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
     }
 }
 
@@ -280,6 +304,9 @@ pub struct Finished {
     pub estimate: Estimate,
     /// The identifiers of its components.
     pub identifiers: Identifiers,
+    /// How many rows the prior of a component's covariance is worth, if the end of the stream changed that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
     /// Safeguards that triggered at the end of the stream.
     #[serde(default)]
     pub health: Health,

@@ -18,9 +18,7 @@ use crate::learn::kernel::{Changes, ComponentGroup, MatrixState};
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::method::foreign_state;
 use crate::learn::rules::projection::{least_nu, project_dirichlet_literally};
-use crate::learn::{
-    Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
-};
+use crate::learn::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_strength};
 use crate::linalg::Factor;
 use crate::linalg::simd::{Arithmetic, Plain};
 use crate::linalg::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p_small, log_gamma_ratio};
@@ -96,7 +94,7 @@ impl Method for ObmmSettings {
     }
 
     fn begin(&self, start: &Start) -> LearnerState {
-        let prior = prior_around(&start.mixture);
+        let prior = start.prior();
         LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
     }
 

@@ -10,7 +10,7 @@ use crate::hash::mix_bits;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// The default limit of the reservoir in rows.
 const MAX_ROWS: usize = 80_000;
 /// One row in this many is drawn for validation.

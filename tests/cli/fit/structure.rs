@@ -116,7 +116,7 @@ fn models_that_are_not_revised_say_why() {
     for (options, words) in [
         ("--k 3 --effort fast", "no revisions: --effort fast only fits the start"),
         ("--k 3 --keep-rows 0", "no revisions: --keep-rows 0 turns them off"),
-        ("--k 3 --limit 500", "no revisions: the start was fitted to all rows"),
+        ("--k 3 --limit 500", "no revisions: the mixture was fitted to all rows at once"),
     ] {
         let text = said(&place, &format!("fit --data rows.csv --init-rows 1000 {options} --out model.json"));
         assert!(text.contains(words), "{options}: {text}");
