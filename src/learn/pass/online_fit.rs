@@ -1,7 +1,7 @@
 //! One pass over a stream, for one K or for several in parallel.
 
-mod end;
 mod findings;
+mod finish;
 mod from_mixture;
 mod scores;
 #[cfg(feature = "cli")]
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 
-use end::End;
+use finish::FinishedPass;
 
 use crate::data::ColumnNames;
 use crate::dist::GaussianMixture;
@@ -108,7 +108,7 @@ pub struct OnlineFit {
     seen: SeenWatch,
     stage: Stage,
     /// The finished mixtures. The next row discards them.
-    end: Option<End>,
+    finished_pass: Option<FinishedPass>,
 }
 
 enum Stage {
@@ -166,7 +166,7 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage: Stage::Buffering(Vec::new()),
-            end: None,
+            finished_pass: None,
         })
     }
 
@@ -211,7 +211,7 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage,
-            end: None,
+            finished_pass: None,
         })
     }
 
@@ -247,7 +247,7 @@ impl OnlineFit {
         if let Stage::Learning(learning) = &mut self.stage {
             learning.set_half_life(&settings, self.rows)?;
         }
-        (self.settings, self.end) = (settings, None);
+        (self.settings, self.finished_pass) = (settings, None);
         Ok(())
     }
 
@@ -382,7 +382,7 @@ impl OnlineFit {
 
     /// Takes rows of which none but the last makes a revision due.
     fn take(&mut self, values: &[f64]) {
-        self.end = None;
+        self.finished_pass = None;
         let dim = self.dim();
         // Columns with gaps, now or before the pass was resumed, have different counts.
         let gapped =
@@ -454,7 +454,7 @@ impl OnlineFit {
                 };
                 (self.faults, self.start_summaries) = (faults, start_summaries);
                 self.first_findings = first_findings;
-                self.end = None;
+                self.finished_pass = None;
                 self.stage = Stage::Learning(Box::new(learning));
                 Ok(true)
             }
