@@ -1,4 +1,4 @@
-//! How far each column of a row is from what the other columns let expect.
+//! How far each column of a row is from what the other columns predict.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
@@ -58,7 +58,7 @@ fn along(rows: &Array2<f64>, v: &[f64]) -> Vec<f64> {
 }
 
 impl GaussianMixture {
-    /// For each row, how far each column is from what the other columns let expect, in standard deviations, under the most
+    /// For each row, how far each column is from what the other columns predict, in standard deviations, under the most
     /// probable component.
     ///
     /// ```

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from gmm_bmm import _core
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows
+from gmm_bmm._input import as_rows, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -34,23 +34,30 @@ if hasattr(os, "register_at_fork"):
 
 MAX_COMPONENTS = 50
 """The largest number of components that ``n_components='auto'`` finds."""
+LARGEST_K = 10_000
+"""The largest number of components, as in the command."""
 
 
 def _bounds(n_components) -> tuple[int, int, bool]:
-    """The least and the largest number of components, and whether the number is learned."""
-    if isinstance(n_components, str):
+    """The least and the largest number of components, and whether the number is learned within them."""
+    if isinstance(n_components, str) and n_components == "auto":
         return 1, MAX_COMPONENTS, True
-    if isinstance(n_components, Integral):
-        return int(n_components), int(n_components), False
+    learned = isinstance(n_components, str) and n_components.startswith("auto:")
     try:
-        low, high = (int(bound) for bound in n_components)
+        bounds = n_components
+        if isinstance(n_components, Integral):
+            bounds = (n_components, n_components)
+        elif learned:
+            bounds = n_components.removeprefix("auto:").split("..")
+        low, high = (int(bound) for bound in bounds)
     except (TypeError, ValueError):
         raise ValueError(
-            f"n_components must be 'auto', a number, or a pair (low, high), not {n_components!r}"
+            "n_components must be 'auto', a text such as 'auto:2..10', a number, or a pair (low, high), "
+            f"not {n_components!r}"
         ) from None
-    if not 1 <= low <= high:
-        raise ValueError(f"n_components=({low}, {high}) must satisfy 1 <= low <= high")
-    return low, high, True
+    if not 1 <= low <= high <= LARGEST_K:
+        raise ValueError(f"n_components from {low} to {high}: 1 <= low <= high <= {LARGEST_K} must hold")
+    return low, high, learned
 
 
 class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEstimator):
@@ -62,8 +69,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
 
     Parameters
     ----------
-    n_components : 'auto', int or (int, int), default='auto'
-        The number of components. ``'auto'`` learns it, up to 50; a pair bounds it.
+    n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
+        The number of components. ``'auto'`` learns it, up to 50, and ``'auto:2..10'`` learns it within bounds. ``(2, 10)`` learns
+        a mixture for each number from 2 to 10, both included, and uses the one with the highest prequential score; that takes
+        as long as learning nine mixtures. These are ``--k auto:2..10`` and ``--k 2..10`` of the command.
     algorithm : {'obmm', 'oem'}, default='obmm'
         Online Bayesian Moment Matching, or online EM.
     effort : {'fast', 'default', 'thorough'}, default='default'
@@ -116,7 +125,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         The revisions of the structure, with their moves.
     findings_ : list of dict
         What is worth knowing about the data, such as constant or discrete columns, rows that were learned before, or the row near
-        which the data change.
+        which the data change. ``load`` and unpickling keep the changes of the data; other findings are about rows learned since.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -135,7 +144,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     """
 
     _parameter_constraints: dict = {
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), tuple, list],
+        "n_components": [str, Interval(Integral, 1, None, closed="left"), tuple, list],
         "algorithm": [StrOptions({"obmm", "oem"})],
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
@@ -185,13 +194,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self
         """
         X = self._rows(X, reset=True, ensure_min_samples=2)
-        least = _bounds(self.n_components)[0]
+        low, high, learned = _bounds(self.n_components)
+        least = low if learned else high
         if X.shape[0] < least:
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {X.shape[0]}"
             )
         fit = self._new_fit()
-        fit.observe(X)
+        self._learn(fit, X)
         fit.finish()
         self._begin(fit)
         return self
@@ -210,7 +220,6 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self._fit.finish()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
         """Learns further rows.
 
@@ -226,20 +235,28 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         -------
         self
         """
-        if self.__sklearn_is_fitted__():
-            self._refuse_changes()
-            X = self._rows(X)
-            self._fit.set_half_life(self.half_life)
-            self._fit.allow_gaps(self.missing == "marginal")
-        else:
-            # Threads that begin at the same time share one pass.
-            with _BEGINNING:
-                first = not self.__sklearn_is_fitted__()
-                X = self._rows(X, reset=first)
-                if first:
-                    self._begin(self._new_fit())
-        self._fit.observe(X)
+        # scikit-learn's checks take longer than learning a small batch.
+        if not self.__sklearn_is_fitted__():
+            return self._first_partial_fit(X)
+        self._refuse_changes()
+        self._learn(self._fit, X if is_plain(self, X) else self._rows(X))
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _first_partial_fit(self, X):
+        # Threads that begin at the same time share one pass.
+        with _BEGINNING:
+            first = not self.__sklearn_is_fitted__()
+            X = self._rows(X, reset=first)
+            if first:
+                self._begin(self._new_fit())
+        self._learn(self._fit, X)
+        return self
+
+    def _learn(self, fit: _core.Fit, X: np.ndarray) -> None:
+        place = fit.observe(X, self.half_life, self.missing == "marginal")
+        if place is not None:
+            raise ValueError(refusal(self, X, place))
 
     def fit_predict(self, X, y=None):
         """Learns a mixture from X and returns the most probable component of each row."""
@@ -306,7 +323,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns let expect, in standard deviations.
+        """How far each column is from what the other columns predict, in standard deviations.
 
         The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
 
