@@ -86,7 +86,7 @@ impl Mixture {
         Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
-    /// The deviation of each column given the others, in standard deviations under the most probable component.
+    /// How improbable each column is given the others, as the deviation at which a normal distribution has this density.
     fn explain<'py>(
         &self,
         py: Python<'py>,

@@ -18,7 +18,7 @@ use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Next, Prefetch, Reservoir, RowReader};
 use crate::hash::Fingerprint;
-use crate::learn::{Algorithm, Finding, OnlineFit, Reason, check_enough_rows};
+use crate::learn::{Algorithm, Finding, OnlineFit, Progress, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
 
@@ -144,7 +144,10 @@ impl Pass<'_> {
             if learns {
                 learning += self.revise_if_due(*position, *seen, bar)?;
                 let started = Instant::now();
-                to = from + self.fit.advance(block.view().slice(s![from..to, ..]))?;
+                to = match self.fit.advance(block.view().slice(s![from..to, ..]))? {
+                    Progress::Learned(taken) => from + taken,
+                    Progress::RevisionDue => from,
+                };
                 learning += started.elapsed();
             }
             *position += (to - from) as u64;

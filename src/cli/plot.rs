@@ -148,8 +148,8 @@ fn groups(labels: &Labels) -> Vec<PlotGroup> {
 
 /// The heading of a picture: how the model was learned.
 pub(super) fn heading(model: &Model) -> String {
-    let by = match model.algorithm() {
-        Recipe::Truth => "the true mixture".into(),
+    let by = match model.recipe() {
+        Recipe::Truth { .. } => "the true mixture".into(),
         by => by.describe(),
     };
     format!("{by}, K = {}", model.estimate().k())

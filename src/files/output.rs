@@ -101,6 +101,7 @@ impl fmt::Display for OutputFailure {
 impl std::error::Error for OutputFailure {}
 
 /// Whether an error comes from an [`OutputFile`], not from standard output.
+#[cfg(feature = "cli")]
 pub fn is_output_failure(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<OutputFailure>())
 }

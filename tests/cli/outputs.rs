@@ -139,7 +139,8 @@ fn a_model_with_values_out_of_range_is_refused() {
     let model: serde_json::Value = serde_json::from_str(&place.read("model.json")).unwrap();
     let mut changed = 0;
     let mut numbers = Vec::new();
-    collect(&model["learned"], "/learned", &mut numbers);
+    let learned = "/state/candidates/0/learned";
+    collect(model.pointer(learned).unwrap(), learned, &mut numbers);
     for pointer in
         numbers.iter().filter(|pointer| ["/m/", "/kappa"].iter().any(|part| pointer.contains(part)))
     {

@@ -36,6 +36,7 @@ class Fit:
         start_rows: int | None = None,
         keep_rows: int | None = None,
         half_life: int | None = None,
+        prior_strength: float | None = None,
         gaps: bool = False,
         seed: int = 1,
     ) -> Self: ...

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm import _core
+from gmm_bmm._components import bounds
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
 from gmm_bmm._input import as_rows, is_plain, refusal
@@ -31,33 +32,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-MAX_COMPONENTS = 50
-"""The largest number of components that ``n_components='auto'`` finds."""
-LARGEST_K = 10_000
-"""The largest number of components, as in the command."""
-
-
-def _bounds(n_components) -> tuple[int, int, bool]:
-    """The least and the largest number of components, and whether the number is learned within them."""
-    if isinstance(n_components, str) and n_components == "auto":
-        return 1, MAX_COMPONENTS, True
-    learned = isinstance(n_components, str) and n_components.startswith("auto:")
-    try:
-        bounds = n_components
-        if isinstance(n_components, Integral):
-            bounds = (n_components, n_components)
-        elif learned:
-            bounds = n_components.removeprefix("auto:").split("..")
-        low, high = (int(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "n_components must be 'auto', a text such as 'auto:2..10', a number, or a pair (low, high), "
-            f"not {n_components!r}"
-        ) from None
-    if not 1 <= low <= high <= LARGEST_K:
-        raise ValueError(f"n_components from {low} to {high}: 1 <= low <= high <= {LARGEST_K} must hold")
-    return low, high, learned
 
 
 class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEstimator):
@@ -80,10 +54,13 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     start_rows : int, default=None
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
-        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 64 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
+    prior_strength : 'auto' or float, default='auto'
+        How many rows the prior of a component's covariance is worth. The prior says that all components have about the same
+        correlations, which helps where rows are few for the number of columns. ``'auto'`` learns its strength from the data.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -150,6 +127,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "prior_strength": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
@@ -164,6 +142,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        prior_strength="auto",
         missing="error",
         cluster_overlap=0.03,
         random_state=None,
@@ -174,6 +153,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.prior_strength = prior_strength
         self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
@@ -194,7 +174,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self
         """
         X = self._rows(X, reset=True, ensure_min_samples=2)
-        low, high, learned = _bounds(self.n_components)
+        low, high, learned = bounds(self.n_components)
         least = low if learned else high
         if X.shape[0] < least:
             raise ValueError(
@@ -263,7 +243,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self.fit(X).predict(X)
 
     def _new_fit(self) -> _core.Fit:
-        low, high, learned = _bounds(self.n_components)
+        low, high, learned = bounds(self.n_components)
         names = getattr(self, "feature_names_in_", None)
         return _core.Fit(
             self.n_features_in_,
@@ -275,6 +255,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            prior_strength=None if self.prior_strength == "auto" else self.prior_strength,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
@@ -283,7 +264,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         """Raises an error if a parameter has changed that has no effect on a pass under way."""
         for name, before in self._begun_with.items():
             now = getattr(self, name)
-            if now == before or name == "n_components" and _bounds(now) == _bounds(before):
+            if now == before or name == "n_components" and bounds(now) == bounds(before):
                 continue
             raise ValueError(
                 f"{name} was changed from {before!r} to {now!r}, and a pass keeps the {name} that it began with. "
@@ -323,9 +304,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns predict, in standard deviations.
+        """How improbable each column is given the other columns, as a number of standard deviations.
 
-        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+        The largest values of a row name the columns that make it unusual. A value is the deviation at which a normal distribution with
+        the column's spread has the density that the mixture gives the column.
 
         Returns
         -------

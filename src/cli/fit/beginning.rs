@@ -120,6 +120,7 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),
+        (saved.prior_strength != asked.prior_strength, "another --prior-strength"),
         (saved.half_life != asked.half_life, "another --half-life"),
         (saved != asked, "other settings"),
     ];
