@@ -163,7 +163,7 @@ def test_small_inputs():
         OnlineGaussianMixture(20).fit(ten)
 
 
-@pytest.mark.parametrize("wrong", [0, "many", "auto:2", "auto:0..3", "2..5", (3, 2), (1, 2, 3), (1, 10**9), 1.5])
+@pytest.mark.parametrize("wrong", [0, "many", "25", "auto:2", "auto:0..3", "2..5", (3, 2), (1, 2, 3), (1, 10**9), 1.5])
 def test_wrong_numbers_of_components_are_refused(wrong):
     with pytest.raises(ValueError, match="n_components"):
         OnlineGaussianMixture(wrong).fit(np.zeros((30, 2)))
