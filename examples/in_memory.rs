@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (phases, mixture) = fit(rows.view(), settings.clone())?;
         let iteration = seconds_per_iteration(rows.view(), &mixture);
         let begun = Instant::now();
-        mixture.score_samples(rows.view());
+        mixture.score_samples(rows.view()).unwrap();
         let scoring = begun.elapsed().as_secs_f64();
         let [start, pass, revisions, end] = phases;
         let learning = phases.iter().sum();

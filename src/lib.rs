@@ -17,21 +17,21 @@
 //! let rows = Array2::from_shape_fn((3000, 1), |(i, _)| (i % 2 * 10) as f64 + ((i * 37) % 101) as f64 / 50.0);
 //!
 //! // One and two components, learned in parallel. The better one is kept.
-//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?;
+//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?.mixture;
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
 //!
 //! let new = array![[1.0], [11.0], [300.0]];
-//! let log_densities = mixture.score_samples(new.view());
+//! let log_densities = mixture.score_samples(new.view())?;
 //! assert!(log_densities[0] > -3.0 && log_densities[2] < -100.0); // 300 is an outlier
-//! let component = mixture.predict(new.view());
+//! let component = mixture.predict(new.view())?;
 //! assert_ne!(component[0], component[1]);
 //!
 //! use rand::SeedableRng;
 //! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
 //! let (drawn, _) = mixture.sample(100, &mut rng);
 //! assert_eq!(drawn.dim(), (100, 1));
-//! # Ok::<(), gmm_bmm::LearnError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
@@ -71,7 +71,7 @@
 //!
 //! # Versions
 //! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x
-//! version. A newer version reads the model files of every older one.
+//! version. A newer version reads model files from version 4 of their format on.
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
@@ -102,7 +102,7 @@ pub mod internals {
     pub mod experiment {
         pub use crate::experiment::{
             CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
-            RunRecord, Units, read_records,
+            RunRecord, Units, paper_figures, read_records,
         };
     }
     pub mod learn {
@@ -137,7 +137,7 @@ struct Readme;
 
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
-pub use learn::{FitSettings, LearnError, OnlineFit, Progress, fit};
+pub use learn::{FitSettings, Fitted, LearnError, OnlineFit, Progress, fit};
 pub use model::{MergeError, Model, ModelError, merge_models};
 pub use ndarray;
 pub use remedy::Remedy;

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::errors::width_error;
 use crate::threads::with_threads;
 
 /// A mixture as estimated at some moment of a pass. It does not change.
@@ -71,7 +72,10 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.score_samples(rows)))?.into_pyarray(py))
+        Ok(py
+            .detach(|| with_threads(|| self.mixture.score_samples(rows)))?
+            .map_err(width_error)?
+            .into_pyarray(py))
     }
 
     /// The most probable component of each row.
@@ -82,7 +86,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?;
+        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?.map_err(width_error)?;
         Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
@@ -156,6 +160,9 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.predict_proba(rows)))?.into_pyarray(py))
+        Ok(py
+            .detach(|| with_threads(|| self.mixture.predict_proba(rows)))?
+            .map_err(width_error)?
+            .into_pyarray(py))
     }
 }

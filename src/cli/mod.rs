@@ -18,6 +18,7 @@ mod manuals;
 mod measure;
 mod memory;
 mod merge;
+mod option_values;
 mod pass;
 mod plot;
 mod show;

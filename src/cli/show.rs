@@ -94,7 +94,7 @@ struct Shown {
     choice: KComparison,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Whether the start waits for more rows, or was interrupted. A resumed run then fits it again, with the rows in the file.
+    /// Whether the start was fitted to all rows. A resumed run fits it again, with the rows in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
     lineage: Option<Lineage>,

@@ -226,7 +226,7 @@ impl Trace {
         }
         let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
         for (k, score, mixture) in fit.mixtures()? {
-            let test = finite(self.test.as_ref().map(|rows| mixture.score(rows.view())));
+            let test = finite(self.test.as_ref().map(|rows| mixture.mean_log_density(rows.view())));
             if self.file.is_some() {
                 let prequential = finite(score.mean());
                 self.points.push(CurvePoint { rows, k, seconds, prequential, test });

@@ -163,7 +163,7 @@ mod tests {
         let rows = stream();
         for (few, alpha) in [(8000, 0.6), (300, 1.0)] {
             let rows = rows.slice(s![..few, ..]);
-            let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap();
+            let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap().mixture;
             assert_eq!(revising(4).learn(oem(alpha), rows).unwrap().mixture, straight);
             let shared = revising(4).learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
             assert_eq!(shared.len(), if few == 300 { 1 } else { 2 });

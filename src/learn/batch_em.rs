@@ -148,7 +148,7 @@ fn best_of_starts(
     let mixture = scaled.unscale(&best.mixture);
     // With gaps, the Jacobian differs from row to row.
     let mean_log_likelihood = if scaled.blocks.has_gaps() {
-        mixture.score(rows)
+        mixture.mean_log_density(rows)
     } else {
         best.mean_log_likelihood - scaled.log_jacobian()
     };

@@ -25,14 +25,13 @@ pub use monitor::today::Today;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
+pub use pass::counts::{Health, Prequential};
 pub use pass::k_comparison::{KComparison, RatedK, TryNext};
-pub use pass::online_fit::{OnlineFit, Progress, check_enough_rows, fit};
+pub use pass::online_fit::{Fitted, OnlineFit, Progress, check_enough_rows, fit};
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub use pass::state::{
-    CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
-};
+pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState, Structure};
 pub use rules::method::{Algorithm, Method};
 pub use rules::obmm::{Moments, ObmmSettings};
 pub use rules::oem::OemSettings;

@@ -20,7 +20,7 @@ use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Version 6 has the settings and the state as they are in memory. Versions 4 and 5 are read; those before were never released.
+/// Version 6 has the settings and the state as they are in memory. Versions 4 and 5 are read; earlier ones are refused.
 pub const VERSION: u32 = 6;
 /// The lowest version that is read.
 const MIN_VERSION: u32 = 4;
@@ -61,7 +61,7 @@ pub enum ModelError {
          or a later one"
     )]
     LaterVersion(u32),
-    /// Written by a version of the library that was never released.
+    /// Written by a version of the library whose files are not read any more.
     #[error(
         "it has version {0} of the format, and this library reads {MIN_VERSION} and later ones: learn it again"
     )]

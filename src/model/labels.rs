@@ -65,7 +65,7 @@ impl Model {
         let kept = structure.revisions().filter(|revision| revision.kept);
         let known = known_families(kept.flat_map(|revision| &revision.moves));
         let running = structure.identifiers.all();
-        let places = self.own().learned.estimate().predict(mixture.means().view());
+        let places = self.own().learned.estimate().most_probable_components(mixture.means().view());
         let of = |(&own, place): (&u64, usize)| {
             // A mixture that was searched again at the end of the stream has components without a record. Each comes from the
             // component of the running state that its mean belongs to.

@@ -52,7 +52,7 @@ use crate::stats::{BatchSums, ColumnSummary};
 ///
 /// let model = Model::read(file.as_slice())?;
 /// assert_eq!((model.rows(), model.k(), model.column_names().names[1].as_str()), (900, 3, "height"));
-/// assert_eq!(model.estimate().predict(rows.view()).len(), 900);
+/// assert_eq!(model.estimate().predict(rows.view())?.len(), 900);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -316,7 +316,7 @@ impl Model {
     pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>) -> Self {
         for candidate in &mut self.state.candidates {
             let mut ranks = ScoreRanks::default();
-            ranks.extend(candidate.learned.estimate().score_samples(rows), 1.0);
+            ranks.extend(candidate.learned.estimate().log_densities(rows), 1.0);
             candidate.ranks = Some(ranks);
         }
         self

@@ -11,7 +11,7 @@ pub enum NoRevisions {
     BlindStart,
     /// No rows are kept.
     KeepsNoRows,
-    /// The start waits for more rows, or was interrupted.
+    /// The start was fitted to all rows.
     WaitsForRows,
     /// There were few rows, and the mixture was fitted to all of them.
     FittedToAll,

@@ -42,7 +42,7 @@ fn rows(path: impl AsRef<Path>) -> Block {
 }
 
 fn mean_log_likelihood(model: &Model, rows: &Block) -> f64 {
-    model.estimate().score(rows.view())
+    model.estimate().score(rows.view()).unwrap()
 }
 
 /// Header and number of rows.

@@ -37,7 +37,7 @@ fn split(name: &str, case: &Value) -> Split {
 }
 
 fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
-    mixture.score(rows.view())
+    mixture.score(rows.view()).unwrap()
 }
 
 /// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.

@@ -53,7 +53,7 @@ fn draw(spec: SynthSpec, test_rows: u64) -> (Array2<f64>, Array2<f64>) {
 }
 
 fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
-    mixture.score(rows.view())
+    mixture.score(rows.view()).unwrap()
 }
 
 #[test]

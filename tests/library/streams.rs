@@ -40,11 +40,11 @@ fn a_cluster_that_appears_late_is_learned_soon() {
         }
         let mut fit = OnlineFit::new(dim, auto()).unwrap();
         fit.observe(rows.slice(s![..CHANGE + 5000, ..])).unwrap();
-        let level = fit.mixture().unwrap().score(rows.slice(s![CHANGE + 5000.., ..]));
+        let level = fit.mixture().unwrap().score(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         fit.observe(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         let mixture = fit.mixture().unwrap();
         assert_eq!(mixture.k(), 2, "d {dim}, seed {seed}");
-        let best = mixture.score(rows.slice(s![CHANGE + 5000.., ..]));
+        let best = mixture.score(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         // The weights follow the whole stream, in which the new rows are few at first.
         assert!(level > best - 0.3, "d {dim}, seed {seed}: {level} against {best}");
     }
@@ -58,7 +58,7 @@ fn one_spike_does_not_ruin_a_component() {
         let mut fit = learned(&rows, auto());
         let usual = learned(&normals(ROWS, 3, seed), auto()).mixture().unwrap();
         let last = rows.slice(s![CHANGE + 1.., ..]);
-        let (level, usual) = (fit.mixture().unwrap().score(last), usual.score(last));
+        let (level, usual) = (fit.mixture().unwrap().score(last).unwrap(), usual.score(last).unwrap());
         assert!(level > usual - 0.01, "a spike of {spike}: {level} against {usual}");
         assert_eq!(change(&fit), None, "a spike of {spike}");
     }

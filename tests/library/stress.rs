@@ -266,8 +266,10 @@ fn ten_million_rows() {
         let state = pass(algorithm, 3, (0..100).map(block), &what);
         let seconds = begun.elapsed().as_secs_f64();
         let candidate = &state.candidates[0];
-        let (score, prequential) =
-            (candidate.learned.estimate().score(block(1000).view()), candidate.prequential.mean().unwrap());
+        let (score, prequential) = (
+            candidate.learned.estimate().score(block(1000).view()).unwrap(),
+            candidate.prequential.mean().unwrap(),
+        );
         let health = candidate.health;
         eprintln!("{what}: {seconds:.1} s, score {score}, prequential {prequential}, {health:?}");
         assert_eq!(state.rows, 10_000_000);

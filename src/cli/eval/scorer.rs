@@ -77,8 +77,8 @@ impl Scorer {
     /// The log-density of each row, and the responsibilities of the components.
     pub fn score(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
         match &self.predictive {
-            None => self.estimate.responsibilities(rows),
-            Some(mixture) => mixture.responsibilities(rows),
+            None => self.estimate.scored(rows),
+            Some(mixture) => mixture.scored(rows),
         }
     }
 
@@ -136,7 +136,7 @@ const MAX_NAMED: usize = 3;
 /// A column is named if it deviates by this many standard deviations; the one that deviates most is always named.
 const MIN_DEVIATION: f64 = 2.0;
 
-/// The columns that deviate most from what the others let expect.
+/// The columns that deviate most from what the others predict.
 fn explanation(deviations: &[f64], names: &[String]) -> String {
     let mut order: Vec<usize> =
         (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();

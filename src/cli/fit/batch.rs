@@ -69,7 +69,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
 
 /// The scores of all rows under each mixture.
 fn batch_sums(fits: &[(f64, GaussianMixture)], block: &Block) -> BatchSums {
-    let by_mixture: Vec<_> = fits.iter().map(|(_, mixture)| mixture.score_samples(block.view())).collect();
+    let by_mixture: Vec<_> = fits.iter().map(|(_, mixture)| mixture.log_densities(block.view())).collect();
     let mut totals = vec![0.0; fits.len()];
     let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {

@@ -253,7 +253,7 @@ impl Messages {
         match u64::try_from(length) {
             Ok(0) => Ok(None),
             Ok(length) => self.bytes(length).map(Some),
-            Err(_) => Err(damaged("a message has fewer than no bytes")),
+            Err(_) => Err(damaged("a message has a negative length")),
         }
     }
 

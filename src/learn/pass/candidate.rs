@@ -453,7 +453,7 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows_of(kept.reservoir(), mixture.dim());
     let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
     let rows = rows.slice_move(ndarray::s![..;step, ..]);
-    let log_densities = mixture.score_samples(rows);
+    let log_densities = mixture.log_densities(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
     if let Some(weights) = kept.reservoir_weights() {
         let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
@@ -489,7 +489,7 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let dim = before.dim();
     let enough = kept.validation().len() >= MIN_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    let gains = after.score_samples(rows) - before.score_samples(rows);
+    let gains = after.log_densities(rows) - before.log_densities(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),
         Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),

@@ -63,7 +63,7 @@ fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Lear
         learner.observe_block(first, &mut Prequential::default());
         let structure = Structure::new(k, Schedule::never());
         let mut candidate = Candidate::new(learner, size, structure, &kept);
-        candidate.ranks.extend(candidate.learner.estimate().score_samples(rows), 1.0);
+        candidate.ranks.extend(candidate.learner.estimate().log_densities(rows), 1.0);
         floor = start.floor;
         Ok(candidate)
     };
@@ -233,7 +233,7 @@ impl Learning {
         self.candidates.iter().map(Candidate::state).collect()
     }
 
-    /// What the end of the stream makes of each candidate; `None` where a candidate stays as it is.
+    /// Finishes each candidate; `None` where one stays as it is.
     pub fn finish(
         &self,
         settings: &FitSettings,

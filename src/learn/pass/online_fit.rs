@@ -36,15 +36,28 @@ use crate::stats::ColumnSummary;
 /// ```
 /// use gmm_bmm::{FitSettings, fit};
 /// let rows = ndarray::Array2::from_shape_fn((600, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
-/// let mixture = fit(rows.view(), FitSettings::obmm([3]))?;
-/// assert_eq!((mixture.k(), mixture.predict(rows.view()).len()), (3, 600));
-/// # Ok::<(), gmm_bmm::LearnError>(())
+/// let fitted = fit(rows.view(), FitSettings::obmm([3]))?;
+/// assert_eq!((fitted.mixture.k(), fitted.mixture.predict(rows.view())?.len()), (3, 600));
+/// for finding in &fitted.findings {
+///     eprintln!("{finding}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
+pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<Fitted, LearnError> {
     check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
-    pass.mixture()
+    let mixture = pass.mixture()?;
+    Ok(Fitted { mixture, findings: pass.findings() })
+}
+
+/// What [`fit`] has learned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The mixture with the best K.
+    pub mixture: GaussianMixture,
+    /// What is worth knowing about the rows and the fit.
+    pub findings: Vec<Finding>,
 }
 
 /// An error if there are more components than rows.
@@ -94,7 +107,7 @@ pub struct OnlineFit {
     recognition: Recognition,
     seen: SeenWatch,
     stage: Stage,
-    /// What the end of the stream makes of the rows so far. The next row discards it.
+    /// The finished mixtures. The next row discards them.
     end: Option<End>,
 }
 

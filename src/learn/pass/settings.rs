@@ -129,7 +129,6 @@ const MAX_PRIOR_STRENGTH: f64 = 1e9;
 
 /// What a pass begins from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StartKind {
@@ -272,7 +271,7 @@ impl FitSettings {
     /// // The mean moves from 0 to 40.
     /// let noise = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
     /// let rows = ndarray::Array2::from_shape_fn((8000, 1), |(i, _)| i as f64 / 200.0 + noise(i));
-    /// let mixture = fit(rows.view(), FitSettings::obmm(1).half_life(200))?;
+    /// let mixture = fit(rows.view(), FitSettings::obmm(1).half_life(200))?.mixture;
     /// assert!((mixture.means()[(0, 0)] - 38.6).abs() < 0.5);
     /// # Ok::<(), gmm_bmm::LearnError>(())
     /// ```

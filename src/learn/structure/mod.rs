@@ -56,7 +56,6 @@ use serde::{Deserialize, Serialize};
 
 /// The amount of work for finding and revising the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Effort {

@@ -13,7 +13,7 @@ use crate::learn::structure::Limits;
 use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason};
 use crate::stats::BatchSums;
 
-/// What the end of the stream makes of a pass.
+/// The mixtures of a finished pass.
 pub(super) enum End {
     /// After the start, one for each K; `None` where a K stays as it is.
     Learned(Vec<Option<Finished>>),
@@ -48,7 +48,7 @@ impl OnlineFit {
         }
     }
 
-    /// Computes what the end of the stream makes of the rows so far: a last revision, and all rows that were held back
+    /// Finishes the mixtures: revises them for the last time, and learns all rows that were held back
     /// learned. The learners stay as they are, so resuming is exact; the next row discards the end.
     ///
     /// # Errors
