@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::errors::width_error;
 use crate::threads::with_threads;
 
 /// A mixture as estimated at some moment of a pass. It does not change.
@@ -71,18 +72,10 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.score_samples(rows)))?.into_pyarray(py))
-    }
-
-    /// The log-density of each row, where missing values are as probable as usual.
-    fn score_whole<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.score_whole(rows)))?.into_pyarray(py))
+        Ok(py
+            .detach(|| with_threads(|| self.mixture.score_samples(rows)))?
+            .map_err(width_error)?
+            .into_pyarray(py))
     }
 
     /// The most probable component of each row.
@@ -93,7 +86,7 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?;
+        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?.map_err(width_error)?;
         Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
@@ -129,6 +122,36 @@ impl Mixture {
         })
     }
 
+    /// The mean, the standard deviation and the quantiles of target columns given the others.
+    #[allow(clippy::type_complexity)]
+    fn predict_columns<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        targets: Vec<usize>,
+        levels: Vec<f64>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>)> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let found = py.detach(|| with_threads(|| self.mixture.predict_columns(rows, &targets, &levels)))?;
+        let (means, deviations) = (found.means.into_pyarray(py), found.standard_deviations.into_pyarray(py));
+        Ok((means, deviations, found.quantiles.into_pyarray(py)))
+    }
+
+    /// The log-density of target columns given the others.
+    fn conditional_log_density<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        targets: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let log_densities =
+            py.detach(|| with_threads(|| self.mixture.conditional_log_density(rows, &targets)))?;
+        Ok(log_densities.into_pyarray(py))
+    }
+
     /// The probability of each component, given the row.
     fn predict_proba<'py>(
         &self,
@@ -137,6 +160,9 @@ impl Mixture {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.check(&rows)?;
         let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.predict_proba(rows)))?.into_pyarray(py))
+        Ok(py
+            .detach(|| with_threads(|| self.mixture.predict_proba(rows)))?
+            .map_err(width_error)?
+            .into_pyarray(py))
     }
 }

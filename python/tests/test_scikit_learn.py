@@ -19,7 +19,7 @@ ESTIMATORS = [
     OnlineGaussianMixture(random_state=0),
     OnlineGaussianMixture(2, random_state=0),
     OnlineGaussianMixture(2, missing="marginal", random_state=0),
-    OnlineGaussianMixture((1, 4), algorithm="oem", effort="fast", random_state=0),
+    OnlineGaussianMixture("auto:1..4", algorithm="oem", effort="fast", random_state=0),
 ]
 
 
@@ -163,7 +163,7 @@ def test_small_inputs():
         OnlineGaussianMixture(20).fit(ten)
 
 
-@pytest.mark.parametrize("wrong", [0, "many", (3, 2), (1, 2, 3), 1.5])
+@pytest.mark.parametrize("wrong", [0, "many", "auto:2", "auto:0..3", "2..5", (3, 2), (1, 2, 3), (1, 10**9), 1.5])
 def test_wrong_numbers_of_components_are_refused(wrong):
     with pytest.raises(ValueError, match="n_components"):
         OnlineGaussianMixture(wrong).fit(np.zeros((30, 2)))

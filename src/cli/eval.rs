@@ -1,6 +1,8 @@
 //! `gmm-bmm eval`: score data under a model.
 
 mod scorer;
+mod selection;
+mod target;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,11 +15,13 @@ use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader, Units};
+use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader};
+use crate::experiment::Units;
 use crate::stats::{BatchSums, ColumnSummary};
 use crate::text::number::decimal;
 use crate::text::{count, csv_cell};
 use scorer::{COLUMNS, Scorer, WatchedModel};
+use selection::Selection;
 
 /// Score data under a model
 ///
@@ -31,6 +35,9 @@ use scorer::{COLUMNS, Scorer, WatchedModel};
   gmm-bmm predict --model model.json --data test.csv --scores labels.csv
   gmm-bmm predict --model model.json --data - --scores - <test.csv | cut -d, -f5
   gmm-bmm predict --model model.json --data today.csv --scores ranks.csv --explain --keep timestamp,id
+  gmm-bmm predict --model model.json --data today.csv --scores - --explain --top 20
+  sensors | gmm-bmm predict --model model.json --data - --scores - --follow --max-rank 0.001
+  gmm-bmm predict --model model.json --data new.csv --target power --interval 0.9 --scores power.csv
   sensors | gmm-bmm predict --model model.json --data - --scores - --follow
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
@@ -43,7 +50,7 @@ pub(super) struct Args {
 
     /// Write the score and the labels of each row to this CSV file ('-' is standard output, where nothing else is printed then)
     ///
-    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0 (missing values count as if they were as probable as usual); 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
+    /// The columns are: 'row', the number of the row in the data; 'log_likelihood'; 'component', the identifier of the most probable component; 'probability', the probability of that component given the row; 'cluster', the name of that component's cluster; 'outlier', 1 if it is an outlier component, whose 'cluster' is 0; 'rank', the fraction of the rows that the model was learned from with a lower log-density (empty for a file of an earlier version), so that an anomaly has a rank near 0 (missing values count as if they were as probable as usual, and outlier components do not count, so that their rows have a rank near 0 too); 'not_scored', why a row has no score, and empty otherwise. Components, clusters and identifiers are those of 'gmm-bmm show', whose help explains them.
     ///
     /// With --bad-rows skip, a row that cannot be scored is listed with empty fields and the reason, so that the scores have a line for every row of the data.
     #[arg(long, value_name = "FILE")]
@@ -59,9 +66,29 @@ pub(super) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores")]
     keep: Vec<String>,
 
+    /// Write only rows with a rank of at most R, such as 0.001
+    ///
+    /// Rows that have no score are not written either; they are counted as without this option.
+    #[arg(long, value_name = "R", requires = "scores", value_parser = parse_rank)]
+    max_rank: Option<f64>,
+
+    /// Write only the N most unusual rows, the most unusual first
+    #[arg(long, value_name = "N", requires = "scores", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+
+    /// Predict these columns from the others, by name, number or range; needs --scores
+    ///
+    /// The file of --scores then has 'NAME_mean' and 'NAME_std' for each target: the mean and the standard deviation of its distribution given the other columns of the model. Values of the targets in the data are not used and need not be there; --keep copies them to the scores. With --missing marginal, other values may be missing too.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores", conflicts_with_all = ["explain", "follow", "max_rank", "predictive", "top", "units"])]
+    target: Vec<String>,
+
+    /// Add bounds 'NAME_low' and 'NAME_high' between which the target lies with this probability
+    #[arg(long, value_name = "SHARE", requires = "target", value_parser = parse_share)]
+    interval: Option<f64>,
+
     /// Score rows as they arrive, and read --model again when the file changes; needs --scores -
     ///
-    /// A score is written as soon as its line is complete. Standard input and pipes are read to their end; a regular file is followed, as 'tail -f' does, until Ctrl-C. A row that cannot be scored is listed and does not end the run. Each line is one row, so a quoted cell cannot have several lines. A new model file takes effect with the next row, if it is intact and has the same columns; otherwise the model so far stays in use.
+    /// A score is written as soon as its line is complete. Standard input and pipes are read to their end; a regular file is followed, as 'tail -F' does, until Ctrl-C: a new file that takes its name, as when a log is rotated, is read after it, without its header. A row that cannot be scored is listed and does not end the run. Each line is one row, so a quoted cell cannot have several lines. A new model file takes effect with the next row, if it is intact and has the same columns; otherwise the model so far stays in use.
     #[arg(long, requires = "scores")]
     follow: bool,
 
@@ -80,10 +107,20 @@ pub(super) struct Args {
     data: DataArgs,
 }
 
+fn parse_rank(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("give a number from 0 to 1".into()),
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct EvalResult {
     rows: u64,
     rows_skipped: u64,
+    /// Rows in the scores, if they were selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_written: Option<u64>,
     /// What is missing, if any value is.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<MissingResult>,
@@ -108,13 +145,20 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
             "--follow writes scores as rows arrive: use --scores -, and redirect standard output to a file",
         ));
     }
+    if args.follow && args.top.is_some() {
+        return Err(usage("--follow has no last row, which --top needs: use --max-rank"));
+    }
     let files = args.data.files()?;
     if args.follow && files.len() > 1 {
         return Err(usage("--follow reads one file or standard input: name one"));
     }
     refuse_overwriting(args.scores.iter(), files.iter().chain([&args.model]))?;
+    let model = args.one_k.read(&args.model)?;
+    if !args.target.is_empty() {
+        return target::run(args, &model, console);
+    }
     let watched = args.follow.then(|| WatchedModel::new(&args.model));
-    let scorer = Scorer::new(args, &args.one_k.read(&args.model)?)?;
+    let scorer = Scorer::new(args, &model)?;
     let rows = args.data.open_with(scorer.seed, Some(scorer.columns.clone()), console, |o| args.adapt(o))?;
     let result = Evaluation::new(args, scorer, watched, &rows)?.run(rows, console)?;
     // If the scores go to standard output, nothing else does.
@@ -122,6 +166,13 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         console.result(&result, describe)?;
     }
     Ok(())
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if 0.0 < share && share < 1.0 => Ok(share),
+        _ => Err("give a number between 0 and 1, such as 0.9".into()),
+    }
 }
 
 impl Args {
@@ -164,6 +215,7 @@ struct Evaluation<'a> {
     watched: Option<WatchedModel>,
     stop: StopFlag<'a>,
     scores: Option<Sink>,
+    selection: Selection,
     summary: ColumnSummary,
     batches: BatchSums,
     total: f64,
@@ -197,6 +249,7 @@ impl<'a> Evaluation<'a> {
             watched,
             stop,
             scores,
+            selection: Selection::new(args.max_rank, args.top),
             summary,
             batches,
             total: 0.0,
@@ -237,12 +290,15 @@ impl<'a> Evaluation<'a> {
                 .warn(&format!("{} without any value cannot be scored", count(self.without_values, "row")));
         }
         anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
-        if let Some(file) = self.scores {
+        let rows_written = self.selection.rows_written();
+        if let Some(mut file) = self.scores {
+            file.write_all(self.selection.top().concat().as_bytes())?;
             file.finish()?;
         }
         Ok(EvalResult {
             rows: self.summary.count,
             rows_skipped: rows.rows_skipped() + self.without_density + self.without_values,
+            rows_written,
             missing: MissingResult::of(&rows),
             k: self.scorer.k(),
             columns: self.scorer.columns.names,
@@ -261,8 +317,7 @@ impl<'a> Evaluation<'a> {
         for i in 0..block.rows() {
             let place = block.place(i);
             while let Some((at, row)) = bad.next_if(|(at, _)| *at < place) {
-                let fields = self.scorer.empty_fields(&row.problem.to_string());
-                self.write(before, *at, &fields, rows)?;
+                self.write_unscored(before, *at, &row.problem.to_string(), rows)?;
             }
             let log_density = log_densities[i];
             if !log_density.is_finite() {
@@ -272,39 +327,54 @@ impl<'a> Evaluation<'a> {
                     self.summary.count + 1
                 );
                 self.without_density += 1;
-                let fields = self.scorer.empty_fields("the density is zero in double precision");
-                self.write(before, place, &fields, rows)?;
+                self.write_unscored(before, place, "the density is zero in double precision", rows)?;
                 continue;
             }
             if block.row(i).iter().all(|value| value.is_nan()) {
                 self.without_values += 1;
-                self.write(before, place, &self.scorer.empty_fields("the row has no value"), rows)?;
+                self.write_unscored(before, place, "the row has no value", rows)?;
                 continue;
             }
             let score = log_density + self.scorer.shift(block.row(i));
             self.summary.push(score);
             self.total += score;
             self.batches.record(1, &[self.total]);
-            if self.scores.is_some() {
+            if let Some(file) = &mut self.scores {
                 let own = responsibilities.row(i).to_vec();
                 let of_missing = of_missing.as_ref().map_or(0.0, |all| all[i]);
-                let fields = self.scorer.fields(block.row(i), log_density, of_missing, &own);
-                self.write(before, place, &fields, rows)?;
+                let usualness = self.scorer.usualness(log_density, of_missing, &own);
+                let rank = self.scorer.rank(usualness);
+                if self.selection.takes(usualness, rank) {
+                    let fields = self.scorer.fields(block.row(i), log_density, rank, &own);
+                    let line = line(before, place, &fields, rows);
+                    self.selection.keep_or(usualness, line, |line| file.write_all(line.as_bytes()))?;
+                }
             }
         }
         for (at, row) in bad {
-            let fields = self.scorer.empty_fields(&row.problem.to_string());
-            self.write(before, *at, &fields, rows)?;
+            self.write_unscored(before, *at, &row.problem.to_string(), rows)?;
         }
         Ok(())
     }
 
-    /// Writes the line of a row, with its number in the block, from 1.
-    fn write(&mut self, before: u64, place: u64, fields: &str, rows: &RowReader) -> anyhow::Result<()> {
-        let Some(file) = &mut self.scores else { return Ok(()) };
-        let kept = rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept));
-        Ok(writeln!(file, "{},{fields}{kept}", before + place)?)
+    /// Writes the line of a row without a score, unless rows are selected.
+    fn write_unscored(
+        &mut self,
+        before: u64,
+        place: u64,
+        reason: &str,
+        rows: &RowReader,
+    ) -> anyhow::Result<()> {
+        let Some(file) = self.scores.as_mut().filter(|_| self.selection.takes_all()) else { return Ok(()) };
+        let fields = self.scorer.empty_fields(reason);
+        Ok(file.write_all(line(before, place, &fields, rows).as_bytes())?)
     }
+}
+
+/// The line of a row, with its number in the block, from 1.
+fn line(before: u64, place: u64, fields: &str, rows: &RowReader) -> String {
+    let kept = rows.kept_cells().get(place as usize - 1).map_or(String::new(), |kept| cells(kept));
+    format!("{},{fields}{kept}\n", before + place)
 }
 
 /// Texts as the rest of a line.
@@ -314,8 +384,10 @@ fn cells(texts: &[String]) -> String {
 
 fn describe(result: &EvalResult) -> String {
     let error = result.standard_error.map_or(String::new(), |error| format!(" ± {}", decimal(error, 4)));
+    let written =
+        result.rows_written.map_or(String::new(), |rows| format!("; {} written", count(rows, "row")));
     format!(
-        "mean log-likelihood {}{error} per row, over {} of {} under {}\n",
+        "mean log-likelihood {}{error} per row, over {} of {} under {}{written}\n",
         decimal(result.mean_log_likelihood, 4),
         count(result.rows, "row"),
         count(result.columns.len() as u64, "column"),

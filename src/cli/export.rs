@@ -12,14 +12,15 @@ use super::console::Console;
 use super::files::{create_output, is_dash, refuse_overwriting};
 use super::usage;
 use crate::dist::GaussianMixture;
-use crate::model::{Labels, Model, NpyValues, NpzWriter, OutputFile};
+use crate::files::{NpyValues, NpzWriter, OutputFile};
+use crate::model::{Labels, Model};
 use crate::text::{count, csv_cell};
 
 /// Write a mixture as CSV files and NumPy arrays
 ///
 /// A folder gets three files, and a name that ends in .npz gets the last one alone:
 ///
-/// means.csv has a line for each component: its identifier, its cluster (empty for an outlier component), its weight, and its mean in each column of the data. covariances.csv has a line for each component and column of the data: the identifier, the name of the column, and its covariance with each column. mixture.npz has the arrays 'weights' (K), 'means' (K × columns), 'covariances' (K × columns × columns), 'identifiers' (K), 'clusters' (K, with -1 for an outlier component) and 'columns' (their names), which numpy.load reads.
+/// means.csv has a line for each component: its identifier, its cluster (empty for an outlier component), its weight, and its mean in each column of the data. covariances.csv has a line for each component and column of the data: the identifier, the name of the column, and its covariance with each column. mixture.npz has the arrays 'weights' (K), 'means' (K × columns), 'covariances' (K × columns × columns), 'identifiers' (K), 'clusters' (K, with -1 for an outlier component), 'columns' (their names), and 'rank_log_densities' and 'rank_rows', the distribution that ranks are looked up in, which numpy.load reads. docs/MODEL_FORMAT.md shows how.
 ///
 /// The heaviest component comes first, as in 'show'. Numbers are exact. Existing files are replaced.
 #[derive(Debug, clap::Args)]
@@ -108,6 +109,8 @@ struct Exported {
     identifiers: Vec<u64>,
     /// `None` for an outlier component.
     clusters: Vec<Option<u64>>,
+    /// Log-densities and the rows that each stands for; empty if they are not known.
+    ranks: (Vec<f64>, Vec<f64>),
 }
 
 impl Exported {
@@ -125,6 +128,7 @@ impl Exported {
             covariances: order.iter().map(matrix).collect(),
             identifiers: order.iter().map(|&j| labels.identifiers()[j]).collect(),
             clusters: order.iter().map(cluster).collect(),
+            ranks: model.ranks().map(|ranks| ranks.table().centroids().unzip()).unwrap_or_default(),
         }
     }
 
@@ -162,6 +166,9 @@ impl Exported {
         archive.add("identifiers", &[k], NpyValues::U64(&self.identifiers))?;
         archive.add("clusters", &[k], NpyValues::I64(&clusters))?;
         archive.add("columns", &[d], NpyValues::Text(&self.columns))?;
+        let (log_densities, rows) = &self.ranks;
+        archive.add("rank_log_densities", &[log_densities.len()], NpyValues::F64(log_densities))?;
+        archive.add("rank_rows", &[rows.len()], NpyValues::F64(rows))?;
         archive.finish()?;
         Ok(())
     }

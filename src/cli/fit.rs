@@ -27,7 +27,8 @@ use super::trace::CurvePoints;
 use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
-use crate::learn::{Choice, DataChanges, Health, OnlineFit, Today};
+use crate::files::place_of;
+use crate::learn::{DataChanges, Health, KComparison, OnlineFit, Today};
 use crate::model::Model;
 use crate::text::count;
 use crate::text::number::decimal;
@@ -50,7 +51,7 @@ struct FitResult {
     prequential_rows: u64,
     /// Each K learned, with its score.
     #[serde(flatten)]
-    choice: Choice,
+    choice: KComparison,
     health: Health,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,9 +77,15 @@ struct FitResult {
 }
 
 impl FitResult {
-    fn new(model: &Model, rows_skipped: u64, choice: Choice, read_seconds: f64, learn_seconds: f64) -> Self {
+    fn new(
+        model: &Model,
+        rows_skipped: u64,
+        choice: KComparison,
+        read_seconds: f64,
+        learn_seconds: f64,
+    ) -> Self {
         FitResult {
-            algorithm: model.algorithm().name(),
+            algorithm: model.recipe().name(),
             rows: model.rows(),
             rows_skipped,
             missing: None,
@@ -180,8 +187,8 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
-        // The model is written, so the checkpoint is no longer needed.
-        let _ = std::fs::remove_file(checkpoint);
+        // The model is written, so the checkpoint is no longer needed. A link to it stays.
+        let _ = std::fs::remove_file(place_of(checkpoint));
     }
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;

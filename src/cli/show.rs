@@ -12,7 +12,7 @@ use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
 use crate::data::{Block, Reservoir};
-use crate::learn::{Choice, DataChanges, Health, Lineage, MergeReport};
+use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 use crate::text::number::{NONE, condition, decimal, mean_and_spread};
@@ -74,7 +74,9 @@ const MAX_COLUMNS: usize = 10;
 #[derive(Debug, Serialize)]
 struct Shown {
     tool: String,
-    algorithm: Recipe,
+    algorithm: ShownAlgorithm,
+    #[serde(skip)]
+    made_by: String,
     seed: u64,
     rows: u64,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
@@ -89,10 +91,10 @@ struct Shown {
     best_k: usize,
     /// Each K in the file, with its score.
     #[serde(flatten)]
-    choice: Choice,
+    choice: KComparison,
     #[serde(flatten)]
     structure: StructureResult,
-    /// Whether the start waits for more rows, or was interrupted. A resumed run then fits it again, with the rows in the file.
+    /// Whether the start was fitted to all rows. A resumed run fits it again, with the rows in the file.
     waiting_for_rows: bool,
     /// Where it comes from, if it is a shard or merged from shards.
     lineage: Option<Lineage>,
@@ -107,6 +109,26 @@ struct Shown {
     /// Where the picture is, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
+}
+
+/// What made the model, with its own settings.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ShownAlgorithm {
+    Em(EmSettings),
+    Truth,
+    #[serde(untagged)]
+    Online(Algorithm),
+}
+
+impl ShownAlgorithm {
+    fn of(recipe: &Recipe) -> Self {
+        match recipe {
+            Recipe::Em { settings, .. } => ShownAlgorithm::Em(*settings),
+            Recipe::Truth { .. } => ShownAlgorithm::Truth,
+            Recipe::Online(settings) => ShownAlgorithm::Online(settings.algorithm),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -195,7 +217,8 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
     let components = mixture.heaviest_first().into_iter().map(describe).collect();
     Shown {
         tool: model.tool().to_string(),
-        algorithm: model.algorithm(),
+        algorithm: ShownAlgorithm::of(model.recipe()),
+        made_by: model.recipe().describe(),
         seed: model.seed(),
         rows: model.rows(),
         half_life: model.half_life(),
@@ -225,7 +248,7 @@ fn heading(shown: &Shown) -> String {
         count(shown.k as u64, "component"),
         count(shown.columns.len() as u64, "column"),
         count(shown.rows, "row"),
-        shown.algorithm.describe(),
+        shown.made_by,
         shown.seed,
         shown.tool
     )
@@ -291,7 +314,8 @@ fn describe_several(shown: &Shown) -> String {
     let others = candidates.iter().filter(|candidate| candidate.k != shown.k);
     let scores: Vec<String> =
         others.filter_map(|other| Some(format!("K={} {}", other.k, decimal(other.score?, 4)))).collect();
-    let mut text = describe_ks(&shown.choice, shown.best_k, shown.algorithm.online().is_some());
+    let mut text =
+        describe_ks(&shown.choice, shown.best_k, matches!(shown.algorithm, ShownAlgorithm::Online(_)));
     if !scores.is_empty() {
         text += &format!("other K: {}\n", scores.join(", "));
         text += &describe_elbow(&shown.choice, shown.best_k);
@@ -309,6 +333,9 @@ fn describe_structure(shown: &Shown) -> String {
     }
     if let Some(effort) = shown.structure.effort() {
         text += &format!("effort: {effort}\n");
+    }
+    if let Some(prior) = shown.structure.describe_prior() {
+        text += &format!("{prior}\n");
     }
     text += &format!("the file {}\n", shown.structure.describe_rows());
     if shown.structure.used_all_rows() {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::learn::{Effort, Move, Reason, RevisionRecord, StartKind};
+use crate::learn::{Effort, Move, PriorStrength, Reason, RevisionRecord, StartKind};
 use crate::model::{Model, NoRevisions, Recipe};
 use crate::text::count;
 use crate::text::number::{NONE, decimal, signed};
@@ -16,6 +16,11 @@ pub(super) struct StructureResult {
     start: Option<StartKind>,
     /// The effort of the start and of revisions, where it is known.
     effort: Option<Effort>,
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior_rows: Option<f64>,
+    #[serde(skip)]
+    prior_is_learned: bool,
     /// All revisions, the oldest first; `None` where there is no record of them.
     revisions: Option<Vec<RevisionRecord>>,
     /// Rows of the data that the model file contains.
@@ -33,13 +38,15 @@ pub(super) struct StructureResult {
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
         StructureResult {
-            start: model.algorithm().online().map(|_| model.start()),
-            effort: match model.algorithm() {
+            start: model.recipe().online().map(|_| model.start()),
+            effort: match model.recipe() {
                 Recipe::Online(_) if model.start() == StartKind::Blind => None,
                 Recipe::Online(_) => model.has_history().then(|| model.effort()),
-                Recipe::Em(settings) => Some(settings.effort),
-                Recipe::Truth => None,
+                Recipe::Em { settings, .. } => Some(settings.effort),
+                Recipe::Truth { .. } => None,
             },
+            prior_rows: model.prior_rows(),
+            prior_is_learned: model.prior_strength() == PriorStrength::Auto,
             revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
             pending: model.waits_for_rows(),
@@ -69,6 +76,16 @@ impl StructureResult {
             count(last.rows, "row"),
             reason(last.reason)
         ))
+    }
+
+    /// How many rows the prior is worth, where it is known.
+    pub fn describe_prior(&self) -> Option<String> {
+        let rows = match self.prior_rows? {
+            rows if rows < 10.0 => decimal(rows, 1),
+            rows => decimal(rows, 0),
+        };
+        let source = if self.prior_is_learned { "learned from the data" } else { "as set" };
+        Some(format!("prior: worth {rows} rows per component, {source}"))
     }
 
     /// Whether the model file contains rows of the data.
@@ -135,7 +152,6 @@ impl StructureResult {
 
 fn describe_why(why: NoRevisions) -> &'static str {
     match why {
-        NoRevisions::NotRecorded => "the model was written by a version that did not revise",
         NoRevisions::FastEffort => "--effort fast only fits the start",
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
@@ -196,6 +212,8 @@ mod tests {
         StructureResult {
             start: Some(StartKind::Fitted),
             effort: Some(Effort::Default),
+            prior_rows: None,
+            prior_is_learned: true,
             revisions: Some(revisions),
             kept_rows: 3,
             pending: false,

@@ -12,8 +12,9 @@ use super::files::create_output;
 use super::plot::heading;
 use super::usage;
 use crate::data::Block;
+use crate::files::OutputFile;
 use crate::learn::{OnlineFit, Prequential};
-use crate::model::{CurvePoint, Model, OutputFile};
+use crate::model::{CurvePoint, Model};
 use crate::report::LearningCurve;
 
 const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelihood";
@@ -225,7 +226,7 @@ impl Trace {
         }
         let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
         for (k, score, mixture) in fit.mixtures()? {
-            let test = finite(self.test.as_ref().map(|rows| mixture.score(rows.view())));
+            let test = finite(self.test.as_ref().map(|rows| mixture.mean_log_density(rows.view())));
             if self.file.is_some() {
                 let prequential = finite(score.mean());
                 self.points.push(CurvePoint { rows, k, seconds, prequential, test });

@@ -137,6 +137,45 @@ fn remedy(remedy: &Remedy) -> String {
         }
         Remedy::DropColumns(_) => "leave such columns out with --drop",
         Remedy::DropFewerColumns => "name fewer columns in --drop",
+        Remedy::MaxShards(most) => return format!("use at most {most} shards"),
+        Remedy::BuildWithFeature(feature) => {
+            return format!(
+                "build it with the feature '{feature}' (cargo install --locked --path . --features {feature})"
+            );
+        }
+        Remedy::NameInput => "name at least one",
+        Remedy::CheckPath => "check the path",
+        Remedy::NameFiles => "name the files in it",
+        Remedy::WriteToFile => "write the rows to a file first",
+        Remedy::Unpack => "unpack it",
+        Remedy::GiveMoreFiles => "give more files",
+        Remedy::ConvertToUtf8 => "convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'",
+        Remedy::GiveReadableFormat => {
+            "give delimited text, plain or compressed with gzip, or .npy, Parquet or Arrow files"
+        }
+        Remedy::SaveAsCsv => "save the rows as CSV",
+        Remedy::GiveLines => "give lines of text",
+        Remedy::LeaveOutColumns => "leave out such columns, in the file if all of it is written",
+        Remedy::StripArffLines => {
+            "strip the lines that begin with '@' or '%' first, for instance with \"grep -v '^[@%]'\""
+        }
+        Remedy::WriteDecimalPoints { separators: false } => {
+            "write decimal points (if the file has no other commas: tr ',' '.')"
+        }
+        Remedy::WriteDecimalPoints { separators: true } => {
+            "write decimal points (if the file has no other commas and points: tr -d . | tr ',' '.')"
+        }
+        Remedy::RemoveSeparators => {
+            "leave the separators out (or, if that is a decimal comma, write a point)"
+        }
+        Remedy::CorrectHeader => "make the header name every column, and remove any lines above it",
+        Remedy::ChooseByNumber => "choose by number instead",
+        Remedy::GiveSameColumns => "give every input the same columns, all with names or all without",
+        Remedy::FetchAgain => "fetch or compress the file anew",
+        Remedy::LookForQuote => "look for an unclosed quote or missing line ends",
+        Remedy::RemoveQuotationMark => {
+            "if the quotation mark is a stray one, remove it, or double it in a quoted cell"
+        }
         Remedy::ChooseColumns => "choose the columns with --columns or --drop",
         Remedy::ChooseColumnsInModelOrder => "name the columns to use, in the model's order, with --columns",
         Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
@@ -200,6 +239,43 @@ mod tests {
             "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
         );
         assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    #[test]
+    fn an_error_in_a_file_says_what_to_do_with_the_file() {
+        let file = || "a.csv".to_string();
+        let cut = DataError::CannotCut { file: file(), files: 2, shares: 4 };
+        let decimal = DataError::DecimalComma { file: file(), column: "x".into(), cell: "1,5".into() };
+        let (lines, open) = (3, false);
+        for (fact, words) in [
+            (
+                cut,
+                "'a.csv' is compressed and cannot be cut into byte ranges for 4 shards from 2 files: unpack it, give more \
+                 files, or use at most 2 shards",
+            ),
+            (DataError::Missing { file: file() }, "'a.csv' does not exist: check the path"),
+            (
+                DataError::NeedsFeature { file: file(), format: "Parquet", feature: "parquet" },
+                "'a.csv' is Parquet, which this build cannot read: build it with the feature 'parquet' (cargo install \
+                 --locked --path . --features parquet), or save the rows as CSV",
+            ),
+            (
+                decimal,
+                "'a.csv': column 'x' holds '1,5', a number with a decimal comma where a point is needed: write decimal \
+                 points (if the file has no other commas: tr ',' '.'), or leave the column out with --drop 'x'",
+            ),
+            (
+                DataError::Utf16 { file: file() },
+                "'a.csv' is UTF-16 text: convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'",
+            ),
+            (
+                DataError::Quotation { file: file(), line: 7, lines, open },
+                "'a.csv', line 7: a quoted cell starting here spans 3 lines, so the record is not numeric: if the quotation \
+                 mark is a stray one, remove it, or double it in a quoted cell",
+            ),
+        ] {
+            assert_eq!(error(&fact), words);
+        }
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use flate2::bufread::GzDecoder;
 
 use super::error::DataError;
+use super::followed::Followed;
 
 pub(super) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const GZIP_BUFFER: usize = 128 * 1024;
@@ -45,13 +45,14 @@ impl Input {
         }
     }
 
-    /// The same input, which waits at the end of a regular file for what is appended to it. Other inputs end where they end.
+    /// The same input, which waits at the end of a regular file for what is appended to it, and goes on with the file that
+    /// takes its place. Other inputs end where they end.
     pub(super) fn followed(self) -> Result<Input, DataError> {
         let name = self.name();
         match self {
             Input::File(path) if fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) => {
-                let file = File::open(path).map_err(|source| cannot_open(name.clone(), source))?;
-                Ok(Input::Reader { name, reader: Box::new(Followed { file, position: 0 }) })
+                let file = File::open(&path).map_err(|source| cannot_open(name.clone(), source))?;
+                Ok(Input::Reader { name, reader: Box::new(Followed::new(path, file)) })
             }
             other => Ok(other),
         }
@@ -150,34 +151,6 @@ impl OpenInput {
     pub(super) fn failed(file: &str, gzip: bool, row: u64, source: io::Error) -> DataError {
         let file = file.to_string();
         if gzip { DataError::Gzip { file, row, source } } else { DataError::Read { file, row, source } }
-    }
-}
-
-/// A file that other programs append to. It has no end.
-struct Followed {
-    file: File,
-    position: u64,
-}
-
-/// Time between two looks at the end of a file.
-const WAIT: Duration = Duration::from_millis(200);
-
-impl Read for Followed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.file.read(buffer)?;
-            self.position += read as u64;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            if self.file.metadata()?.len() < self.position {
-                // The file was cut off, as when a log is rotated, and begins anew.
-                self.file.rewind()?;
-                self.position = 0;
-                continue;
-            }
-            std::thread::sleep(WAIT);
-        }
     }
 }
 

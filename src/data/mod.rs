@@ -20,6 +20,8 @@ mod dequantize;
 mod did_you_mean;
 mod error;
 #[cfg(feature = "csv")]
+mod followed;
+#[cfg(feature = "csv")]
 mod input;
 #[cfg(feature = "csv")]
 mod match_columns;
@@ -47,11 +49,10 @@ mod table;
 
 pub use bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 pub use block::Block;
-pub use catalogue::{
-    Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
-};
+#[cfg(feature = "cli")]
+pub(crate) use catalogue::TEXT as CATALOGUE_TEXT;
+pub use catalogue::{Availability, Catalogue, DataSet, Source};
 pub use column_names::ColumnNames;
-pub use csv::MAX_VALUE;
 pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
 pub use error::DataError;
 pub use missing::MissingCounts;
@@ -70,3 +71,6 @@ pub use self::{
     row_texts::RowTexts,
     shards::FileShards,
 };
+
+/// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
+pub const MAX_VALUE: f64 = 1e150;

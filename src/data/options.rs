@@ -42,7 +42,6 @@ pub struct ReadOptions {
 
 /// What to do about a row with a cell that is neither a finite number nor missing, or with too few or too many fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BadRows {
     /// Stop with an error that says where it is
     #[default]
@@ -54,7 +53,6 @@ pub enum BadRows {
 /// What to do about missing values. A cell is missing if it is empty, or if it is `NA`, `NaN`, `N/A`, `#N/A`, `null`, `none`, `?`,
 /// `-` or `.`, in upper or lower case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Missing {
     /// Stop with an error that counts them
     #[default]

@@ -14,7 +14,7 @@ use super::row_texts::RowTexts;
 use super::shards::{FileShards, Range};
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
-use super::table::{OpenTable, Shape, Step, open_first, open_later};
+use super::table::{OpenTable, TableShape, TableStep, open_first, open_later};
 
 /// Numbers that are read at a time where all rows are read: few enough to stay in the processor's cache until they are copied.
 const NUMBERS_AT_A_TIME: usize = 1 << 15;
@@ -43,7 +43,7 @@ pub struct RowReader {
     table: Option<OpenTable>,
     /// Whether an input is a part of a text.
     is_cut: bool,
-    shape: Shape,
+    shape: TableShape,
     notices: Vec<Notice>,
     row: Vec<f64>,
     /// The texts of the header and of the rows of the last block, if they are kept.
@@ -295,17 +295,17 @@ impl RowReader {
                 continue;
             }
             let step = table.read_row(&mut self.row)?;
-            if !matches!(step, Step::End) && !self.shape.kept.1.is_empty() {
+            if !matches!(step, TableStep::End) && !self.shape.kept.1.is_empty() {
                 self.kept.push(table.kept_cells());
             }
             match step {
-                Step::Row => {
+                TableStep::Row => {
                     block.push(&self.row);
                     self.texts.push(table.text());
                     self.rows_read += 1;
                     self.missing.rows += 1;
                 }
-                Step::Gaps => {
+                TableStep::Gaps => {
                     self.missing.add_rows(&self.row);
                     match self.options.missing {
                         Missing::Refuse => return Err(self.refuse_gap()),
@@ -324,10 +324,10 @@ impl RowReader {
                         }
                     }
                 }
-                Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
+                TableStep::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
                     return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
                 }
-                Step::Bad(flaw) => {
+                TableStep::Bad(flaw) => {
                     self.rows_skipped += 1;
                     block.skip_one();
                     let columns = &self.shape.columns.names;
@@ -337,7 +337,7 @@ impl RowReader {
                     }
                     self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
                 }
-                Step::End => self.close(),
+                TableStep::End => self.close(),
             }
         }
         Ok(())

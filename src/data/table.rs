@@ -16,12 +16,12 @@ use super::options::ReadOptions;
 use super::row_texts::RowTexts;
 
 /// One open input of any format.
-pub(super) trait Table: Send {
+pub(super) trait RowTable: Send {
     /// Appends the next rows that need no further look, at most `most`, and returns their number.
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError>;
 
     /// Reads the next row into `row`: one number per chosen column.
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError>;
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError>;
 
     /// The text of the header, if texts are kept, before the first row is read.
     fn header_text(&self) -> Vec<u8>;
@@ -57,10 +57,10 @@ pub(super) trait Table: Send {
     fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue;
 }
 
-pub(super) type OpenTable = Box<dyn Table>;
+pub(super) type OpenTable = Box<dyn RowTable>;
 
 /// What the next row is.
-pub(super) enum Step {
+pub(super) enum TableStep {
     /// A row, now in the buffer.
     Row,
     /// A row with missing values, now in the buffer as NaN.
@@ -71,7 +71,7 @@ pub(super) enum Step {
     End,
 }
 
-/// What is wrong with a row. [`Table::describe`] adds the details.
+/// What is wrong with a row. [`RowTable::describe`] adds the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// The number of fields.
@@ -84,7 +84,7 @@ pub(super) enum Flaw {
 pub(super) fn open_first(
     input: OpenInput,
     options: &ReadOptions,
-) -> Result<(OpenTable, Shape, Vec<Notice>), DataError> {
+) -> Result<(OpenTable, TableShape, Vec<Notice>), DataError> {
     Ok(match detect(input)? {
         (None, input) => {
             let (table, shape, notices) = TextTable::first(input, options)?;
@@ -100,7 +100,7 @@ pub(super) fn open_first(
 /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
 pub(super) fn open_later(
     input: OpenInput,
-    shape: &Shape,
+    shape: &TableShape,
     options: &ReadOptions,
 ) -> Result<(OpenTable, Option<Notice>), DataError> {
     Ok(match detect(input)? {
@@ -137,7 +137,7 @@ pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput)
 }
 
 /// What the first input determines for all.
-pub(super) struct Shape {
+pub(super) struct TableShape {
     pub(super) columns: ColumnNames,
     width: usize,
     pub(super) positions: Vec<usize>,
@@ -145,7 +145,7 @@ pub(super) struct Shape {
     pub(super) kept: (Vec<String>, Vec<usize>),
 }
 
-impl Shape {
+impl TableShape {
     /// Chooses the columns of the first input. Also returns what a user should know about them.
     pub(super) fn choose(
         file: &str,
@@ -153,7 +153,7 @@ impl Shape {
         named: bool,
         samples: &[ColumnSample],
         options: &ReadOptions,
-    ) -> Result<(Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TableShape, Vec<Notice>), DataError> {
         let choice = match &options.expected {
             Some(expected) => choose_expected(file, names, named, samples, expected, options)?,
             None => choose(file, names, samples, &options.columns, &options.drop, false)?,
@@ -162,7 +162,7 @@ impl Shape {
         let columns = ColumnNames { names: choice.positions.iter().map(name).collect(), named };
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
-        Ok((Shape { columns, width: samples.len(), positions: choice.positions, kept }, choice.notices))
+        Ok((TableShape { columns, width: samples.len(), positions: choice.positions, kept }, choice.notices))
     }
 
     /// Where these columns, and those whose text is kept, are in a later input.

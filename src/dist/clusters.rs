@@ -6,7 +6,7 @@
 //! `p(a→b)` is the probability that a row drawn from cluster `a` is assigned to cluster `b`. It is estimated from rows that
 //! are drawn from the components, so no data are needed.
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -75,6 +75,19 @@ impl Clusters {
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
+
+    /// The logarithm of the fraction of a row's density that does not come from outlier components, from the
+    /// responsibilities of all components for the row.
+    ///
+    /// The log-density plus this is that of the clusters alone. Ranks use it, because an outlier component has a high density
+    /// at its own few rows, which are anomalies.
+    pub fn log_share(&self, responsibilities: impl IntoIterator<Item = f64>) -> f64 {
+        if self.of.iter().all(Option::is_some) {
+            return 0.0;
+        }
+        let of_clusters = responsibilities.into_iter().zip(&self.of).filter(|(_, of)| of.is_some());
+        of_clusters.map(|(responsibility, _)| responsibility).sum::<f64>().ln()
+    }
 }
 
 impl GaussianMixture {
@@ -87,7 +100,7 @@ impl GaussianMixture {
         let is_scattered = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
         let mut united = United::new(self.weights(), self.contested_rows(draws));
-        for (component, home) in self.predict(self.means().view()).into_iter().enumerate() {
+        for (component, home) in self.most_probable_components(self.means().view()).into_iter().enumerate() {
             if !is_scattered[component] && !is_scattered[home] {
                 united.unite(component, home);
             }
@@ -105,6 +118,20 @@ impl GaussianMixture {
             of: labels.iter().map(|label| order.iter().position(|other| other == label)).collect(),
             weights: order.iter().map(|&label| weights[label]).collect(),
         }
+    }
+
+    /// The log-density of each row under the components that belong to clusters, where missing values are as probable as usual.
+    /// By this, and not by its log-density, a row of an outlier component is an anomaly.
+    pub fn usualness(&self, rows: ArrayView2<f64>, overlap: f64) -> Array1<f64> {
+        let mut log_densities = self.score_whole(rows);
+        let light = light_below(self.k());
+        if self.weights().iter().any(|&weight| weight < light) {
+            let (clusters, responsibilities) = (self.clusters(overlap), self.probabilities(rows));
+            for (log_density, row) in log_densities.iter_mut().zip(responsibilities.outer_iter()) {
+                *log_density += clusters.log_share(row.iter().copied());
+            }
+        }
+        log_densities
     }
 
     /// For each component, whether it is light and wider than all heavier ones together, by the determinants of the
@@ -320,6 +347,15 @@ mod tests {
             assert_eq!(found(&pair, 0.7 * probability), [Some(0), Some(0)], "{distance}");
             assert_eq!(pair.clusters(1.3 * probability).count(), 2, "{distance}");
         }
+    }
+
+    #[test]
+    fn rows_of_an_outlier_component_are_less_usual_than_all_others() {
+        let far = mixture(&[(99.95, normal(&[0.0], 1.0)), (0.05, normal(&[60.0], 1e-3))]);
+        let rows = ndarray::array![[0.0], [5.0], [60.0]];
+        let usual = far.usualness(rows.view(), Clusters::OVERLAP);
+        assert!(usual[0] > usual[1] && usual[1] > usual[2] && usual[2] < -1000.0, "{usual}");
+        assert_eq!(usual[0], far.log_densities(rows.view())[0]);
     }
 
     #[test]

@@ -186,10 +186,12 @@ mod tests {
                 let others = [(j + 1) % 3, (j + 2) % 3];
                 let without = part(&mixture, &others).log_density(&others.map(|other| row[other]));
                 let one = part(&mixture, &[j]);
-                let mean: f64 = one.means().column(0).dot(&array![0.7, 0.3]);
-                let squares = one.covariances().slice(ndarray::s![.., 0, 0]).to_owned()
-                    + (one.means().column(0).to_owned() - mean).mapv(|apart| apart * apart);
-                let unit = squares.dot(&array![0.7, 0.3]).sqrt();
+                let parts =
+                    || (0..2).map(|n| ([0.7, 0.3][n], one.means()[(n, 0)], one.covariances()[(n, 0, 0)]));
+                let mean: f64 = parts().map(|(weight, mean, _)| weight * mean).sum();
+                let square =
+                    |(weight, own, variance): (f64, f64, f64)| weight * (variance + (own - mean).powi(2));
+                let unit = parts().map(square).sum::<f64>().sqrt();
                 let density = mixture.log_density(&row) - without + unit.ln();
                 let expected = (-2.0 * density - std::f64::consts::TAU.ln()).max(0.0).sqrt();
                 assert!((found.abs() - expected).abs() < 1e-9, "{j}: {found} {expected}");

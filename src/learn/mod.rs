@@ -1,7 +1,6 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod batch_em;
-mod fingerprint;
 pub(crate) mod kernel;
 mod monitor;
 mod pass;
@@ -12,8 +11,6 @@ mod structure;
 pub use batch_em::{
     EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
-pub use fingerprint::Fingerprint;
-pub(crate) use fingerprint::mix_bits;
 pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
 pub use monitor::findings::{
@@ -28,15 +25,13 @@ pub use monitor::today::Today;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
-pub use pass::k_comparison::{Choice, RatedK, TryNext};
-pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};
+pub use pass::counts::{Health, Prequential};
+pub use pass::k_comparison::{KComparison, RatedK, TryNext};
+pub use pass::online_fit::{Fitted, OnlineFit, Progress, check_enough_rows, fit};
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub(crate) use pass::state::mixture_of;
-pub use pass::state::{
-    CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
-};
+pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState, Structure};
 pub use rules::method::{Algorithm, Method};
 pub use rules::obmm::{Moments, ObmmSettings};
 pub use rules::oem::OemSettings;
@@ -47,9 +42,9 @@ pub use shards::odmm::{OdmmSettings, ShardedState};
 pub(crate) use shards::warm_up::close_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
-    ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
+    ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,
+    RevisionRecord, SplitMove,
 };
-pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;

@@ -96,6 +96,11 @@ fn every_kind_of_model_is_shown_and_exported_with_the_same_numbers() {
         assert_eq!(doubles("covariances.npy"), of("covariance"), "{kind}");
         let identifiers = array::<8>(&archive, "identifiers.npy").into_iter().map(u64::from_le_bytes);
         assert_eq!(identifiers.map(|own| own as f64).collect::<Vec<_>>(), of("identifier"), "{kind}");
+        let (log_densities, rows) = (doubles("rank_log_densities.npy"), doubles("rank_rows.npy"));
+        assert_eq!((rows.len(), rows.is_empty()), (log_densities.len(), kind == "truth"), "{kind}");
+        let counted: f64 = rows.iter().sum();
+        assert!(rows.is_empty() || kind == "merged" || Some(counted) == shown["rows"].as_f64(), "{kind}");
+        assert!(log_densities.is_sorted(), "{kind}");
         let means = place.read(&format!("{kind}/means.csv"));
         assert_eq!(means.lines().count(), components.len() + 1, "{kind}: {means}");
         let line = means.lines().nth(1).unwrap();

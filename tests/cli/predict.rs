@@ -221,7 +221,7 @@ fn a_stray_quote_does_not_take_the_rows_below_it_along() {
     };
     for (lines, words) in [
         (&[13][..], ["line 13", "the text ends 1489 lines later"]),
-        (&[13, 700], ["line 13", "goes on for 688 lines"]),
+        (&[13, 700], ["line 13", "spans 688 lines"]),
         (&[1200], ["line 1200", "the text ends 302 lines later"]),
     ] {
         place.write("data.csv", &with_quotes(lines));
@@ -431,9 +431,73 @@ fn a_file_is_followed_until_the_run_is_stopped() {
     assert!(live.says_nothing_more());
     append("6\n");
     assert!(live.next().starts_with("3,-"));
-    // The file begins anew, as when a log is rotated.
+    // The file begins anew, as when a log is rotated by a copy.
     std::fs::write(place.path("log.csv"), "7,8\n").unwrap();
     assert!(live.next().starts_with("4,-"));
+}
+
+#[test]
+fn a_rotated_file_is_followed_by_its_name_and_its_header_is_no_row() {
+    let place = with_model(&clusters(2000, 2, 1), "--k 2");
+    place.write("log.csv", "y,x\n2,1\n");
+    let live = Live::start(&place, "predict --model model.json --data log.csv --scores - --follow");
+    live.next();
+    let first = live.next();
+    let mut old = std::fs::OpenOptions::new().append(true).open(place.path("log.csv")).unwrap();
+    std::fs::rename(place.path("log.csv"), place.path("log.csv.1")).unwrap();
+    // The program that writes the log may still use the old file for a while, and end in the middle of a line.
+    old.write_all(b"2,1").unwrap();
+    place.write("new.csv", "y,x\n2,1\n2,");
+    std::fs::rename(place.path("new.csv"), place.path("log.csv")).unwrap();
+    let score = |line: String| line.split_once(',').unwrap().1.to_string();
+    let scored = score(first);
+    assert_eq!(live.next(), format!("2,{scored}"));
+    assert_eq!(live.next(), format!("3,{scored}"));
+    let mut new = std::fs::OpenOptions::new().append(true).open(place.path("log.csv")).unwrap();
+    new.write_all(b"1\n").unwrap();
+    assert_eq!(live.next(), format!("4,{scored}"));
+    // The next file has other rows and no header.
+    std::fs::remove_file(place.path("log.csv")).unwrap();
+    place.write("log.csv", "2,1\n");
+    assert_eq!(live.next(), format!("5,{scored}"));
+}
+
+#[test]
+fn the_most_unusual_rows_can_be_selected() {
+    let place = with_model(&clusters(4000, 2, 1), "--k 3");
+    place.write("new.csv", "x,y,id\n50,0,far\n1,2,usual\n0,-90,farthest\n,1,gap\n2,1,usual\n");
+    let line = "predict --model model.json --data new.csv --missing skip --scores s.csv --keep id";
+    place.run(&format!("{line} --top 2")).success().stdout(predicates::str::contains("; 2 rows written"));
+    assert_eq!(cells(&place.read("s.csv"), "id"), ["farthest", "far"]);
+    assert_eq!(cells(&place.read("s.csv"), "row"), ["3", "1"]);
+    place.run(&format!("{line} --max-rank 0.001")).success();
+    assert_eq!(cells(&place.read("s.csv"), "id"), ["far", "farthest"]);
+    place.run(&format!("{line} --max-rank 0.001 --top 1")).success();
+    assert_eq!(cells(&place.read("s.csv"), "id"), ["farthest"]);
+    // All rows that were learned, the lowest first.
+    place.run("predict --model model.json --data rows.csv --scores s.csv --top 9999").success();
+    let ranks = numbers(&place.read("s.csv"), "rank");
+    assert!(ranks.len() == 4000 && ranks.is_sorted());
+    place.refuses(&format!("{line} --max-rank 2"), 2, &["from 0 to 1"]);
+    place.refuses("predict --model model.json --data - --scores - --follow --top 3", 2, &["--max-rank"]);
+}
+
+#[test]
+fn rows_of_outlier_components_have_a_low_rank() {
+    let mut rows = clusters(20_000, 2, 3);
+    let far: Vec<usize> = (0..20_000).step_by(1500).collect();
+    for &i in &far {
+        rows[(i, 0)] = 500.0 + 0.01 * rows[(i, 0)];
+        rows[(i, 1)] = 500.0 + 0.01 * rows[(i, 1)];
+    }
+    let place = with_model(&rows, "--k 4");
+    place.run("predict --model model.json --data rows.csv --scores s.csv").success();
+    let scores = place.read("s.csv");
+    let (outlier, ranks) = (cells(&scores, "outlier"), numbers(&scores, "rank"));
+    assert!(far.iter().all(|&i| outlier[i] == "1"), "the test needs an outlier component");
+    assert!(far.iter().all(|&i| ranks[i] < 0.001), "{:?}", far.iter().map(|&i| ranks[i]).collect::<Vec<_>>());
+    let mean = ranks.iter().sum::<f64>() / ranks.len() as f64;
+    assert!((mean - 0.5).abs() < 0.01, "{mean}");
 }
 
 #[test]
@@ -456,4 +520,53 @@ fn follow_needs_one_input_and_standard_output() {
     place.refuses(&format!("{line} --scores s.csv"), 2, &["use --scores -"]);
     place.refuses(&format!("{line} --data rows.csv --scores -"), 2, &["name one"]);
     place.refuses("predict --model model.json --follow --data none.csv --scores -", 1, &["none.csv"]);
+}
+
+#[test]
+fn targets_are_predicted_from_the_other_columns() {
+    let xs = normals(3000, 2, 5);
+    // The target is 2x − z with a noise of 0.5.
+    let noise = normals(3000, 1, 6);
+    let y = |i: usize| 2.0 * xs[(i, 0)] - xs[(i, 1)] + 0.5 * noise[(i, 0)];
+    let rows = Array2::from_shape_fn((3000, 3), |(i, j)| [xs[(i, 0)], y(i), xs[(i, 1)]][j]);
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&rows, &["x", "y", "z"]));
+    place.run("fit --data rows.csv --k 1 --out model.json --quiet").success();
+    // The target need not be there, and the order of columns does not matter.
+    place.write("new.csv", "id,z,x\na,1,0.5\nb,,2\nc,-1,word\n");
+    let options = "--missing marginal --bad-rows skip --keep id";
+    let run = format!(
+        "predict --model model.json --data new.csv --target y --interval 0.9 --scores s.csv {options}"
+    );
+    place.run(&run).success();
+    let scores = place.read("s.csv");
+    assert_eq!(scores.lines().next().unwrap(), "row,y_mean,y_std,y_low,y_high,not_scored,id");
+    let close = |name: &str, expected: [f64; 2]| {
+        let cells = cells(&scores, name);
+        for (cell, expected) in cells.iter().zip(expected) {
+            assert!((cell.parse::<f64>().unwrap() - expected).abs() < 0.1, "{name}: {scores}");
+        }
+    };
+    close("y_mean", [0.0, 4.0]);
+    close("y_std", [0.5, 1.25f64.sqrt()]);
+    close("y_low", [-0.822, 4.0 - 1.839]);
+    close("y_high", [0.822, 4.0 + 1.839]);
+    assert!(scores.lines().nth(3).unwrap().starts_with("3,,,,,") && scores.ends_with(",c\n"), "{scores}");
+    // With the target in the data, its values change nothing but the copy.
+    place.run("predict --model model.json --data rows.csv --target 2 --keep y --scores s.csv").success();
+    let scores = place.read("s.csv");
+    let (means, truth) = (numbers(&scores, "y_mean"), numbers(&scores, "y"));
+    let square = means.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 3000.0;
+    assert!((square.sqrt() - 0.5).abs() < 0.03, "{square}");
+    for (options, error) in [
+        ("--target x,y,z --scores s.csv", "none is left"),
+        ("--target w --scores s.csv", "no column 'w'"),
+        ("--target y --interval 90 --scores s.csv", "between 0 and 1"),
+        ("--target y", "--scores"),
+    ] {
+        place
+            .run(&format!("predict --model model.json --data rows.csv {options}"))
+            .code(2)
+            .stderr(predicates::str::contains(error));
+    }
 }

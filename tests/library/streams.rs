@@ -1,6 +1,9 @@
 //! Long streams: structure that appears late, spikes, and changes that are reported.
 
-use gmm_bmm::{ChangeKind, Clusters, Components, Finding, FitSettings, OnlineFit};
+use gmm_bmm::dist::Clusters;
+use gmm_bmm::findings::{ChangeKind, Finding};
+use gmm_bmm::settings::Components;
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, s};
 
 use crate::common::*;
@@ -38,7 +41,7 @@ fn a_cluster_that_appears_late_is_learned_soon() {
         }
         let mut fit = OnlineFit::new(dim, auto()).unwrap();
         fit.observe(rows.slice(s![..CHANGE + 5000, ..])).unwrap();
-        let level = fit.mixture().unwrap().score(rows.slice(s![CHANGE + 5000.., ..]));
+        let level = fit.mixture().unwrap().score(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         fit.observe(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         let mixture = fit.mixture().unwrap();
         assert_eq!(mixture.k(), 2, "d {dim}, seed {seed}");
@@ -46,7 +49,7 @@ fn a_cluster_that_appears_late_is_learned_soon() {
         let firsts: Vec<u64> = active.iter().flatten().map(|rows| rows.first).collect();
         assert!(firsts.contains(&1), "{active:?}");
         assert!(active.iter().flatten().all(|rows| rows.last >= 59_500), "{active:?}");
-        let best = mixture.score(rows.slice(s![CHANGE + 5000.., ..]));
+        let best = mixture.score(rows.slice(s![CHANGE + 5000.., ..])).unwrap();
         // The weights follow the whole stream, in which the new rows are few at first.
         assert!(level > best - 0.3, "d {dim}, seed {seed}: {level} against {best}");
     }
@@ -60,7 +63,7 @@ fn one_spike_does_not_ruin_a_component() {
         let mut fit = learned(&rows, auto());
         let usual = learned(&normals(ROWS, 3, seed), auto()).mixture().unwrap();
         let last = rows.slice(s![CHANGE + 1.., ..]);
-        let (level, usual) = (fit.mixture().unwrap().score(last), usual.score(last));
+        let (level, usual) = (fit.mixture().unwrap().score(last).unwrap(), usual.score(last).unwrap());
         assert!(level > usual - 0.01, "a spike of {spike}: {level} against {usual}");
         assert_eq!(change(&fit), None, "a spike of {spike}");
     }

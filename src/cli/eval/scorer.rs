@@ -6,15 +6,16 @@ use std::time::SystemTime;
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::Args;
+use crate::ColumnNames;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
-use crate::data::Units;
-use crate::dist::{Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
+use crate::experiment::Units;
+use crate::learn::{RankTable, ScoreRanks};
 use crate::model::{Labels, Model};
 use crate::stats::LogUnits;
 use crate::text::{count, csv_cell};
-use crate::{ColumnNames, RankTable};
 
 /// A model and all that scores rows under it.
 pub(super) struct Scorer {
@@ -27,6 +28,8 @@ pub(super) struct Scorer {
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
+    /// If rows are written.
+    clusters: Option<Clusters>,
     /// If the scores are explained.
     deviations: Option<Deviations>,
 }
@@ -38,24 +41,30 @@ impl Scorer {
     pub fn new(args: &Args, model: &Model) -> anyhow::Result<Self> {
         let predictive = || {
             model.predictive().ok_or_else(|| {
-                let algorithm = model.algorithm().name();
+                let algorithm = model.recipe().name();
                 usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
             })
         };
         let predictive = args.predictive.then(predictive).transpose()?;
         let estimate = model.estimate();
-        let labels =
-            args.scores.as_ref().map_or(Vec::new(), |_| fields(&model.labels(args.clusters.overlap)));
+        let ranks = model.ranks().map(ScoreRanks::table);
+        if args.max_rank.is_some() && ranks.is_none() {
+            return Err(usage(
+                "the model has no ranks, which --max-rank needs: learn it again, or use --top",
+            ));
+        }
+        let labels = args.scores.as_ref().map(|_| model.labels(args.clusters.overlap));
         Ok(Scorer {
             columns: model.column_names(),
             seed: model.seed(),
             predictive,
             units: match args.units {
-                Units::Raw => LogUnits::none(model.columns().len()),
-                Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
+                Units::Raw => LogUnits::none(model.summaries().len()),
+                Units::Zscore => model.summaries().iter().copied().collect(),
             },
-            ranks: model.ranks().map(crate::ScoreRanks::table),
-            labels,
+            ranks,
+            clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
+            labels: labels.as_ref().map_or(Vec::new(), fields),
             deviations: args.explain.then(|| Deviations::new(&estimate)),
             estimate,
         })
@@ -68,8 +77,8 @@ impl Scorer {
     /// The log-density of each row, and the responsibilities of the components.
     pub fn score(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
         match &self.predictive {
-            None => self.estimate.responsibilities(rows),
-            Some(mixture) => mixture.responsibilities(rows),
+            None => self.estimate.scored(rows),
+            Some(mixture) => mixture.scored(rows),
         }
     }
 
@@ -83,11 +92,28 @@ impl Scorer {
         self.estimate.log_density_of_missing(rows)
     }
 
-    /// The fields of a row after its number. `of_missing` makes its log-density comparable with that of whole rows.
-    pub fn fields(&self, row: &[f64], log_density: f64, of_missing: f64, responsibilities: &[f64]) -> String {
+    /// The log-density by which a row gets its rank: without the outlier components. `of_missing` makes it comparable with
+    /// that of whole rows.
+    pub fn usualness(&self, log_density: f64, of_missing: f64, responsibilities: &[f64]) -> f64 {
+        let log_share = |clusters: &Clusters| clusters.log_share(responsibilities.iter().copied());
+        log_density + of_missing + self.clusters.as_ref().map_or(0.0, log_share)
+    }
+
+    /// The fraction of the rows learned that are less usual.
+    pub fn rank(&self, usualness: f64) -> Option<f64> {
+        self.ranks.as_ref().and_then(|ranks| ranks.rank(usualness))
+    }
+
+    /// The fields of a row after its number.
+    pub fn fields(
+        &self,
+        row: &[f64],
+        log_density: f64,
+        rank: Option<f64>,
+        responsibilities: &[f64],
+    ) -> String {
         let (best, probability) = most_probable(responsibilities.iter().copied());
         let (component, cluster) = &self.labels[best];
-        let rank = self.ranks.as_ref().and_then(|ranks| ranks.rank(log_density + of_missing));
         let rank = rank.map_or(String::new(), |rank| rank.to_string());
         let score = log_density + self.shift(row);
         let mut fields = format!("{score},{component},{probability},{cluster},{rank},");
@@ -110,7 +136,7 @@ const MAX_NAMED: usize = 3;
 /// A column is named if it deviates by this many standard deviations; the one that deviates most is always named.
 const MIN_DEVIATION: f64 = 2.0;
 
-/// The columns that deviate most from what the others let expect.
+/// The columns that deviate most from what the others predict.
 fn explanation(deviations: &[f64], names: &[String]) -> String {
     let mut order: Vec<usize> =
         (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();

@@ -93,7 +93,9 @@ impl Taken {
             // A header may come before the rows.
             let enough = self.lines > SAMPLE_LINES
                 || length >= SAMPLE_BYTES && self.lines >= MIN_LINES
-                || self.early && (self.lines > 1 || self.lines == 1 && self.has_number(&chunk[..at]));
+                || self.early
+                    && (self.lines > 1
+                        || self.lines == 1 && has_number(&[&self.bytes, &chunk[..at]].concat()));
             if enough && self.enough.is_none() {
                 self.enough = Some(length);
             }
@@ -103,12 +105,9 @@ impl Taken {
     }
 }
 
-impl Taken {
-    /// Whether a cell of the text so far is a number, so that it is more than a header.
-    fn has_number(&self, chunk: &[u8]) -> bool {
-        let text = [&self.bytes, chunk].concat();
-        text.split(|byte| b",;\t| \n".contains(byte)).any(|cell| parse_number(cell).is_some())
-    }
+/// Whether a cell of a text is a number, so that it is more than a header.
+pub(in crate::data) fn has_number(text: &[u8]) -> bool {
+    text.split(|byte| b",;\t| \n".contains(byte)).any(|cell| parse_number(cell).is_some())
 }
 
 fn line_count(bytes: &[u8]) -> usize {

@@ -15,8 +15,8 @@ use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnerState, OnlineLearner, ScoreSink, Surprise};
 use crate::linalg::Factor;
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::special::{exp, ln};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::special::{exp, ln};
 
 /// A row at squared distance `q` with responsibility `r` changes the moments of a component by about `r(1 + q)` rows. Below
 /// this number the component does not change, which saves most of the work with many columns. For a component with one row

@@ -23,7 +23,7 @@ use crate::text::{count, listed, quoted};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finding {
-    /// A column rises by even steps from row to row, as row numbers and times do.
+    /// A column increases by a constant step from row to row, like row numbers and times.
     RowNumbers {
         /// Its name.
         column: String,
@@ -206,7 +206,7 @@ impl fmt::Display for Finding {
             "in the first rows, so its density is unbounded and its variance is held at a floor";
         match self {
             Finding::RowNumbers { column } => {
-                write!(f, "column '{column}' rises by even steps, as row numbers and times do, {MISLEADS}")
+                write!(f, "column '{column}' increases by a constant step, like a row number, {MISLEADS}")
             }
             Finding::Identifiers { column } => {
                 write!(

@@ -27,7 +27,7 @@ const MAX_CENTROIDS: usize = 1 << 16;
 /// before it alone, and there are no random choices, so batching and resuming change no bit.
 ///
 /// ```
-/// use gmm_bmm::ScoreRanks;
+/// use gmm_bmm::scores::ScoreRanks;
 /// let mut ranks = ScoreRanks::default();
 /// (0..1000).for_each(|i| ranks.push(f64::from(i * 7919 % 1000)));
 /// let rank = |value: f64| ranks.table().rank(value).unwrap();
@@ -301,6 +301,11 @@ pub struct RankTable {
 }
 
 impl RankTable {
+    /// The distribution itself: log-densities in ascending order, and how many rows each stands for.
+    pub fn centroids(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.centroids.iter().map(|centroid| (centroid.mean, centroid.rows))
+    }
+
     /// The fraction of the rows with a lower log-density; `None` if there are no rows.
     pub fn rank(&self, log_density: f64) -> Option<f64> {
         if self.rows == 0.0 || log_density.is_nan() {

@@ -209,7 +209,7 @@ impl Candidate {
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
-        let Closed { learned, identifiers, record, health, .. } =
+        let Closed { learned, identifiers, record, prior_rows, health, .. } =
             close(&settings.algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
@@ -220,6 +220,7 @@ impl Candidate {
             let health = self.learner.health() + health;
             self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
             self.structure.identifiers = identifiers;
+            self.structure.prior_rows = prior_rows;
             self.structure.activity.follow(&record.moves, self.structure.identifiers.all());
             self.set_level(kept);
             // With a half-life, the latest rows say how fresh rows score: the mixture lags behind data that drift.
@@ -258,23 +259,26 @@ impl Candidate {
         let (mut algorithm, mut learned) = (settings.algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
-        let mut closing = None;
+        let (mut closing, mut prior_rows) = (None, None);
         let concludes = closed.is_some();
         if let Some(closed) = closed {
             closing = Some(closed.record);
             if let Some(revised) = closed.learned {
                 (algorithm, learned) = (closed.algorithm, Some(revised));
                 (identifiers, health) = (closed.identifiers, closed.health);
+                prior_rows = closed.prior_rows;
             }
         }
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
         let concluded = all.filter(|_| concludes).and_then(|all| {
             let (revised, origins) = all.conclude(&learned.estimate(), self.size);
-            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
+            let state = algorithm.reviser().revise(Some(&learned), &revised)?;
+            Some((state, revised.strength, revised.health, origins))
         });
         let (estimate, health) = match concluded {
-            Some((learned, health, origins)) => {
+            Some((learned, strength, health, origins)) => {
+                prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
                     identifiers.follow(&origins);
@@ -293,7 +297,8 @@ impl Candidate {
             }
         };
         let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
-        Ok(Some(Finished { estimate, identifiers, health, closing, ranks: Some(ranks) }))
+        let ranks = Some(ranks);
+        Ok(Some(Finished { estimate, identifiers, prior_rows, health, closing, ranks }))
     }
 }
 
@@ -375,6 +380,8 @@ pub(in crate::learn) struct Closed {
     learned: Option<LearnerState>,
     identifiers: Identifiers,
     record: RevisionRecord,
+    /// How many rows the prior of a component's covariance is worth, after a revision that is kept.
+    prior_rows: Option<f64>,
     /// Safeguards that the revision triggered.
     health: Health,
 }
@@ -408,7 +415,7 @@ fn close(
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
-        return Closed { algorithm, learned: None, identifiers, record, health };
+        return Closed { algorithm, learned: None, identifiers, record, prior_rows: None, health };
     };
     let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -430,7 +437,8 @@ fn close(
             };
     }
     let learned = learned.filter(|_| record.kept);
-    Closed { algorithm, learned, identifiers, record, health: revised.health }
+    let (prior_rows, health) = (Some(revised.strength), revised.health);
+    Closed { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
 /// Kept rows that the level of low density is computed from.
@@ -445,7 +453,7 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows_of(kept.reservoir(), mixture.dim());
     let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
     let rows = rows.slice_move(ndarray::s![..;step, ..]);
-    let log_densities = mixture.score_samples(rows);
+    let log_densities = mixture.log_densities(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
     if let Some(weights) = kept.reservoir_weights() {
         let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
@@ -481,7 +489,7 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let dim = before.dim();
     let enough = kept.validation().len() >= MIN_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    let gains = after.score_samples(rows) - before.score_samples(rows);
+    let gains = after.log_densities(rows) - before.log_densities(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),
         Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),

@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use gmm_bmm::data::Units;
 use gmm_bmm::internals::experiment::{
-    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Pairs, RECORDS_FILE, Record, RunRecord,
-    SelectRule, read_records,
+    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RunRecord, Units,
+    paper_figures, read_records,
 };
-use gmm_bmm::internals::report::{ReportOptions, Summary, write_report};
+use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
 
 pub const OPTIONS: ReportOptions =
     ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None, reference: None };
@@ -36,7 +35,7 @@ pub fn noise(seed: usize) -> f64 {
 
 pub fn run() -> Record {
     Record::Run(RunRecord {
-        version: 0,
+        version: 1,
         tool: "0.1.0".into(),
         command: "gmm-bmm compare --data <abalone> --k 2..10".into(),
         began: "2026-01-31T12:00:00Z".into(),
@@ -47,13 +46,12 @@ pub fn run() -> Record {
         folds: 10,
         ks: (2..=10).collect(),
         settings: CellSettings::default(),
-        moves: true,
         learners: Vec::new(),
     })
 }
 
 pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord {
-    DataRecord {
+    let record = DataRecord {
         data: name.into(),
         title: title.into(),
         rows: 4177,
@@ -65,7 +63,8 @@ pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord
         missing: None,
         sample: None,
         paper: None,
-    }
+    };
+    DataRecord { paper: Some(paper_figures(&record)), ..record }
 }
 
 pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f32>) -> CellRecord {

@@ -18,7 +18,8 @@ impl OnlineFit {
     /// [`OnlineFit::finish`].
     ///
     /// ```
-    /// use gmm_bmm::{Finding, FitSettings, OnlineFit};
+    /// use gmm_bmm::{FitSettings, OnlineFit};
+    /// use gmm_bmm::findings::Finding;
     /// let rows = ndarray::Array2::from_shape_fn((200, 2), |(i, j)| if j == 0 { i as f64 } else { (i as f64).sin() });
     /// let mut pass = OnlineFit::new(["id", "x"], FitSettings::obmm([2]))?;
     /// pass.observe(rows.view())?;
