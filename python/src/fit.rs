@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
+use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
 
 /// Numbers that are learned between two looks at pending signals.
@@ -106,7 +107,6 @@ impl Fit {
 impl Pass {
     fn observe(&mut self, rows: ArrayView2<f64>) -> PyResult<()> {
         let block = (BLOCK / rows.ncols().max(1)).max(1);
-        self.model = None;
         let mut from = 0;
         loop {
             let fit = &mut self.fit;
@@ -171,7 +171,7 @@ impl Fit {
         let components = if learned {
             Components::learned(components.0..=components.1)
         } else {
-            Components::Given(vec![components.0])
+            Components::from(components.0..=components.1)
         };
         let settings = match algorithm {
             "obmm" => FitSettings::obmm(components),
@@ -239,27 +239,25 @@ impl Fit {
         })
     }
 
-    /// Sets, changes or removes the half-life.
-    fn set_half_life(&self, py: Python<'_>, rows: Option<u64>) -> PyResult<()> {
-        self.with(py, |pass| {
-            if rows != pass.fit.settings().half_life {
-                pass.model = None;
-            }
-            pass.fit.set_half_life(rows).map_err(learn_error)
-        })
-    }
-
-    /// Learns rows, and revises the structure where that is due.
-    fn observe(&self, py: Python<'_>, rows: PyReadonlyArray2<f64>) -> PyResult<()> {
+    /// Learns rows with this half-life, and revises the structure where that is due. If a value cannot be learned, returns its place
+    /// and learns nothing. NaN is a missing value where there may be gaps.
+    fn observe(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray2<f64>,
+        half_life: Option<u64>,
+        gaps: bool,
+    ) -> PyResult<Option<(usize, usize)>> {
         let rows = rows.as_array();
-        self.with(py, |pass| pass.observe(rows))
-    }
-
-    /// Sets whether values may be missing from now on; a missing value is NaN.
-    fn allow_gaps(&self, py: Python<'_>, gaps: bool) -> PyResult<()> {
         self.with(py, |pass| {
-            pass.fit.allow_gaps(gaps);
-            Ok(())
+            let unusable = find_unusable(rows, gaps);
+            if unusable.is_none() {
+                pass.model = None;
+                pass.fit.set_half_life(half_life).map_err(learn_error)?;
+                pass.fit.allow_gaps(gaps);
+                pass.observe(rows)?;
+            }
+            Ok(unusable)
         })
     }
 
@@ -418,12 +416,19 @@ impl Fit {
             Components::Learned { least, most } if (*least..=*most) == Components::DEFAULT_BOUNDS => {
                 arguments.set_item("n_components", "auto")?;
             }
-            Components::Learned { least, most } => arguments.set_item("n_components", (*least, *most))?,
-            Components::Given(ks) => arguments.set_item("n_components", ks[0])?,
+            Components::Learned { least, most } => {
+                arguments.set_item("n_components", format!("auto:{least}..{most}"))?;
+            }
+            Components::Given(ks) => match (ks[0], ks[ks.len() - 1]) {
+                (low, high) if low == high => arguments.set_item("n_components", low)?,
+                bounds => arguments.set_item("n_components", bounds)?,
+            },
             _ => return Err(PyValueError::new_err("the model has settings of a later version")),
         }
         let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort);
-        arguments.set_item("algorithm", settings.algorithm.name())?;
+        // Once its shards are merged, a pass of oDMM goes on as oBMM.
+        let name = settings.algorithm.name();
+        arguments.set_item("algorithm", if name == "odmm" { "obmm" } else { name })?;
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;

@@ -4,6 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from gmm_bmm import OnlineGaussianMixture
@@ -46,14 +48,47 @@ def test_a_mixture_from_elsewhere_has_no_ranks_before_the_first_rows(rows):
     assert abs(mixture.rank_samples(rows).mean() - 0.5) < 0.02
 
 
-def test_an_explanation_is_the_deviation_from_the_regression_on_the_other_columns(rows):
+<<<<<<< HEAD
+def test_an_explanation_is_the_density_of_a_column_given_the_others(rows):
+    mixture = OnlineGaussianMixture(3, random_state=0).fit(rows)
+    weights, means, covariances = mixture.weights_, mixture.means_, mixture.covariances_
+    X = rows[:200].copy()
+    X[:, 1] += np.linspace(-9, 9, len(X))
+
+    def log_density(columns):
+        parts = [
+            np.log(weight) + multivariate_normal(mean[columns], covariance[np.ix_(columns, columns)]).logpdf(X[:, columns])
+            for weight, mean, covariance in zip(weights, means, covariances)
+        ]
+        return logsumexp(parts, axis=0)
+
+    variances = weights @ (np.diagonal(covariances, axis1=1, axis2=2) + means**2) - (weights @ means) ** 2
+    columns = list(range(X.shape[1]))
+    given_others = np.array([log_density(columns) - log_density([c for c in columns if c != j]) for j in columns]).T
+    expected = np.sqrt(np.maximum(0.0, -2.0 * given_others - np.log(2.0 * np.pi * variances)))
+    np.testing.assert_allclose(np.abs(mixture.explain(X)), expected, rtol=1e-9, atol=1e-9)
+    assert np.abs(mixture.explain(X)).max() > 5
+=======
+def log_density(X, weights, means, covariances):
+    """Of each row under a mixture."""
+    apart = X[:, None, :] - means
+    squares = np.einsum("nkd,kde,nke->nk", apart, np.linalg.inv(covariances), apart)
+    of_components = -0.5 * (squares + np.linalg.slogdet(2 * np.pi * covariances)[1]) + np.log(weights)
+    return np.logaddexp.reduce(of_components, axis=1)
+
+
+def test_an_explanation_has_the_density_of_each_column_given_the_others(rows):
     mixture = OnlineGaussianMixture(3, random_state=0).fit(rows)
     X = rows[:200]
-    precisions, means = mixture.precisions_, mixture.means_
-    expected = np.array([
-        precisions[j] @ (x - means[j]) / np.sqrt(np.diag(precisions[j])) for x, j in zip(X, mixture.predict(X))
-    ])
-    np.testing.assert_allclose(mixture.explain(X), expected, rtol=1e-9, atol=1e-9)
+    weights, means, covariances = mixture.weights_, mixture.means_, mixture.covariances_
+    variances = weights @ (np.diagonal(covariances, axis1=1, axis2=2) + (means - weights @ means) ** 2)
+    for column in range(X.shape[1]):
+        others = np.delete(np.arange(X.shape[1]), column)
+        without = log_density(X[:, others], weights, means[:, others], covariances[np.ix_(range(3), others, others)])
+        density = log_density(X, weights, means, covariances) - without + 0.5 * np.log(variances[column])
+        expected = np.sqrt(np.maximum(0, -2 * density - np.log(2 * np.pi)))
+        np.testing.assert_allclose(np.abs(mixture.explain(X)[:, column]), expected, rtol=1e-6, atol=1e-6)
+>>>>>>> help-streams
     with pytest.raises(ValueError, match="features"):
         mixture.explain(X[:, :2])
 

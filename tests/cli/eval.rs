@@ -387,6 +387,23 @@ fn show_prints_a_model_for_a_person_and_for_a_program() {
 }
 
 #[test]
+fn a_large_model_is_shown_on_one_screen() {
+    let place = Workplace::new();
+    let names: Vec<String> = (0..12).map(|i| format!("x{i}")).collect();
+    let header: Vec<&str> = names.iter().map(String::as_str).collect();
+    place.write("rows.csv", &as_csv(&normals(3000, 12, 2), &header));
+    place.run("fit --data rows.csv --k 30 --effort fast --out model.json").success();
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
+    let (screen, all) = (said("show model.json"), said("show model.json --all"));
+    assert!(screen.lines().count() <= 40, "{screen}");
+    assert!(screen.contains("… and 25 more components and 2 more columns (--all lists them)"), "{screen}");
+    assert!(all.lines().count() > 80 && !all.contains("--all lists"), "{all}");
+    assert!(screen.contains("weight: fraction of the rows; "), "{screen}");
+    let by_overlap = &place.json("show model.json")["by_overlap"];
+    assert!(by_overlap.as_array().unwrap().len() > 2, "{by_overlap}");
+}
+
+#[test]
 fn a_closed_pipe_is_a_quiet_end() {
     let place = with_model();
     let binary = assert_cmd::cargo::cargo_bin!("gmm-bmm");

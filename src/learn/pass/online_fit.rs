@@ -237,10 +237,13 @@ impl OnlineFit {
     /// model counts as these rows, and all rows from then on have the same weight.
     ///
     /// # Errors
-    /// [`LearnError`] if the algorithm cannot forget, or the half-life is 0.
+    /// [`LearnError`] if the algorithm cannot forget, the pass is a shard, or the half-life is 0.
     pub fn set_half_life(&mut self, rows: Option<u64>) -> Result<(), LearnError> {
         if rows == self.settings.half_life {
             return Ok(());
+        }
+        if self.lineage().is_some_and(|lineage| lineage.merged.is_none()) {
+            return Err(LearnError::ShardsForget);
         }
         let settings = FitSettings { half_life: rows, ..self.settings.clone() };
         settings.check()?;

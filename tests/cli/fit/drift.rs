@@ -110,6 +110,7 @@ fn learners_without_an_order_of_rows_refuse_a_half_life() {
     let place = with_clusters(2000);
     place.run("fit --data rows.csv --k 2 --out prior.json").success();
     place.run("fit --data rows.csv --k 2 --half-life 500 --out forgetting.json").success();
+    place.run("fit --data rows.csv --prior prior.json --out shard.json").success();
     place.run("fit --data rows.csv --k 2 --algo odmm --out shards.json").success();
     let fit = "fit --data rows.csv --out x.json";
     for (more, code, words) in [
@@ -122,6 +123,7 @@ fn learners_without_an_order_of_rows_refuse_a_half_life() {
         ("--prior prior.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
         ("--prior forgetting.json", 1, ["'forgetting.json' cannot be a prior", "half-life"]),
         ("--resume shards.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
+        ("--resume shard.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
         ("--k 2 --half-life 0", 2, ["at least 1", "'none'"]),
         ("--k 2 --half-life 1.5", 2, ["number of rows", "'none'"]),
         ("--k 2 --half-life 50 --discount 0.3", 2, ["leave --discount out", "--half-life"]),

@@ -120,6 +120,8 @@ fn models_that_are_not_revised_say_why() {
     ] {
         let text = said(&place, &format!("fit --data rows.csv --init-rows 1000 {options} --out model.json"));
         assert!(text.contains(words), "{options}: {text}");
+        assert_eq!(text.contains("all 500 rows were used"), options.contains("500"), "{text}");
+        assert!(!text.contains("provisional") && !text.contains("interrupted"), "{text}");
         assert!(said(&place, "show model.json").contains(words), "{options}");
         assert_eq!(place.json("show model.json")["revisions"], serde_json::json!([]));
     }

@@ -58,14 +58,16 @@ pub(super) struct Frame {
     dim: usize,
     /// The number of clusters whose share is watched, the first ones.
     heavy: usize,
-    /// For each cluster, and with several also for the whole data: the mean and the standard deviation of each column. The whole
+    /// For each cluster, and with several also for the whole data: the mean of each column, and the inverse of its standard deviation. The whole
     /// data are the last one.
     parts: Vec<f64>,
     /// For each of them, the logarithm of the squared volume.
     volumes: Vec<f64>,
-    /// The deviations of the current row.
+    /// The deviations of the current row, and whether it has gaps.
     #[serde(skip)]
     deviations: Vec<f64>,
+    #[serde(skip)]
+    gapped: bool,
 }
 
 impl Frame {
@@ -80,13 +82,13 @@ impl Frame {
         }
         let mut parts = Vec::new();
         for group in &groups {
-            let (mean, deviation) = moments(mixture, group);
-            parts.extend(mean);
-            parts.extend(deviation);
+            let (means, units) = moments(mixture, group);
+            parts.extend(means);
+            parts.extend(units);
         }
         let heavy = if groups.len() > 1 { heavy } else { 0 };
         let volumes = volumes(&parts, mixture.dim());
-        Frame { dim: mixture.dim(), heavy, parts, volumes, deviations: Vec::new() }
+        Frame { dim: mixture.dim(), heavy, parts, volumes, deviations: Vec::new(), gapped: false }
     }
 
     /// The number of columns.
@@ -143,15 +145,34 @@ impl Frame {
         [0.0, far].into_iter().chain(sums[2..].iter().map(move |sum| sum / near.max(1.0)))
     }
 
-    /// Sets the deviations of a row from a part. A missing value deviates by nothing. Returns the squared distance.
-    fn deviate(&mut self, row: &[f64], part: usize, most: f64) -> f64 {
-        let (means, spreads) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
+    /// Sets the deviations of a row from a part. A missing value deviates by nothing.
+    fn deviate(&mut self, row: &[f64], part: usize, most: f64) {
+        let (means, units) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
+        for i in 0..self.dim.min(row.len()) {
+            let deviation = (row[i] - means[i]) * units[i];
+            // Not a number is neither below nor above.
+            let deviation = if deviation < -most { -most } else { deviation };
+            self.deviations[i] = if deviation > most { most } else { deviation };
+        }
+        if self.gapped {
+            self.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
+        }
+    }
+
+    /// The squared distance of a row from a part.
+    fn square(&self, row: &[f64], part: usize) -> f64 {
+        let (means, units) = self.part(part);
         let mut square = 0.0;
-        for (((to, x), mean), spread) in self.deviations.iter_mut().zip(row).zip(means).zip(spreads) {
-            let deviation = (x - mean) / spread;
-            let deviation = if deviation.is_nan() { 0.0 } else { deviation };
+        if self.gapped {
+            for ((x, mean), unit) in row.iter().zip(means).zip(units) {
+                let deviation = (x - mean) * unit;
+                square += if deviation.is_nan() { 0.0 } else { deviation * deviation };
+            }
+            return square;
+        }
+        for i in 0..self.dim.min(row.len()) {
+            let deviation = (row[i] - means[i]) * units[i];
             square += deviation * deviation;
-            *to = deviation.clamp(-most, most);
         }
         square
     }
@@ -159,24 +180,19 @@ impl Frame {
     /// The cluster that a row is nearest to, and its squared distance. Sets the deviations from it.
     fn assign(&mut self, row: &[f64], most: f64) -> (usize, f64) {
         self.deviations.resize(self.dim, 0.0);
-        let mut nearest = (0, f64::INFINITY);
-        if self.clusters() > 1 {
-            let mut best = f64::INFINITY;
-            for cluster in 0..self.clusters() {
-                let (means, spreads) = self.part(cluster);
-                let mut square = 0.0;
-                for ((x, mean), spread) in row.iter().zip(means).zip(spreads) {
-                    let deviation = (x - mean) / spread;
-                    square += if deviation.is_nan() { 0.0 } else { deviation * deviation };
-                }
-                let loss = square + self.volumes[cluster];
-                if loss < best {
-                    (best, nearest) = (loss, (cluster, square));
-                }
+        // A sum is not a number if a value is none.
+        self.gapped = row.iter().sum::<f64>().is_nan();
+        let mut nearest = (0, self.square(row, 0));
+        let mut best = nearest.1 + self.volumes[0];
+        for cluster in 1..self.clusters() {
+            let square = self.square(row, cluster);
+            let loss = square + self.volumes[cluster];
+            if loss < best {
+                (best, nearest) = (loss, (cluster, square));
             }
         }
-        let square = self.deviate(row, nearest.0, most);
-        (nearest.0, square)
+        self.deviate(row, nearest.0, most);
+        nearest
     }
 
     /// Adds a row to the sums.
@@ -206,13 +222,26 @@ impl Frame {
     fn add_deviations(&self, row: &[f64], sums: &mut [f64]) {
         let (levels, rest) = sums.split_at_mut(self.dim);
         let (spreads, products) = rest.split_at_mut(self.dim);
-        for (i, &deviation) in self.deviations.iter().enumerate() {
-            levels[i] += deviation;
-            spreads[i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
+        let deviations = &self.deviations[..self.dim];
+        for i in 0..self.dim {
+            levels[i] += deviations[i];
+            spreads[i] += deviations[i].abs();
+        }
+        if self.gapped {
+            let gaps = spreads.iter_mut().zip(row).filter(|(_, x)| x.is_nan());
+            gaps.for_each(|(spread, _)| *spread += MEAN_DEVIATION);
         }
         // Neighbours first, where there are more pairs than are watched.
-        let pairs = (1..self.dim).flat_map(|gap| self.deviations.iter().zip(&self.deviations[gap..]));
-        products.iter_mut().zip(pairs).for_each(|(sum, (a, b))| *sum += (a * b).clamp(-CLIP, CLIP));
+        let mut rest = products;
+        for gap in 1..self.dim {
+            let count = (self.dim - gap).min(rest.len());
+            let (sums, others) = rest.split_at_mut(count);
+            let (left, right) = (&deviations[..count], &deviations[gap..gap + count]);
+            for i in 0..count {
+                sums[i] += (left[i] * right[i]).clamp(-CLIP, CLIP);
+            }
+            rest = others;
+        }
     }
 
     /// The length of the sums of [`Frame::add_to_adjust`].
@@ -248,12 +277,12 @@ impl Frame {
             if rows < MIN_ROWS {
                 continue;
             }
-            let (means, spreads) = part.split_at_mut(dim);
+            let (means, units) = part.split_at_mut(dim);
             for i in 0..dim {
-                means[i] += spreads[i] * sums[1 + i] / rows;
+                means[i] += sums[1 + i] / rows / units[i];
                 let factor = sums[1 + dim + i] / (rows * MEAN_DEVIATION);
                 // A column that is constant for a while keeps a spread.
-                spreads[i] *= factor.max(1e-6);
+                units[i] /= factor.max(1e-6);
             }
         }
         self.volumes = volumes(&self.parts, dim);
@@ -267,17 +296,18 @@ impl Frame {
             && self.parts.len() != 4 * dim
             && self.heavy <= self.clusters()
             && self.volumes.len() == self.parts.len() / (2 * dim)
+            && self.parts.chunks(dim).skip(1).step_by(2).flatten().all(|&unit| unit > 0.0)
             && self.parts.iter().chain(&self.volumes).all(|value| value.is_finite())
     }
 }
 
 /// The logarithm of the squared volume of each part.
 fn volumes(parts: &[f64], dim: usize) -> Vec<f64> {
-    let volume = |part: &[f64]| part[dim..].iter().map(|spread| 2.0 * spread.ln()).sum();
+    let volume = |part: &[f64]| part[dim..].iter().map(|unit| -2.0 * unit.ln()).sum();
     parts.chunks_exact(2 * dim).map(volume).collect()
 }
 
-/// The mean and the standard deviation of each column in a group of components.
+/// The mean of each column and the inverse of its standard deviation in a group of components.
 fn moments(mixture: &GaussianMixture, group: &[usize]) -> (Vec<f64>, Vec<f64>) {
     let dim = mixture.dim();
     let total: f64 = group.iter().map(|&j| mixture.weights()[j]).sum();
@@ -297,6 +327,7 @@ fn moments(mixture: &GaussianMixture, group: &[usize]) -> (Vec<f64>, Vec<f64>) {
             *square += share * (variances[i] + (component.mean()[i] - means[i]).powi(2));
         }
     }
-    let deviation = |square: f64| square.sqrt().max(f64::MIN_POSITIVE);
-    (means, squares.into_iter().map(deviation).collect())
+    // The smallest normal number has no finite inverse square.
+    let unit = |square: f64| 1.0 / square.sqrt().max(1e-150);
+    (means, squares.into_iter().map(unit).collect())
 }

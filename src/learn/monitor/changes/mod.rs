@@ -110,6 +110,7 @@ impl ChangeWatch {
     }
 
     /// Adds rows of the current batch, which follow one another in `rows`.
+    #[inline(never)]
     pub(in crate::learn) fn add(&mut self, rows: &[f64]) {
         let Some(frame) = &mut self.frame else { return };
         for row in rows.chunks_exact(frame.dim()) {

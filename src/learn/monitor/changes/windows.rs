@@ -20,7 +20,7 @@ const MIN_DIFFERENCES: u64 = 4;
 /// A statistic has changed if it differs by this many standard deviations of a window. After few windows, and where rows depend
 /// on the rows before them, it has to differ more.
 const MIN_DEVIATIONS: f64 = 6.0;
-const FEW_WINDOWS: f64 = 16.0;
+const FEW_WINDOWS: f64 = 12.0;
 const DEPENDENCE: f64 = 0.15;
 /// Each half of a window has at least this fraction of the change, or it does not last.
 const LASTS: f64 = 0.4;
@@ -96,25 +96,26 @@ impl Windows {
     /// Adds the sums of a batch. If the statistics have changed, returns in which way, and how many batches ago the window began.
     pub fn add(&mut self, frame: &Frame, batch: &[f64]) -> Option<(ChangeKind, u64)> {
         let mut window = batch.to_vec();
-        let mut first_half: Option<Vec<f64>> = None;
         let mut found = None;
         for length in 0..MAX_LENGTHS {
             if length == self.lengths.len() {
                 self.lengths.push(Length::default());
             }
-            if let Some(first) = &first_half
-                && found.is_none()
-            {
-                found = self.change(frame, length, first, &window).map(|kind| (kind, 1 << length));
-            }
             let own = &mut self.lengths[length];
             let before = Arc::clone(&own.last);
             own.add(&window);
-            if !own.windows.is_multiple_of(2) {
+            if own.windows < 2 {
                 break;
             }
+            let is_whole = own.windows.is_multiple_of(2);
             window.iter_mut().zip(before.iter()).for_each(|(sum, before)| *sum += before);
-            first_half = Some(before.to_vec());
+            // A window of twice the length ends with each window, so that a change soon fills one.
+            if found.is_none() && length + 1 < self.lengths.len() {
+                found = self.change(frame, length + 1, &before, &window).map(|kind| (kind, 2 << length));
+            }
+            if !is_whole {
+                break;
+            }
         }
         found
     }
