@@ -153,7 +153,7 @@ fn a_header_alone_is_an_error() {
 fn a_header_of_another_width_than_the_rows_is_an_error() {
     assert_says(&error("x,y\n1,2,3\n4,5,6\n", options()), &["2 fields", "3"]);
     let titled = error("My table\nx,y\n1,2\n3,4\n", options());
-    assert_eq!(titled.remedies(), [gmm_bmm::Remedy::CorrectHeader]);
+    assert_eq!(titled.remedies(), [Remedy::CorrectHeader]);
 }
 
 #[test]
