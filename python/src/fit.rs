@@ -152,7 +152,7 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, gaps=false, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, dequantize=false, gaps=false, seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -164,6 +164,7 @@ impl Fit {
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
         half_life: Option<u64>,
+        dequantize: bool,
         gaps: bool,
         seed: u64,
     ) -> PyResult<Self> {
@@ -194,6 +195,9 @@ impl Fit {
         }
         if let Some(rows) = half_life {
             settings = settings.half_life(rows);
+        }
+        if dequantize {
+            settings = settings.dequantize();
         }
         let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
         Ok(Fit::of(fit, None))
@@ -266,7 +270,7 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with_model(py, |model| Ok(Mixture::new(model.estimate())))
+        self.with_model(py, |model| Ok(Mixture::new(model.estimate(), model.noise())))
     }
 
     /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
@@ -281,6 +285,8 @@ impl Fit {
             let Some(table) = model.ranks().map(ScoreRanks::table) else {
                 return Ok(vec![f64::NAN; rows.nrows()]);
             };
+            let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
+            let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
             let usualness = model.estimate().usualness(rows, overlap);
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
@@ -424,6 +430,7 @@ impl Fit {
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
+        arguments.set_item("dequantize", settings.dequantize.is_on())?;
         arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
         // NumPy's seeds have 32 bits.
         arguments.set_item("random_state", settings.seed as u32)?;

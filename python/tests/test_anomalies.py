@@ -82,3 +82,29 @@ def test_rows_learned_before_have_one_name(rows, tmp_path):
         about = found[0]["rows_learned_before"]
         # The keys of rows are a sample, so the first and the last of them are known nearly.
         assert about["from"] - about["before"] == 20_000 and about["before"] < 20 and 19_900 < about["rows"] <= 20_000
+
+
+def test_rows_of_outlier_components_have_a_low_rank(rows):
+    rows = rows.copy()
+    rows[::1500] = 500 + 0.01 * rows[::1500]
+    mixture = OnlineGaussianMixture(4, random_state=0).fit(rows)
+    assert (mixture.clusters_[mixture.predict(rows[::1500])] == -1).all()
+    assert mixture.rank_samples(rows[::1500]).max() < 0.001
+    assert abs(mixture.rank_samples(rows).mean() - 0.5) < 0.01
+
+
+def test_discrete_columns_get_the_noise_with_which_they_were_learned(rows, tmp_path):
+    rows = rows.copy()
+    rows[:, 0] = np.round(rows[:, 0])
+    plain = OnlineGaussianMixture(3, random_state=0).fit(rows)
+    noisy = OnlineGaussianMixture(3, random_state=0, dequantize=True).fit(rows)
+    assert plain.score(rows) > noisy.score(rows) + 0.05
+    batches = OnlineGaussianMixture(3, random_state=0, dequantize=True)
+    for batch in np.array_split(rows, 7):
+        batches.partial_fit(batch)
+    assert batches.finish().to_bytes() == noisy.to_bytes()
+    noisy.save(tmp_path / "model.json")
+    again = OnlineGaussianMixture.load(tmp_path / "model.json")
+    assert again.dequantize is True
+    np.testing.assert_array_equal(again.score_samples(rows), noisy.score_samples(rows))
+    assert abs(noisy.rank_samples(rows).mean() - 0.5) < 0.005

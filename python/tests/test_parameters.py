@@ -18,6 +18,7 @@ OTHERS = dict(
     start_rows=700,
     keep_rows=900,
     half_life=None,
+    dequantize=True,
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
     random_state=17,
@@ -99,7 +100,7 @@ def test_parameters_in_a_file_are_checked(rows, tmp_path):
     assert OnlineGaussianMixture.load(path).cluster_overlap == 0.03
 
 
-CHANGES = dict(n_components=5, algorithm="oem", effort="fast", start_rows=100, keep_rows=100)
+CHANGES = dict(n_components=5, algorithm="oem", effort="fast", start_rows=100, keep_rows=100, dequantize=True)
 
 
 @pytest.mark.parametrize("name, value", CHANGES.items())

@@ -17,7 +17,8 @@ pub(crate) use fingerprint::mix_bits;
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
 pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{
-    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+    Finding, NamedShift, find_discrete_columns, find_numbering, find_odd_values, judge_row_count,
+    name_column_faults,
 };
 pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;

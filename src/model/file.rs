@@ -226,6 +226,12 @@ impl Model {
                 ));
             }
         }
+        if !self.circular.iter().all(|circular| circular.is_sound(dim)) {
+            return inconsistent("a circular column has no place among its columns".into());
+        }
+        if !self.dequantize.is_sound(dim) {
+            return inconsistent("it has noise in a column that it does not have".into());
+        }
         self.check_structure()?;
         self.check_range()?;
         if let Some(algorithm) = self.algorithm.online() {

@@ -25,12 +25,11 @@ pub use output::{OutputFile, is_output_failure};
 pub use pass::Checkpoint;
 pub use seal::Seal;
 
-#[cfg(feature = "cli")]
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::data::ColumnNames;
+use crate::data::{Circular, ColumnNames, Dequantize, Noise};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::learn::{
     Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, Fingerprint, FitState,
@@ -139,6 +138,9 @@ pub struct Model {
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     half_life: Option<u64>,
+    /// Whether discrete columns have noise of one quantum, and which.
+    #[serde(default, skip_serializing_if = "Dequantize::is_off")]
+    dequantize: Dequantize,
     /// Parameters of the Python estimator that saved it, where the other members do not tell them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     estimator: Option<Map<String, Value>>,
@@ -148,6 +150,9 @@ pub struct Model {
     named: bool,
     /// The columns.
     columns: Vec<Column>,
+    /// Columns of the data that are circular, of which the model has the cosine and the sine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    circular: Vec<Circular>,
     /// Prequential score.
     prequential: Prequential,
     /// Safeguards that triggered while learning.
@@ -365,12 +370,14 @@ impl Model {
             learns_k: None,
             keep_rows: None,
             half_life: None,
+            dequantize: Dequantize::Off,
             estimator: None,
             rows: state.rows,
             named: columns.named,
             columns: described
                 .map(|((name, &summary), &floor)| Column { name: name.clone(), summary, floor })
                 .collect(),
+            circular: columns.circular.clone(),
             prequential: best.prequential,
             health: best.health,
             learned: best.learned,
@@ -412,6 +419,12 @@ impl Model {
         finished.and_then(|finished| finished.ranks.as_ref()).or(self.ranks.as_ref())
     }
 
+    /// The same model, learned from rows whose discrete columns have noise.
+    #[cfg(feature = "cli")]
+    pub(crate) fn with_dequantize(self, dequantize: Dequantize) -> Self {
+        Model { dequantize, ..self }
+    }
+
     /// Sets the distribution of the log-densities of every K to that of these rows.
     #[cfg(feature = "cli")]
     pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>) -> Self {
@@ -431,10 +444,22 @@ impl Model {
         finished.map_or(self.health, |finished| self.health + finished.health)
     }
 
+    /// The noise of discrete columns, if it was learned with noise. Rows need it before they are scored: [`Noise::noisy`].
+    pub fn noise(&self) -> Option<Noise> {
+        self.decided_dequantize().noise(self.seed)
+    }
+
+    fn decided_dequantize(&self) -> Dequantize {
+        let (pending, dim) = (self.pending.as_deref().unwrap_or_default(), self.columns.len().max(1));
+        let rows = ArrayView2::from_shape((pending.len() / dim, dim), pending);
+        rows.map_or(Dequantize::Off, |rows| self.dequantize.decided(rows))
+    }
+
     /// Removes the rows of the data, so that the model can be shared. A pass that resumes from it does not revise until it has
     /// seen as many new rows. If the start waits for more rows, the provisional mixture replaces it.
     pub fn without_rows(mut self) -> Self {
         let Some((settings, state)) = self.clone().into_state() else { return self };
+        self.dequantize = self.decided_dequantize();
         let state = state.without_rows(&settings);
         (self.pending, self.kept, self.seen) = (state.pending, state.kept, state.seen);
         for candidate in state.candidates {
@@ -511,7 +536,7 @@ impl Model {
     /// The names of the columns.
     pub fn column_names(&self) -> ColumnNames {
         let names = self.columns.iter().map(|column| column.name.clone()).collect();
-        ColumnNames { names, named: self.named }
+        ColumnNames { names, named: self.named, circular: self.circular.clone() }
     }
 
     /// The gain in log-density if the columns are measured in standard deviations instead of their own units.

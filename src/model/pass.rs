@@ -41,6 +41,7 @@ impl OnlineFit {
             },
             keep_rows: settings.keep_rows,
             half_life: settings.half_life,
+            dequantize: settings.dequantize.clone(),
             ..Model::new(Recipe::Online(settings.algorithm), settings.seed, state, self.columns())
         }
     }
@@ -102,6 +103,7 @@ impl Model {
             effort: self.effort,
             keep_rows: self.keep_rows,
             half_life: None,
+            dequantize: self.decided_dequantize(),
         };
         let floor = self.columns.iter().map(|column| column.floor).collect();
         // The history of the prior is in its own file.
@@ -147,6 +149,7 @@ impl Model {
             effort: self.effort,
             keep_rows: self.keep_rows,
             half_life: self.half_life,
+            dequantize: self.dequantize,
         };
         let state = FitState {
             rows: self.rows,

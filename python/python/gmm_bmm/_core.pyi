@@ -26,6 +26,7 @@ class Fit:
         start_rows: int | None = None,
         keep_rows: int | None = None,
         half_life: int | None = None,
+        dequantize: bool = False,
         gaps: bool = False,
         seed: int = 1,
     ) -> None: ...

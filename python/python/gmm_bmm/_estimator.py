@@ -75,6 +75,9 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
+    dequantize : bool, default=False
+        Whether columns with few distinct values get uniform noise of one quantum, so that their likelihood is that of a density. The
+        first rows decide which columns these are. The noise of a value follows from the seed and from its place in X.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -141,6 +144,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
@@ -155,6 +159,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        dequantize=False,
         missing="error",
         cluster_overlap=0.03,
         random_state=None,
@@ -165,6 +170,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
@@ -258,6 +264,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            dequantize=self.dequantize,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )

@@ -9,7 +9,7 @@ use super::Args;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
-use crate::data::Units;
+use crate::data::{Noise, Units};
 use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::model::{Labels, Model};
 use crate::stats::LogUnits;
@@ -24,6 +24,8 @@ pub(super) struct Scorer {
     /// Which scores instead of the estimate.
     predictive: Option<StudentMixture>,
     units: LogUnits,
+    /// The noise of discrete columns, if the model was learned with it.
+    pub noise: Option<Noise>,
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
@@ -61,6 +63,7 @@ impl Scorer {
                 Units::Raw => LogUnits::none(model.columns().len()),
                 Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
             },
+            noise: model.noise(),
             ranks,
             clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
             labels: labels.as_ref().map_or(Vec::new(), fields),

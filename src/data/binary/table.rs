@@ -10,9 +10,9 @@ use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
-use crate::data::options::{Missing, ReadOptions};
+use crate::data::options::{BadCells, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, Shape, Step, Table, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, Shape, Step, Table, chosen_by};
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -45,6 +45,8 @@ pub(in crate::data) struct BinaryTable {
     prompt: bool,
     takes_gaps: bool,
     has_met_gap: bool,
+    /// Whether a bad cell is a missing value.
+    takes_bad_cells: bool,
     /// Who chose the columns.
     chosen: ChosenBy,
     /// Rows given out, and those before the part that is read.
@@ -137,6 +139,7 @@ impl BinaryTable {
             prompt: options.prompt,
             takes_gaps: options.missing == Missing::Marginal,
             has_met_gap: false,
+            takes_bad_cells: options.bad_cells == BadCells::Missing,
             chosen: chosen_by(options),
             rows,
             bad_row: Vec::new(),
@@ -283,12 +286,19 @@ impl Table for BinaryTable {
             self.text.clear();
             write_cells(cells, &mut self.text);
         }
+        let mut bad = BadCellCount::default();
         if let Some(nth) = row.iter().position(|value| value.abs() > MAX_VALUE) {
             self.bad_row.clear();
             self.bad_row.extend_from_slice(row);
-            return Ok(Step::Bad(Flaw::Cell(nth)));
+            if !self.takes_bad_cells {
+                return Ok(Step::Bad(Flaw::Cell(nth)));
+            }
+            for (nth, value) in row.iter_mut().enumerate().filter(|(_, value)| value.abs() > MAX_VALUE) {
+                bad.add(Flaw::Cell(nth));
+                *value = f64::NAN;
+            }
         }
-        Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps } else { Step::Row })
+        Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps(bad) } else { Step::Row })
     }
 
     fn header_text(&self) -> Vec<u8> {
@@ -325,7 +335,7 @@ impl Table for BinaryTable {
 
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let problem = match flaw {
-            Flaw::Fields => RowProblem::Fields { found: 0, expected: columns.len() },
+            Flaw::Fields | Flaw::OutOfRange(..) => RowProblem::Fields { found: 0, expected: columns.len() },
             Flaw::Cell(nth) => RowProblem::Cell {
                 column: columns[nth].clone(),
                 cell: format!("{:?}", self.bad_row[nth]),
