@@ -88,6 +88,7 @@ mod fnv;
 mod learn;
 mod linalg;
 mod model;
+mod page;
 mod remedy;
 #[cfg(feature = "cli")]
 mod report;
@@ -145,6 +146,7 @@ pub use learn::{
 };
 pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
 pub use ndarray;
+pub use page::PageOptions;
 pub use remedy::Remedy;
 pub use stats::{Beyond, ColumnSummary, Elbow};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::{
     ColumnNames, Components, Effort, Finding, FitSettings, GaussianMixture, Model, ModelError, OnlineFit,
-    ScoreRanks, merge_models,
+    PageOptions, ScoreRanks, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -365,6 +365,18 @@ impl Fit {
         self.with_model(py, |model| {
             let revisions: Vec<_> = model.revisions().collect();
             serde_json::to_string(&revisions).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        })
+    }
+
+    /// A page of HTML that shows the model.
+    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+        self.with(py, |pass| {
+            pass.model()?;
+            let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
+            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let model = pass.model()?;
+            let page = with_threads(|| model.to_html(&options))?;
+            page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
         })
     }
 

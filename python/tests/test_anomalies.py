@@ -108,3 +108,8 @@ def test_discrete_columns_get_the_noise_with_which_they_were_learned(rows, tmp_p
     assert again.dequantize is True
     np.testing.assert_array_equal(again.score_samples(rows), noisy.score_samples(rows))
     assert abs(noisy.rank_samples(rows).mean() - 0.5) < 0.005
+
+
+def test_a_page_is_one_document_without_links(rows):
+    page = OnlineGaussianMixture(3, random_state=0).fit(rows).to_html()
+    assert page.startswith("<!DOCTYPE html>") and "default-src 'none'" in page and "src=" not in page.replace("script-src", "")

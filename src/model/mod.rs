@@ -355,7 +355,7 @@ impl Model {
         let ks = state.candidates.len();
         let best = state.candidates.remove(state.best());
         // While rows are pending, the scores are provisional.
-        let lasts = ks > 1 && state.pending.is_none();
+        let lasts = state.pending.is_none();
         let scores = Some(state.scores).filter(|scores| lasts && scores.is_sound(ks));
         let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
         Model {
@@ -471,6 +471,25 @@ impl Model {
             }
         }
         self
+    }
+
+    /// Rows of the data that the model contains: a sample that is kept for revisions, or those buffered for the start.
+    pub(crate) fn kept_rows(&self) -> ArrayView2<'_, f64> {
+        let kept = self.kept.as_ref().map(|kept| kept.reservoir());
+        let (values, dim) = (self.pending.as_deref().or(kept).unwrap_or_default(), self.columns.len().max(1));
+        ArrayView2::from_shape((values.len() / dim, dim), values).expect("kept rows are whole")
+    }
+
+    /// The course of the score of the K at a place among all K: rows seen, and the mean score of the rows since the point
+    /// before. Rows that are not scored, such as those of the start, have their place by proportion.
+    pub(crate) fn score_course(&self, place: usize) -> Vec<(f64, f64)> {
+        let Some((scores, (settings, _))) = self.scores.as_ref().zip(self.clone().into_state()) else {
+            return Vec::new();
+        };
+        let (batch, means) = scores.means(place);
+        let start = (settings.rows_of_start(self.columns.len()) as f64).min(self.rows as f64);
+        let each = batch as f64 * (self.rows as f64 - start) / self.prequential.rows.max(1) as f64;
+        means.into_iter().enumerate().map(|(i, mean)| (start + (i + 1) as f64 * each, mean)).collect()
     }
 
     /// How many rows of the data the model file contains: those kept for revisions, or those buffered for the start.

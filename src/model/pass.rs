@@ -2,8 +2,8 @@
 
 use super::{CurvePoint, MergeError, Model, ModelError, Recipe};
 use crate::learn::{
-    CandidateState, Components, Fingerprint, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard,
-    StartKind, Structure,
+    CandidateState, Components, Finding, Fingerprint, FitSettings, FitState, LearnError, Lineage, OnlineFit,
+    Shard, StartKind, Structure, find_discrete_columns, find_odd_values,
 };
 
 /// What a checkpoint holds in addition to a model.
@@ -87,6 +87,20 @@ impl Model {
             shard.rows = own;
         }
         Ok((OnlineFit::restore(settings, columns, state)?, checkpoint))
+    }
+
+    /// What a user should know about the data, as far as the model tells it. A pass that is under way knows more:
+    /// [`OnlineFit::findings`].
+    pub fn findings(&self) -> Vec<Finding> {
+        let (rows, names) = (self.kept_rows(), self.column_names().names);
+        let mut found: Vec<Finding> =
+            find_discrete_columns(rows, &names).filter(|_| !self.dequantize.is_on()).into_iter().collect();
+        // The rows are a sample, so how often a value occurs in them says little.
+        let of_columns = |finding: &Finding| !matches!(finding, Finding::Sentinel { .. });
+        found.extend(find_odd_values(rows, &names).into_iter().filter(of_columns));
+        let of_pass = self.clone().resume().map(|pass| pass.findings()).unwrap_or_default();
+        found.extend(of_pass.into_iter().filter(|finding| !found.contains(finding)).collect::<Vec<_>>());
+        found
     }
 
     /// Begins a pass over one shard, with this model as the common prior. [`merge_models`](super::merge_models) merges the

@@ -67,12 +67,6 @@ impl Candidate {
         Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0, surprise })
     }
 
-    /// Learns rows, which follow one another in `rows`.
-    pub fn observe(&mut self, rows: &[f64]) {
-        let (learner, mut score) = self.learner_and_score();
-        learner.observe_block(rows, &mut score);
-    }
-
     /// Learns consecutive parts of the stream, and returns the cumulative score after each.
     pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
         let (learner, mut score) = self.learner_and_score();
