@@ -75,59 +75,59 @@
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
-// Without the command, what only the command uses is not used.
-#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 pub mod data;
 pub mod dist;
+#[cfg(feature = "cli")]
 mod experiment;
-mod fnv;
+mod files;
+mod hash;
 mod learn;
 mod linalg;
-mod model;
+pub mod model;
 mod page;
 mod remedy;
 #[cfg(feature = "cli")]
 mod report;
-mod special;
 mod stats;
 mod text;
 
-/// What the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of the API.
+/// What the command, the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of
+/// the API.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "cli")]
     pub mod experiment {
         pub use crate::experiment::{
-            CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, Pairs, RECORDS_FILE,
-            Record, RunRecord, SelectRule, read_records,
+            CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
+            RunRecord, Units, read_records,
         };
     }
     pub mod learn {
         pub use crate::learn::rules::projection::{Scalars, project_dirichlet_literally};
         pub use crate::learn::{
-            CandidateState, EmSettings, FitState, LearnerState, default_start_rows, expectation_maximisation,
-            fit_em,
+            CandidateState, CommonPrior, FitState, LearnedShard, LearnerState, WarmUp, check_enough_rows,
+            check_shards, default_start_rows,
         };
     }
     pub mod linalg {
         pub use crate::learn::kernel::{MatrixState, fused_kernel};
-        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
-    }
-    pub mod model {
-        pub use crate::model::{Seal, VERSION};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels, symmetric_eigenvalues};
     }
     #[cfg(feature = "cli")]
     pub mod report {
-        pub use crate::report::{Arrow, ReportError, ReportOptions, Summary, figure1, write_report};
+        pub use crate::report::{
+            Arrow, Pairs, ReportError, ReportOptions, SelectRule, Summary, figure1, write_report,
+        };
     }
     pub mod special {
-        pub use crate::special::{log_gamma_ratio, log_sum_exp};
+        pub use crate::linalg::special::{log_gamma_ratio, log_sum_exp};
     }
     pub mod stats {
-        pub use crate::stats::{BatchSums, Method, ScoredK, Zeros, holm, signed_rank, signed_rank_with};
+        pub use crate::stats::{BatchSums, ScoredK, TestMethod, Zeros, holm, signed_rank, signed_rank_with};
     }
 }
 
@@ -137,18 +137,51 @@ pub mod internals {
 struct Readme;
 
 pub use data::ColumnNames;
-pub use dist::{Clusters, GaussianMixture};
-pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
-    Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
-    OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
-    SplitMove, StartKind, fit,
-};
-pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
+pub use dist::GaussianMixture;
+pub use learn::{FitSettings, LearnError, OnlineFit, Progress, fit};
+pub use model::{MergeError, Model, ModelError, merge_models};
 pub use ndarray;
 pub use page::PageOptions;
 pub use remedy::Remedy;
-pub use stats::{Beyond, ColumnSummary, Elbow};
+
+pub mod settings {
+    //! The settings of a pass: algorithms, numbers of components, effort.
+
+    pub use crate::learn::{
+        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
+        StartKind,
+    };
+}
+
+pub mod batch {
+    //! Batch EM over rows in memory.
+
+    pub use crate::learn::{
+        EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
+    };
+}
+
+pub mod findings {
+    //! What a pass finds out about the data and its own numerics.
+
+    pub use crate::learn::{
+        ChangeKind, ColumnFault, ColumnShift, DataChange, DataChanges, Finding, Health, NamedShift,
+        find_column_faults, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+    };
+}
+
+pub mod scores {
+    //! Scores of rows and of numbers of components.
+
+    pub use crate::learn::{KComparison, Prequential, RankTable, RatedK, ScoreRanks, Today, TryNext};
+    pub use crate::stats::{Beyond, ColumnSummary, Elbow};
+}
+
+pub mod revisions {
+    //! The record of the revisions of a mixture.
+
+    pub use crate::learn::{ActiveRows, MergeMove, Move, Reason, RevisionRecord, SplitMove};
+}
 
 #[cfg(test)]
 mod tests {
@@ -161,7 +194,7 @@ mod tests {
         check::<OnlineFit>();
         check::<FitSettings>();
         check::<GaussianMixture>();
-        check::<Clusters>();
+        check::<dist::Clusters>();
         check::<Model>();
         check::<LearnError>();
         check::<ModelError>();

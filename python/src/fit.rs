@@ -6,10 +6,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::scores::ScoreRanks;
+use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, Components, Effort, Finding, FitSettings, GaussianMixture, Model, ModelError, OnlineFit,
-    PageOptions, ScoreRanks, merge_models,
+    ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, PageOptions, Progress,
+    merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -108,18 +111,16 @@ impl Pass {
         let mut from = 0;
         loop {
             let fit = &mut self.fit;
-            if fit.revision_due().is_some() {
-                interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?;
-                continue;
-            }
-            if from == rows.nrows() {
-                return Ok(());
-            }
             let to = rows.nrows().min(from + block);
             let next = rows.slice(s![from..to, ..]);
-            from += with_threads(|| fit.advance(next))?.map_err(learn_error)?;
+            match with_threads(|| fit.advance(next))?.map_err(learn_error)? {
+                Progress::RevisionDue => drop(interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?),
+                Progress::Learned(taken) => from += taken,
+            }
             if from < rows.nrows() {
                 check_signals()?;
+            } else if self.fit.revision_due().is_none() {
+                return Ok(());
             }
         }
     }
@@ -152,7 +153,8 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, dequantize=false, gaps=false, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, prior_strength=None, dequantize=false, gaps=false,
+                        seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -164,6 +166,7 @@ impl Fit {
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
         half_life: Option<u64>,
+        prior_strength: Option<f64>,
         dequantize: bool,
         gaps: bool,
         seed: u64,
@@ -198,6 +201,9 @@ impl Fit {
         }
         if dequantize {
             settings = settings.dequantize();
+        }
+        if let Some(rows) = prior_strength {
+            settings = settings.prior_strength(rows);
         }
         let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
         Ok(Fit::of(fit, None))
@@ -424,7 +430,7 @@ impl Fit {
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (settings, has_gaps) = self.with(py, |pass| {
             let model = pass.model()?;
-            let has_gaps = model.columns().iter().any(|column| column.summary.count < model.rows());
+            let has_gaps = model.has_gaps();
             Ok((pass.fit.settings().clone(), has_gaps))
         })?;
         let arguments = PyDict::new(py);
@@ -442,6 +448,10 @@ impl Fit {
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
+        match settings.prior_strength {
+            PriorStrength::Auto => arguments.set_item("prior_strength", "auto")?,
+            PriorStrength::Rows(rows) => arguments.set_item("prior_strength", rows)?,
+        }
         arguments.set_item("dequantize", settings.dequantize.is_on())?;
         arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
         // NumPy's seeds have 32 bits.

@@ -102,7 +102,7 @@ impl Mixture {
         Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
-    /// The deviation of each column given the others, in standard deviations under the most probable component.
+    /// How improbable each column is given the others, as the deviation at which a normal distribution has this density.
     fn explain<'py>(
         &self,
         py: Python<'py>,
@@ -130,6 +130,36 @@ impl Mixture {
         self.completed(py, rows, |mixture, filled| {
             mixture.draw_missing(filled.view_mut(), &mut ChaCha8Rng::seed_from_u64(seed));
         })
+    }
+
+    /// The mean, the standard deviation and the quantiles of target columns given the others.
+    #[allow(clippy::type_complexity)]
+    fn predict_columns<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        targets: Vec<usize>,
+        levels: Vec<f64>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>)> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let found = py.detach(|| with_threads(|| self.mixture.predict_columns(rows, &targets, &levels)))?;
+        let (means, deviations) = (found.means.into_pyarray(py), found.standard_deviations.into_pyarray(py));
+        Ok((means, deviations, found.quantiles.into_pyarray(py)))
+    }
+
+    /// The log-density of target columns given the others.
+    fn conditional_log_density<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        targets: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        let log_densities =
+            py.detach(|| with_threads(|| self.mixture.conditional_log_density(rows, &targets)))?;
+        Ok(log_densities.into_pyarray(py))
     }
 
     /// The probability of each component, given the row.

@@ -27,10 +27,10 @@ use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::experiment::{
-    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, Pairs, Plan, RECORDS_FILE, Record,
-    RecordIndex, SelectRule, Session, Workers, export_folds, read_records, refuse_file_as_folder,
+    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, Plan, RECORDS_FILE, Record, RecordIndex,
+    Session, Workers, export_folds, read_records, refuse_file_as_folder,
 };
-use crate::report::{ReportError, ReportOptions, SetSummary, report_files, write_report};
+use crate::report::{Pairs, ReportError, ReportOptions, SelectRule, SetSummary, report_files, write_report};
 use crate::text::{count, printable};
 
 /// Compare learners over a range of K on one or more data sets

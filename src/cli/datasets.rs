@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::console::Console;
 use super::wording;
 use crate::data::{Block, Catalogue, DataError, DataSet, Input, ReadOptions, Source};
+use crate::experiment::Reported;
 
 /// List the catalogue of data sets, and whether their files are present
 ///
@@ -32,6 +33,8 @@ pub(super) struct Args {
 struct Listed {
     #[serde(flatten)]
     set: &'static DataSet,
+    #[serde(flatten)]
+    reported: Option<&'static Reported>,
     path: PathBuf,
     present: bool,
     /// How to get it.
@@ -65,6 +68,7 @@ fn list(set: &'static DataSet, args: &Args) -> Listed {
     let checked = (args.check && present).then(|| check(set, &path));
     Listed {
         set,
+        reported: Reported::of(&set.name),
         present,
         how_to_get: wording::how_to_get(set),
         good: checked.as_ref().map(Result::is_ok),

@@ -2,6 +2,7 @@
 
 mod scorer;
 mod selection;
+mod target;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +15,8 @@ use super::console::Console;
 use super::data_args::{DataArgs, MissingResult, tell_end};
 use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_stdin};
 use super::usage;
-use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader, Units};
+use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader};
+use crate::experiment::Units;
 use crate::stats::{BatchSums, ColumnSummary};
 use crate::text::number::decimal;
 use crate::text::{count, csv_cell};
@@ -35,6 +37,7 @@ use selection::Selection;
   gmm-bmm predict --model model.json --data today.csv --scores ranks.csv --explain --keep timestamp,id
   gmm-bmm predict --model model.json --data today.csv --scores - --explain --top 20
   sensors | gmm-bmm predict --model model.json --data - --scores - --follow --max-rank 0.001
+  gmm-bmm predict --model model.json --data new.csv --target power --interval 0.9 --scores power.csv
   sensors | gmm-bmm predict --model model.json --data - --scores - --follow
   gmm-bmm eval --model model.json --data abalone --units zscore --json")]
 pub(super) struct Args {
@@ -55,7 +58,7 @@ pub(super) struct Args {
 
     /// Add a column 'explanation' that names the columns responsible for a low score
     ///
-    /// It has up to three columns with their deviation from what the other columns let expect, in standard deviations under the most probable component, such as 'temp:+6.1 flow:-3.2'. Columns that deviate by less than 2 are left out, except the first.
+    /// It has up to three columns that are improbable given the other columns of the row, the most improbable first, such as 'temp:+6.1 flow:-3.2'. The number is the deviation, in standard deviations of the column, at which a normal distribution has the density that the mixture gives the value. Columns that deviate by less than 2 are left out, except the first.
     #[arg(long, requires = "scores")]
     explain: bool,
 
@@ -72,6 +75,16 @@ pub(super) struct Args {
     /// Write only the N most unusual rows, the most unusual first
     #[arg(long, value_name = "N", requires = "scores", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
+
+    /// Predict these columns from the others, by name, number or range; needs --scores
+    ///
+    /// The file of --scores then has 'NAME_mean' and 'NAME_std' for each target: the mean and the standard deviation of its distribution given the other columns of the model. Values of the targets in the data are not used and need not be there; --keep copies them to the scores. With --missing marginal, other values may be missing too.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", requires = "scores", conflicts_with_all = ["explain", "follow", "max_rank", "predictive", "top", "units"])]
+    target: Vec<String>,
+
+    /// Add bounds 'NAME_low' and 'NAME_high' between which the target lies with this probability
+    #[arg(long, value_name = "SHARE", requires = "target", value_parser = parse_share)]
+    interval: Option<f64>,
 
     /// Score rows as they arrive, and read --model again when the file changes; needs --scores -
     ///
@@ -140,8 +153,12 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         return Err(usage("--follow reads one file or standard input: name one"));
     }
     refuse_overwriting(args.scores.iter(), files.iter().chain([&args.model]))?;
+    let model = args.one_k.read(&args.model)?;
+    if !args.target.is_empty() {
+        return target::run(args, &model, console);
+    }
     let watched = args.follow.then(|| WatchedModel::new(&args.model));
-    let scorer = Scorer::new(args, &args.one_k.read(&args.model)?)?;
+    let scorer = Scorer::new(args, &model)?;
     let rows = args.data.open_with(scorer.seed, Some(scorer.columns.clone()), console, |o| args.adapt(o))?;
     let result = Evaluation::new(args, scorer, watched, &rows)?.run(rows, console)?;
     // If the scores go to standard output, nothing else does.
@@ -149,6 +166,13 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         console.result(&result, describe)?;
     }
     Ok(())
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if 0.0 < share && share < 1.0 => Ok(share),
+        _ => Err("give a number between 0 and 1, such as 0.9".into()),
+    }
 }
 
 impl Args {

@@ -12,7 +12,8 @@ use super::console::Console;
 use super::files::{create_output, is_dash, refuse_overwriting};
 use super::usage;
 use crate::dist::GaussianMixture;
-use crate::model::{Labels, Model, NpyValues, NpzWriter, OutputFile};
+use crate::files::{NpyValues, NpzWriter, OutputFile};
+use crate::model::{Labels, Model};
 use crate::text::{count, csv_cell};
 
 /// Write a mixture as CSV files and NumPy arrays

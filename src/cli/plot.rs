@@ -7,7 +7,8 @@ use super::files::create_output;
 use super::{usage, wording};
 use crate::data::{Reservoir, select_columns};
 use crate::dist::{Axes, GaussianMixture};
-use crate::model::{Labels, Model, OutputFile, Recipe};
+use crate::files::OutputFile;
+use crate::model::{Labels, Model, Recipe};
 use crate::report::{LearningCurve, PairPlot, PictureFormat, PlotGroup};
 
 #[derive(Debug, clap::Args)]
@@ -156,8 +157,8 @@ fn groups(labels: &Labels) -> Vec<PlotGroup> {
 
 /// The heading of a picture: how the model was learned.
 pub(super) fn heading(model: &Model) -> String {
-    let by = match model.algorithm() {
-        Recipe::Truth => "the true mixture".into(),
+    let by = match model.recipe() {
+        Recipe::Truth { .. } => "the true mixture".into(),
         by => by.describe(),
     };
     format!("{by}, K = {}", model.estimate().k())

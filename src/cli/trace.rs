@@ -12,8 +12,9 @@ use super::files::create_output;
 use super::plot::heading;
 use super::usage;
 use crate::data::Block;
+use crate::files::OutputFile;
 use crate::learn::{OnlineFit, Prequential};
-use crate::model::{CurvePoint, Model, OutputFile};
+use crate::model::{CurvePoint, Model};
 use crate::report::LearningCurve;
 
 const HEADER: &str = "rows,k,seconds,prequential_log_likelihood,test_log_likelihood";

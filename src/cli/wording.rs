@@ -4,9 +4,10 @@ use std::error::Error;
 
 use crate::data::{Availability, DataError, DataSet, MissingCounts, Notice};
 use crate::experiment::ExperimentError;
-use crate::learn::{Finding, LearnError};
+use crate::learn::{Finding, LearnError, Today};
 use crate::model::{MergeError, ModelError};
 use crate::remedy::Remedy;
+use crate::text::number::decimal;
 use crate::text::{count, quoted};
 
 /// An error of any layer: what happened, and what the user can do.
@@ -46,6 +47,26 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
             | Finding::RepeatedRows { .. }
             | Finding::LiteralStepsKept { .. }
             | Finding::LargeStart { .. }
+    )
+}
+
+/// How the rows of a resumed run compare with those before.
+pub(super) fn today(today: &Today) -> String {
+    let percent = |share: f64| {
+        let share = 100.0 * share;
+        if share > 99.9 { "more than 99.9".to_string() } else { format!("{share:.1}") }
+    };
+    let than = if today.lower_than >= 0.5 {
+        format!("lower than on {} %", percent(today.lower_than))
+    } else {
+        format!("higher than on {} %", percent(1.0 - today.lower_than))
+    };
+    let with_error = |value: f64, error: f64| format!("{} ± {}", decimal(value, 2), decimal(error, 2));
+    format!(
+        "the {} of this run: {}, expected {}: {than} of earlier days' rows\n",
+        count(today.rows, "scored row"),
+        with_error(today.mean, today.error),
+        with_error(today.expected, today.expected_error)
     )
 }
 
@@ -191,6 +212,17 @@ mod tests {
             "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
         );
         assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    #[test]
+    fn a_resumed_run_says_how_it_compares() {
+        let day = |lower_than| {
+            let (mean, error, expected, expected_error) = (-5.78, 0.03, -5.36, 0.02);
+            today(&Today { rows: 3000, mean, error, expected, expected_error, lower_than })
+        };
+        let known = "the 3000 scored rows of this run: -5.78 ± 0.03, expected -5.36 ± 0.02: ";
+        assert_eq!(day(0.9999), format!("{known}lower than on more than 99.9 % of earlier days' rows\n"));
+        assert_eq!(day(0.25), format!("{known}higher than on 75.0 % of earlier days' rows\n"));
     }
 
     #[test]

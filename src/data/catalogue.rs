@@ -1,4 +1,4 @@
-//! The catalogue of data sets: the sets of the paper, where they come from, and what the paper reports.
+//! The catalogue of data sets: their names, files, columns and sources.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::did_you_mean::did_you_mean;
 
-const TEXT: &str = include_str!("../../datasets/catalogue.json");
+pub(crate) const TEXT: &str = include_str!("../../datasets/catalogue.json");
 
 /// The data sets that are known by name.
 ///
@@ -26,9 +26,8 @@ pub struct Catalogue {
     sets: Vec<DataSet>,
 }
 
-/// One data set of the catalogue.
+/// One data set of the catalogue. What publications report about it is not read here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct DataSet {
     /// The name by which it is opened.
     pub name: String,
@@ -57,25 +56,8 @@ pub struct DataSet {
     pub sources: Vec<Source>,
     /// What a user should know about it.
     pub notes: String,
-    /// The units in which the paper reports.
-    pub units: Units,
     /// Whether some columns have few distinct values, so that the likelihood of a mixture is unbounded.
     pub discrete: bool,
-    /// What the paper reports.
-    pub paper: PaperFigures,
-    /// What another publication reports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<Published>,
-}
-
-/// Mean test log-likelihoods of a publication, for its own split.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// The publication and the place in it.
-    pub source: String,
-    /// Its models, and their scores.
-    pub scores: Vec<(String, f64)>,
 }
 
 /// A place from which to get a data set.
@@ -107,53 +89,6 @@ pub enum Availability {
     Public,
     /// No public copy is known.
     NotPublic,
-}
-
-/// The units that a log-likelihood is measured in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Units {
-    /// Those of the data
-    Raw,
-    /// Every column scaled to mean 0 and standard deviation 1
-    Zscore,
-}
-
-/// What the paper's tables report about a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperFigures {
-    /// Table 1: mean test log-likelihood on the small sets.
-    pub table1: Option<PaperPair>,
-    /// Table 2: mean test log-likelihood on the large sets.
-    pub table2: Option<PaperTriple>,
-    /// Table 3: seconds on the large sets.
-    pub table3: Option<PaperTriple>,
-}
-
-/// A row of the paper's Table 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperPair {
-    /// Online EM.
-    pub oem: f64,
-    /// Online Bayesian Moment Matching.
-    pub obmm: f64,
-    /// Whether the paper marks the difference as significant.
-    pub oem_significant: bool,
-}
-
-/// A row of the paper's Table 2 or 3.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaperTriple {
-    /// Online EM.
-    pub oem: f64,
-    /// Online Bayesian Moment Matching.
-    pub obmm: f64,
-    /// Online distributed Moment Matching.
-    pub odmm: f64,
 }
 
 impl Catalogue {
@@ -239,14 +174,7 @@ mod tests {
             assert!(set.rows > 0 && !set.licence.is_empty() && !set.citation.is_empty());
             assert!(set.columns.is_empty() || set.dimensions == Some(set.columns.len()), "{}", set.name);
             assert!(set.sha256.as_ref().is_none_or(|sum| sum.len() == 64));
-            let is_of_paper =
-                set.paper.table1.is_some() || (set.paper.table2.is_some() && set.paper.table3.is_some());
-            let is_other =
-                set.published.is_some() || ["yearmsd_sample8162", "watch"].contains(&set.name.as_str());
-            assert!(is_of_paper != is_other, "{}", set.name);
         }
-        let power = catalogue.find("power").unwrap().published.as_ref().unwrap();
-        assert_eq!(power.scores[0], ("Gaussian".to_string(), -7.74));
     }
 
     #[test]
@@ -274,11 +202,5 @@ mod tests {
         assert_eq!(of("abalone"), Availability::Bundled);
         assert_eq!(of("plastic"), Availability::Public);
         assert_eq!(of("northridge"), Availability::NotPublic);
-    }
-
-    #[test]
-    fn an_unknown_field_is_refused() {
-        let text = TEXT.replacen("\"title\"", "\"headline\"", 1);
-        assert!(serde_json::from_str::<Catalogue>(&text).is_err());
     }
 }

@@ -82,6 +82,21 @@ impl ColumnNames {
         ColumnNames { names, named: self.named, circular: Vec::new() }
     }
 
+    /// Some of these columns, in ascending order. `None` if only one of the two columns of a circular one is among them.
+    pub(crate) fn subset(&self, places: &[usize]) -> Option<ColumnNames> {
+        let mut circular = Vec::new();
+        for one in &self.circular {
+            let at = |place: usize| places.iter().position(|kept| *kept == place);
+            match (at(one.place), at(one.place + 1)) {
+                (Some(place), Some(_)) => circular.push(Circular { place, ..one.clone() }),
+                (None, None) => {}
+                _ => return None,
+            }
+        }
+        let names = places.iter().map(|&place| self.names[place].clone()).collect();
+        Some(ColumnNames { names, named: self.named, circular })
+    }
+
     /// Writes a row of the data as a row of these columns.
     pub(super) fn expand(&self, data: &[f64], row: &mut Vec<f64>) {
         row.clear();

@@ -45,7 +45,7 @@ const MIN: f64 = 0.01;
 /// ```
 pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
     let found = |(column, values): (usize, ArrayView1<f64>)| {
-        let values = Values::of(values);
+        let values = DistinctValues::of(values);
         values
             .is_discrete()
             .then(|| values.quantum())
@@ -57,7 +57,7 @@ pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
 
 /// Column `column` of `rows` with its quantum, even if it does not look discrete; `None` if it is constant.
 pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteColumn> {
-    let quantum = Values::of(rows.column(column)).quantum()?;
+    let quantum = DistinctValues::of(rows.column(column)).quantum()?;
     Some(DiscreteColumn { column, quantum })
 }
 
@@ -149,15 +149,15 @@ impl Dequantize {
 }
 
 /// The distinct values of a column in order, with how often each occurs, without missing ones.
-struct Values {
+struct DistinctValues {
     /// Rows that have a value.
     rows: usize,
     sorted: Vec<(f64, usize)>,
     standard_deviation: f64,
 }
 
-impl Values {
-    fn of(column: ArrayView1<f64>) -> Values {
+impl DistinctValues {
+    fn of(column: ArrayView1<f64>) -> DistinctValues {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         // Adding zero makes −0 a 0.
         let values = column.iter().filter(|value| !value.is_nan());
@@ -172,7 +172,7 @@ impl Values {
         };
         let mean = weighed(&|value| value);
         let standard_deviation = weighed(&|value| (value - mean).powi(2)).sqrt();
-        Values { rows, sorted, standard_deviation }
+        DistinctValues { rows, sorted, standard_deviation }
     }
 
     fn is_discrete(&self) -> bool {

@@ -500,6 +500,7 @@ impl DataError {
 
 impl DataError {
     /// The error in a file that is no text.
+    #[cfg(feature = "csv")]
     pub(super) fn not_in_text(self) -> DataError {
         match self {
             DataError::NoNumbers { file, left_out, .. } => {
@@ -510,6 +511,7 @@ impl DataError {
     }
 
     /// The error in a part of a text.
+    #[cfg(feature = "csv")]
     pub(super) fn in_part(self) -> DataError {
         match self {
             DataError::Quotation { file, line, .. } => DataError::QuotationInPart { file, line },
@@ -518,6 +520,7 @@ impl DataError {
     }
 
     /// The error with the file in which a column is not found.
+    #[cfg(feature = "csv")]
     pub(super) fn in_file(self, name: &str) -> DataError {
         match self {
             DataError::UnknownColumn { wanted, nearest, columns, .. } => {

@@ -50,9 +50,9 @@ mod table;
 
 pub use bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 pub use block::Block;
-pub use catalogue::{
-    Availability, Catalogue, DataSet, PaperFigures, PaperPair, PaperTriple, Published, Source, Units,
-};
+#[cfg(feature = "cli")]
+pub(crate) use catalogue::TEXT as CATALOGUE_TEXT;
+pub use catalogue::{Availability, Catalogue, DataSet, Source};
 pub use circular::Circular;
 pub use column_names::ColumnNames;
 pub use dequantize::{Dequantize, DiscreteColumn, Noise, discrete_column, find_discrete, with_noise};
@@ -65,8 +65,6 @@ pub use source::RowSource;
 #[cfg(feature = "csv")]
 pub use self::columns::select_columns;
 #[cfg(feature = "csv")]
-pub use self::csv::MAX_VALUE;
-#[cfg(feature = "csv")]
 pub use self::{
     input::Input,
     options::{BadCells, BadRows, Missing, ReadOptions},
@@ -75,3 +73,6 @@ pub use self::{
     row_texts::RowTexts,
     shards::FileShards,
 };
+
+/// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
+pub const MAX_VALUE: f64 = 1e150;

@@ -14,7 +14,7 @@ use super::row_texts::RowTexts;
 use super::shards::{FileShards, Range};
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
-use super::table::{BadCellCount, Flaw, OpenTable, Shape, Step, open_first, open_later};
+use super::table::{BadCellCount, Flaw, OpenTable, TableShape, TableStep, open_first, open_later};
 
 /// Numbers that are read at a time where all rows are read: few enough to stay in the processor's cache until they are copied.
 const NUMBERS_AT_A_TIME: usize = 1 << 15;
@@ -45,7 +45,7 @@ pub struct RowReader {
     is_cut: bool,
     /// Whether rows may be read without a look at each.
     takes_plain_rows: bool,
-    shape: Shape,
+    shape: TableShape,
     notices: Vec<Notice>,
     /// The marks of missing values.
     marks: MissingMarks,
@@ -325,17 +325,17 @@ impl RowReader {
             let step = table.read_row(&mut self.data_row)?;
             let step = self.refine(step);
             let table = self.table.as_ref().expect("a row was just read from it");
-            if !matches!(step, Step::End) && !self.shape.kept.1.is_empty() {
+            if !matches!(step, TableStep::End) && !self.shape.kept.1.is_empty() {
                 self.kept.push(table.kept_cells());
             }
             match step {
-                Step::Row => {
+                TableStep::Row => {
                     block.push(&self.row);
                     self.texts.push(table.text());
                     self.rows_read += 1;
                     self.missing.rows += 1;
                 }
-                Step::Gaps(bad) => {
+                TableStep::Gaps(bad) => {
                     self.missing.add_rows(&self.row);
                     self.bad_cells += bad.cells;
                     if let Some(flaw) = bad.first {
@@ -358,10 +358,10 @@ impl RowReader {
                         }
                     }
                 }
-                Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
+                TableStep::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
                     return Err(DataError::BadRow(Box::new(self.shape.describe(&**table, flaw))));
                 }
-                Step::Bad(flaw) => {
+                TableStep::Bad(flaw) => {
                     self.rows_skipped += 1;
                     block.skip_one();
                     let describe = || self.shape.describe(&**table, flaw);
@@ -370,29 +370,29 @@ impl RowReader {
                     }
                     self.first_skipped.get_or_insert_with(describe);
                 }
-                Step::End => self.close(),
+                TableStep::End => self.close(),
             }
         }
         Ok(())
     }
 
     /// What a row of the data is after the marks of missing values and the ranges of circular columns. Makes the row of it.
-    fn refine(&mut self, mut step: Step) -> Step {
+    fn refine(&mut self, mut step: TableStep) -> TableStep {
         let mut bad = match step {
-            Step::Row => BadCellCount::default(),
-            Step::Gaps(bad) => bad,
-            Step::Bad(_) | Step::End => return step,
+            TableStep::Row => BadCellCount::default(),
+            TableStep::Gaps(bad) => bad,
+            TableStep::Bad(_) | TableStep::End => return step,
         };
         if self.marks.replace(&mut self.data_row) {
-            step = Step::Gaps(bad);
+            step = TableStep::Gaps(bad);
         }
         while let Some((nth, value)) = self.shape.out_of_range(&self.data_row) {
             if self.options.bad_cells == BadCells::Refuse {
-                return Step::Bad(Flaw::OutOfRange(nth, value));
+                return TableStep::Bad(Flaw::OutOfRange(nth, value));
             }
             bad.add(Flaw::OutOfRange(nth, value));
             self.data_row[nth] = f64::NAN;
-            step = Step::Gaps(bad);
+            step = TableStep::Gaps(bad);
         }
         self.shape.of_rows.expand(&self.data_row, &mut self.row);
         step

@@ -17,12 +17,12 @@ use super::options::ReadOptions;
 use super::row_texts::RowTexts;
 
 /// One open input of any format.
-pub(super) trait Table: Send {
+pub(super) trait RowTable: Send {
     /// Appends the next rows that need no further look, at most `most`, and returns their number.
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError>;
 
     /// Reads the next row into `row`: one number per chosen column.
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError>;
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError>;
 
     /// The text of the header, if texts are kept, before the first row is read.
     fn header_text(&self) -> Vec<u8>;
@@ -58,10 +58,10 @@ pub(super) trait Table: Send {
     fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue;
 }
 
-pub(super) type OpenTable = Box<dyn Table>;
+pub(super) type OpenTable = Box<dyn RowTable>;
 
 /// What the next row is.
-pub(super) enum Step {
+pub(super) enum TableStep {
     /// A row, now in the buffer.
     Row,
     /// A row with missing values, now in the buffer as NaN, and the bad cells among them.
@@ -86,7 +86,7 @@ impl BadCellCount {
     }
 }
 
-/// What is wrong with a row. [`Table::describe`] adds the details.
+/// What is wrong with a row. [`RowTable::describe`] adds the details.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Flaw {
     /// The number of fields.
@@ -101,7 +101,7 @@ pub(super) enum Flaw {
 pub(super) fn open_first(
     input: OpenInput,
     options: &ReadOptions,
-) -> Result<(OpenTable, Shape, Vec<Notice>), DataError> {
+) -> Result<(OpenTable, TableShape, Vec<Notice>), DataError> {
     Ok(match detect(input)? {
         (None, input) => {
             let (table, shape, notices) = TextTable::first(input, options)?;
@@ -117,7 +117,7 @@ pub(super) fn open_first(
 /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
 pub(super) fn open_later(
     input: OpenInput,
-    shape: &Shape,
+    shape: &TableShape,
     options: &ReadOptions,
 ) -> Result<(OpenTable, Option<Notice>), DataError> {
     Ok(match detect(input)? {
@@ -154,7 +154,7 @@ pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput)
 }
 
 /// What the first input determines for all.
-pub(super) struct Shape {
+pub(super) struct TableShape {
     /// The columns of the data that are read.
     pub(super) columns: ColumnNames,
     /// The columns of a row, in which a circular one has two.
@@ -165,7 +165,7 @@ pub(super) struct Shape {
     pub(super) kept: (Vec<String>, Vec<usize>),
 }
 
-impl Shape {
+impl TableShape {
     /// Chooses the columns of the first input. Also returns what a user should know about them.
     pub(super) fn choose(
         file: &str,
@@ -173,7 +173,7 @@ impl Shape {
         named: bool,
         samples: &[ColumnSample],
         options: &ReadOptions,
-    ) -> Result<(Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TableShape, Vec<Notice>), DataError> {
         let choice = match &options.expected {
             Some(expected) => choose_expected(file, names, named, samples, &expected.of_data(), options)?,
             None => choose(file, names, samples, &options.columns, &options.drop, false)?,
@@ -185,7 +185,7 @@ impl Shape {
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
         let (width, positions) = (samples.len(), choice.positions);
-        Ok((Shape { columns, of_rows, width, positions, kept }, choice.notices))
+        Ok((TableShape { columns, of_rows, width, positions, kept }, choice.notices))
     }
 
     /// Whether rows need no further look: none of their columns is circular.
@@ -201,7 +201,7 @@ impl Shape {
     }
 
     /// The bad row that was just read from a table.
-    pub(super) fn describe(&self, table: &dyn Table, flaw: Flaw) -> BadRow {
+    pub(super) fn describe(&self, table: &dyn RowTable, flaw: Flaw) -> BadRow {
         let mut bad = table.describe(flaw, &self.columns.names);
         if let Flaw::OutOfRange(nth, value) = flaw {
             let (column, cell) = (self.columns.names[nth].clone(), value.to_string());

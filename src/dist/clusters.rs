@@ -42,7 +42,7 @@ pub struct Clusters {
 
 impl Clusters {
     /// The default of the largest misclassification probability between clusters.
-    pub const OVERLAP: f64 = 0.03;
+    pub const OVERLAP: f64 = 0.01;
 
     /// The number of clusters, at least one.
     pub fn count(&self) -> usize {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, check_finite, check_length, fill_standard_normal};
 use crate::linalg::Factor;
-use crate::special::LN_2PI;
+use crate::linalg::special::LN_2PI;
 
 /// A normal distribution with mean `μ` and full covariance `Σ`.
 ///

@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use super::gaps::GappedRows;
 use super::{Density, GaussianMixture};
 use crate::linalg::has_gaps;
-use crate::special::log_sum_exp;
+use crate::linalg::special::log_sum_exp;
+use crate::stats::MixtureOfNormals;
 
 /// Rows that one thread completes at a time.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 
 /// Missing values, which are NaN in the rows.
 ///
@@ -96,7 +97,7 @@ impl GaussianMixture {
 }
 
 /// The missing values of one row, given its observed values.
-struct Given<'a> {
+pub(super) struct Given<'a> {
     mixture: &'a GaussianMixture,
     gaps: GappedRows,
     /// The columns of the missing values.
@@ -108,14 +109,14 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn new(mixture: &'a GaussianMixture) -> Self {
+    pub fn new(mixture: &'a GaussianMixture) -> Self {
         let (k, dim) = (mixture.k(), mixture.dim());
         let (missing, gaps) = (Vec::with_capacity(dim), GappedRows::default());
         Given { mixture, gaps, missing, responsibilities: vec![0.0; k], completed: vec![vec![0.0; dim]; k] }
     }
 
     /// Computes the conditional means and the responsibilities of a row. Returns false if no value is missing.
-    fn set(&mut self, row: impl Iterator<Item = f64> + Clone) -> bool {
+    pub fn set(&mut self, row: impl Iterator<Item = f64> + Clone) -> bool {
         self.missing.clear();
         self.missing.extend(row.clone().enumerate().filter(|(_, value)| value.is_nan()).map(|(i, _)| i));
         if self.missing.is_empty() {
@@ -136,6 +137,17 @@ impl<'a> Given<'a> {
         let total = log_sum_exp(&self.responsibilities);
         self.responsibilities.iter_mut().for_each(|term| *term = (*term - total).exp());
         true
+    }
+
+    /// Sets the distribution of one missing column given the observed values.
+    pub fn column(&mut self, column: usize, distribution: &mut MixtureOfNormals) {
+        let place =
+            self.missing.iter().position(|&missing| missing == column).expect("the column is missing");
+        let conditionals = self.gaps.conditionals(self.mixture, &self.missing);
+        let parts = self.responsibilities.iter().zip(&self.completed).zip(conditionals);
+        distribution.set(parts.map(|((&r, completed), conditional)| {
+            (r, completed[column], conditional.covariance(place, place).sqrt())
+        }));
     }
 
     /// The mean log-density of the missing values given the observed ones and the component.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, Gaussian, StudentT, check_length};
 use crate::linalg::Factor;
-use crate::special::log_sum_exp;
+use crate::linalg::special::log_sum_exp;
 
 /// A mixture density `Σ w_j f_j(x)`, with weights that sum to one.
 ///

@@ -10,6 +10,7 @@ mod impute;
 mod mixture;
 mod normal_wishart;
 mod posterior;
+mod prediction;
 mod scoring;
 mod student;
 
@@ -22,6 +23,7 @@ pub use gaussian::Gaussian;
 pub use mixture::{GaussianMixture, Mixture, StudentMixture};
 pub use normal_wishart::NormalWishart;
 pub use posterior::Posterior;
+pub use prediction::Prediction;
 pub(crate) use scoring::BlockScorer;
 pub use scoring::most_probable;
 pub use student::StudentT;

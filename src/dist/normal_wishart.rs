@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     DistError, Gaussian, StudentT, check_finite, check_length, check_positive, fill_standard_normal,
 };
+use crate::linalg::special::LN_2PI;
 use crate::linalg::{Factor, FactorError, cholesky};
-use crate::special::LN_2PI;
 
 /// A Normal-Wishart distribution `NW(μ, Λ | m, κ, W, ν) = N(μ | m, (κΛ)⁻¹) · Wishart(Λ | W, ν)`, parametrised by `Ψ = W⁻¹`:
 /// what is known about the mean and the precision of a component.
@@ -165,5 +165,5 @@ impl NormalWishart {
 fn log_multigamma(x: f64, dim: usize) -> f64 {
     let d = dim as f64;
     let gammas: f64 = (0..dim).map(|i| libm::lgamma(x - i as f64 / 2.0)).sum();
-    d * (d - 1.0) / 4.0 * crate::special::LN_PI + gammas
+    d * (d - 1.0) / 4.0 * crate::linalg::special::LN_PI + gammas
 }

@@ -11,9 +11,9 @@ use super::gaps::GappedRows;
 use super::{Density, Mixture};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, TILE, square_norms, square_norms_up_to};
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::special::{exp, ln};
 use crate::linalg::vector::{Quad, Vector, Vector4};
 use crate::linalg::{has_gaps, lower_inverse};
-use crate::special::{exp, ln};
 
 /// Rows that one thread scores at a time. Only these are copied into blocks, not the whole matrix.
 const CHUNK: usize = 32 * BLOCK;

@@ -3,7 +3,7 @@ use rand_distr::{ChiSquared, Distribution};
 
 use super::{Density, DistError, check_finite, check_length, check_positive, fill_standard_normal};
 use crate::linalg::Factor;
-use crate::special::{LN_PI, log_gamma_ratio};
+use crate::linalg::special::{LN_PI, log_gamma_ratio};
 
 /// A multivariate Student-t distribution with location `m`, scale matrix `S` and `f` degrees of freedom.
 ///

@@ -4,8 +4,6 @@ use super::contender::Contender;
 use super::index::RecordIndex;
 use super::plan::Plan;
 use super::record::{CellRecord, CurveRecord};
-use super::repeats::Repeats;
-use super::select::{SelectRule, choose_ks};
 use super::trial::{Curve, Trial};
 use crate::learn::LearnError;
 
@@ -39,7 +37,7 @@ fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<Cur
     let leader = online().find(|contender| *contender == Contender::Obmm).or_else(|| online().next())?;
     let of_leader: Vec<&CellRecord> =
         recorded.cells_of(leader).filter(|cell| cell.fold == FOLD && plan.ks.contains(&cell.k)).collect();
-    let k = *choose_ks(&of_leader, SelectRule::Validation, &Repeats::default()).get(&FOLD)?;
+    let k = best_k(&of_leader)?;
     let is_drawn =
         |contender| recorded.curves().iter().any(|curve| curve.contender == contender && curve.k == k);
     let wanted = online().filter(|contender| !is_drawn(*contender));
@@ -49,6 +47,15 @@ fn missing_curves_of(plan: &Plan, set: usize, index: &RecordIndex) -> Option<Cur
         Some(("batch EM".to_string(), crate::stats::mean(&scores)?))
     });
     (!learners.is_empty()).then_some(CurveJob { set, k, learners, level })
+}
+
+/// The K with the best score of the validation rows. Ties go to the smaller K; a single K needs no score.
+fn best_k(cells: &[&CellRecord]) -> Option<usize> {
+    if let [only] = cells {
+        return Some(only.k);
+    }
+    let scored = cells.iter().filter_map(|cell| Some((cell.k, cell.validation?)));
+    scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
 /// Computes the curves of one data set. Stops when `emit` returns `false`.

@@ -1,9 +1,105 @@
-//! The paper's figures, as the records hold them.
+//! The figures of publications: in the catalogue, and as the records hold them.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::record::DataRecord;
-use crate::data::{Catalogue, PaperTriple, Published, Units};
+use crate::data::{CATALOGUE_TEXT, Catalogue};
+
+/// What publications report about a set of the catalogue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// The units in which the paper reports.
+    pub units: Units,
+    /// What the paper reports.
+    pub paper: PaperFigures,
+    /// What another publication reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+}
+
+impl Reported {
+    /// The figures of a set of the built-in catalogue.
+    pub fn of(name: &str) -> Option<&'static Reported> {
+        static ALL: OnceLock<HashMap<String, Reported>> = OnceLock::new();
+        ALL.get_or_init(read_all).get(name)
+    }
+}
+
+/// The figures of all sets by name.
+fn read_all() -> HashMap<String, Reported> {
+    #[derive(Deserialize)]
+    struct Set {
+        name: String,
+        #[serde(flatten)]
+        reported: Reported,
+    }
+    #[derive(Deserialize)]
+    struct Sets {
+        sets: Vec<Set>,
+    }
+    let all: Sets =
+        serde_json::from_str(CATALOGUE_TEXT).expect("a test checks that the built-in catalogue parses");
+    all.sets.into_iter().map(|set| (set.name, set.reported)).collect()
+}
+
+/// The units that a log-likelihood is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Units {
+    /// Those of the data
+    Raw,
+    /// Every column scaled to mean 0 and standard deviation 1
+    Zscore,
+}
+
+/// What the paper's tables report about a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFigures {
+    /// Table 1: mean test log-likelihood on the small sets.
+    pub table1: Option<PaperPair>,
+    /// Table 2: mean test log-likelihood on the large sets.
+    pub table2: Option<PaperTriple>,
+    /// Table 3: seconds on the large sets.
+    pub table3: Option<PaperTriple>,
+}
+
+/// A row of the paper's Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperPair {
+    /// Online EM.
+    pub oem: f64,
+    /// Online Bayesian Moment Matching.
+    pub obmm: f64,
+    /// Whether the paper marks the difference as significant.
+    pub oem_significant: bool,
+}
+
+/// A row of the paper's Table 2 or 3.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperTriple {
+    /// Online EM.
+    pub oem: f64,
+    /// Online Bayesian Moment Matching.
+    pub obmm: f64,
+    /// Online distributed Moment Matching.
+    pub odmm: f64,
+}
+
+/// Mean test log-likelihoods of a publication, for its own split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The publication and the place in it.
+    pub source: String,
+    /// Its models, and their scores.
+    pub scores: Vec<(String, f64)>,
+}
 
 /// What the paper reports for a data set: nothing if the set is not one of the paper's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,16 +137,33 @@ pub(super) fn paper_figures(data: &DataRecord) -> PaperRecord {
     let is_same = |width: Option<usize>| {
         data.missing.is_some() || width.is_none_or(|width| width == data.columns.len())
     };
-    let Some(set) = Catalogue::built_in().find(data.catalogue_name()).filter(|set| is_same(set.width()))
-    else {
+    let set = Catalogue::built_in().find(data.catalogue_name()).filter(|set| is_same(set.width()));
+    let Some(Reported { units, paper, published }) = set.and_then(|set| Reported::of(&set.name)) else {
         return PaperRecord::default();
     };
-    let small =
-        set.paper.table1.map(|row| PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None });
+    let small = paper.table1.map(|row| PaperColumns { oem: Some(row.oem), obmm: Some(row.obmm), odmm: None });
     PaperRecord {
-        units: Some(set.units),
-        scores: set.paper.table2.map(PaperColumns::from).or(small).unwrap_or_default(),
-        seconds: set.paper.table3.map(PaperColumns::from).unwrap_or_default(),
-        published: set.published.clone(),
+        units: Some(*units),
+        scores: paper.table2.map(PaperColumns::from).or(small).unwrap_or_default(),
+        seconds: paper.table3.map(PaperColumns::from).unwrap_or_default(),
+        published: published.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_of_the_catalogue_has_the_figures_of_the_paper_or_of_another_publication() {
+        for set in Catalogue::built_in().sets() {
+            let Reported { paper, published, .. } = Reported::of(&set.name).unwrap();
+            let is_of_paper = paper.table1.is_some() || (paper.table2.is_some() && paper.table3.is_some());
+            let is_other =
+                published.is_some() || ["yearmsd_sample8162", "watch"].contains(&set.name.as_str());
+            assert!(is_of_paper != is_other, "{}", set.name);
+        }
+        let power = Reported::of("power").unwrap().published.as_ref().unwrap();
+        assert_eq!(power.scores[0], ("Gaussian".to_string(), -7.74));
     }
 }

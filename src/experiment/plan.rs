@@ -10,8 +10,7 @@ use super::external::{ExternalLearner, Launcher};
 use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
-use crate::fnv;
-use crate::learn::mix_bits;
+use crate::hash::{FNV_EMPTY, fnv_add, mix_bits};
 
 /// Commands get smaller seeds than this, because many take 32 bits with a sign.
 pub(super) const SEEDS_OF_COMMANDS: u64 = 1 << 31;
@@ -300,14 +299,14 @@ fn same<T: PartialEq + ToString>(what: &str, theirs: &T, ours: &T) -> Result<(),
 
 /// Derives a seed from another and a purpose, the same on every machine: FNV-1a, then a finaliser that mixes all bits.
 fn derived_seed(seed: u64, purpose: &str) -> u64 {
-    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(fnv::EMPTY, fnv::add))
+    mix_bits(seed.to_le_bytes().into_iter().chain(purpose.bytes()).fold(FNV_EMPTY, fnv_add))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::record::Record;
     use super::*;
-    use crate::data::Units;
+    use crate::experiment::Units;
 
     /// A plan for one small set.
     pub fn plan_of(rows: usize, folds: usize) -> Plan {

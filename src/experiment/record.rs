@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
 use super::external::{ExternalLearner, Failure, Measured};
-use super::paper::PaperRecord;
-use crate::data::Units;
+use super::paper::{PaperRecord, Units};
 use crate::dist::Marginal;
 
 /// The version of the form of the records, which `docs/records.schema.json` describes.
@@ -157,7 +156,7 @@ impl DataRecord {
 }
 
 /// See [`DataRecord::name_without_noise`].
-pub(super) fn name_without_noise(name: &str) -> &str {
+pub fn name_without_noise(name: &str) -> &str {
     name.strip_suffix(DEQUANTIZED).unwrap_or(name)
 }
 

@@ -7,7 +7,8 @@ use ndarray::{ArrayView2, s};
 
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_start_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress,
+    default_start_rows,
 };
 
 /// The settings of passes that differ in algorithm and rows.
@@ -98,11 +99,11 @@ impl Revising {
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
-            let (taken, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
+            let (progress, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
             score = score.joined(own);
-            seen += taken;
-            if pass.revision_due().is_some() {
-                pass.revise(&AtomicBool::new(false))?;
+            match progress {
+                Progress::Learned(taken) => seen += taken,
+                Progress::RevisionDue => drop(pass.revise(&AtomicBool::new(false))?),
             }
         }
         Ok(score)

@@ -98,7 +98,7 @@ fn indices(plan: &Plan, set: &PlannedSet, fold: usize) -> (Vec<usize>, Vec<usize
 }
 
 /// The test rows of one fold of a set with `n` rows, in file order.
-pub(super) fn fold_rows(seed: u64, name: &str, n: usize, folds: usize, fold: usize) -> Vec<usize> {
+pub fn fold_rows(seed: u64, name: &str, n: usize, folds: usize, fold: usize) -> Vec<usize> {
     sorted(shuffled((0..n).collect(), seed, name, "folds")[places(n, folds, fold)].to_vec())
 }
 

@@ -1,7 +1,6 @@
 //! Learning mixtures: online (oBMM, oEM, oDMM) and by batch EM, from a common start.
 
 mod batch_em;
-mod fingerprint;
 pub(crate) mod kernel;
 mod monitor;
 mod pass;
@@ -12,10 +11,8 @@ mod structure;
 pub use batch_em::{
     EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
-pub use fingerprint::Fingerprint;
-pub(crate) use fingerprint::mix_bits;
+pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
-pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{
     Finding, NamedShift, find_discrete_columns, find_numbering, find_odd_values, judge_row_count,
     name_column_faults,
@@ -24,15 +21,16 @@ pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;
 pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
+pub use monitor::surprise::Surprise;
+pub use monitor::today::Today;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
-pub use pass::k_comparison::{Choice, RatedK, TryNext};
-pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};
+pub use pass::k_comparison::{KComparison, RatedK, TryNext};
+pub use pass::online_fit::{OnlineFit, Progress, check_enough_rows, fit};
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub(crate) use pass::state::mixture_of;
 pub use pass::state::{
     CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
 };
@@ -46,9 +44,9 @@ pub use shards::odmm::{OdmmSettings, ShardedState};
 pub(crate) use shards::warm_up::close_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
-    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
+    ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,
+    RevisionRecord, SplitMove,
 };
-pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;
@@ -232,6 +230,12 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// The squared distances of the rows since the learner was made; `None` for a learner without an order of rows.
     fn surprise(&self) -> Option<Surprise> {
         None
+    }
+
+    /// For each component, the rows since the learner was made that most probably belong to it; at least one number for each, or
+    /// none for a learner without an order of rows.
+    fn assigned_rows(&self) -> &[f64] {
+        &[]
     }
 
     /// From now on, a row has half its weight after this many further rows.

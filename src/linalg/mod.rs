@@ -3,15 +3,18 @@
 mod batch;
 pub(crate) mod blocks;
 mod conditional;
+mod eigen;
 mod factor;
 mod gram;
 mod row_blocks;
 pub(crate) mod simd;
+pub(crate) mod special;
 // Vector loads, stores and instructions. Each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod vector;
 
 pub use batch::{cholesky, lower_inverse};
 pub(crate) use conditional::{Conditional, has_gaps};
+pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 
-use crate::fnv;
+use crate::hash::{FNV_EMPTY, fnv_add};
 
 /// The member without white space: its beginning, its end, and the number of digits.
 const BEGINNING: &[u8] = b"\"checksum\":\"";
@@ -33,7 +33,7 @@ pub(super) struct Sum {
 
 impl Sum {
     pub const fn new() -> Self {
-        Sum { value: fnv::EMPTY, in_string: false, after_backslash: false }
+        Sum { value: FNV_EMPTY, in_string: false, after_backslash: false }
     }
 
     /// Adds a byte. Returns whether it counts.
@@ -45,7 +45,7 @@ impl Sum {
             self.in_string = !self.in_string;
         }
         self.after_backslash = byte == b'\\' && !self.after_backslash;
-        self.value = fnv::add(self.value, byte);
+        self.value = fnv_add(self.value, byte);
         true
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::PageOptions;
 use crate::dist::{GaussianMixture, most_probable};
-use crate::learn::Reason;
+use crate::learn::{ChangeKind, DataChange, Reason};
 use crate::model::{Labels, Model};
 use crate::text::count;
 
@@ -78,8 +78,14 @@ struct Course {
     /// Rows seen, and the mean score of the rows since the last point.
     points: Vec<(f64, f64)>,
     revisions: Vec<Revision>,
-    /// Rows about which the data change.
-    alarms: Vec<u64>,
+    alarms: Vec<Alarm>,
+}
+
+/// A change of the data.
+#[derive(Serialize)]
+struct Alarm {
+    row: u64,
+    kind: Option<ChangeKind>,
 }
 
 #[derive(Serialize)]
@@ -118,10 +124,10 @@ impl Content {
                 "{} of {} over {}",
                 count(mixture.k() as u64, "component"),
                 count(labels.clusters().count() as u64, "cluster"),
-                count(model.columns().len() as u64, "column")
+                count(model.summaries().len() as u64, "column")
             ),
             facts: facts(&model),
-            columns_left_out: model.columns().len() - shown.columns.len(),
+            columns_left_out: model.summaries().len() - shown.columns.len(),
             components_left_out: mixture.k() - components.len(),
             clusters: shown.clusters(&mixture, &labels),
             correlations: shown.correlations(&mixture, &components),
@@ -141,7 +147,7 @@ impl Content {
 fn facts(model: &Model) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("learned from", count(model.rows(), "row")),
-        ("by", model.algorithm().describe()),
+        ("by", model.recipe().describe()),
         ("seed", model.seed().to_string()),
     ];
     if let Some(score) = model.prequential().mean() {
@@ -165,7 +171,7 @@ struct Shown {
 impl Shown {
     /// All columns, or those in which the components differ most if there are too many.
     fn of(model: &Model, mixture: &GaussianMixture) -> Shown {
-        let summaries = || model.columns().iter().map(|column| column.summary);
+        let summaries = || model.summaries().iter();
         let (means, units): (Vec<f64>, Vec<f64>) = summaries().map(|s| (s.mean, s.unit())).unzip();
         let k = mixture.k().min(MAX_COMPONENTS);
         let fits = |columns: &usize| k * columns * (columns - 1) / 2 <= MAX_CORRELATIONS;
@@ -183,10 +189,8 @@ impl Shown {
     }
 
     fn described(&self, model: &Model) -> Vec<Column> {
-        let column = |&j: &usize| {
-            let name = model.columns()[j].name.clone();
-            Column { name, mean: self.means[j], unit: self.units[j] }
-        };
+        let names = model.column_names().names;
+        let column = |&j: &usize| Column { name: names[j].clone(), mean: self.means[j], unit: self.units[j] };
         self.columns.iter().map(column).collect()
     }
 
@@ -273,8 +277,12 @@ impl Shown {
 /// The scores of the K that is shown, from all K of the pass.
 fn course(whole: &Model, model: &Model) -> Course {
     let changes = model.data_changes();
-    let mut alarms: Vec<u64> = changes.iter().flat_map(|changes| [changes.first, changes.latest]).collect();
-    alarms.dedup();
+    let alarm = |change: &DataChange| Alarm { row: change.row, kind: Some(change.kind) };
+    let mut alarms: Vec<Alarm> = changes.iter().flat_map(|changes| changes.list.iter().map(alarm)).collect();
+    if let (Some(changes), true) = (changes, alarms.is_empty()) {
+        // Files of earlier versions have no kinds.
+        alarms.push(Alarm { row: changes.first, kind: None });
+    }
     let kept = model.revisions().filter(|revision| revision.kept);
     let revisions = kept.map(|record| Revision {
         rows: record.rows,

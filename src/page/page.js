@@ -333,11 +333,12 @@ function table(head, lines) {
   const words = (reason) => String(reason).replaceAll("_", " ");
   const told = revisions.map((one) => `after ${rows(one.rows)} rows: ${words(one.reason)}, ${one.moves} ${one.moves === 1 ? "move" : "moves"}` +
     (one.gain === null ? "" : `, ${signed(one.gain, 3)} on validation rows`));
+  const changed = alarms.map((one) => `the data change about row ${rows(one.row)}` + (one.kind === null ? "" : ` (${words(one.kind)})`));
   if (points.length > 1 || revisions.length > 0 || alarms.length > 0) {
     const made = section("course", "The course of the score");
     if (points.length > 1) {
       const marks = revisions.map((one, i) => ({ at: one.rows, kind: "revision", text: "revision " + told[i] }))
-        .concat(alarms.map((at) => ({ at, kind: "alarm", text: `the data change about row ${rows(at)}` })));
+        .concat(alarms.map((one, i) => ({ at: one.row, kind: "alarm", text: changed[i] })));
       made.append(element("p", { class: "quiet" }, "Mean log-density of rows before they were learned, against the rows seen. Scores near the beginning are those of fewer rows."),
         chart("score", "Prequential score against rows seen", points, { marks, title: "rows seen" }));
     }
@@ -346,7 +347,7 @@ function table(head, lines) {
     if (alarms.length > 0) keys.append(element("span", { class: "key alarm" }), "the data change");
     made.append(keys);
     if (told.length + alarms.length > 0) {
-      const list = element("ul", {}, ...told.map((text) => element("li", {}, "Revision " + text)), ...alarms.map((at) => element("li", {}, `The data change about row ${rows(at)}`)));
+      const list = element("ul", {}, ...told.map((text) => element("li", {}, "Revision " + text)), ...changed.map((text) => element("li", {}, text)));
       made.append(element("details", {}, element("summary", {}, "Revisions and changes"), list));
     }
     if (points.length > 1) made.append(table(["rows seen", "score"], points.map(([x, y]) => [rows(x), number(y, 6)])));

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::analysis::{Entry, Summary};
+use super::analysis::{KScore, Score};
 use super::format::units;
-use super::scores::{KScore, Score};
-use super::summary::{Entry, Summary};
 use super::tables::ratio;
 
 /// One cell: a line of `loglik.csv`.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::Units;
-use crate::experiment::{DataRecord, Pairs, RunRecord, SelectRule};
+use super::analysis::{Pairs, SelectRule};
+use crate::experiment::{DataRecord, RunRecord, Units};
 use crate::stats::{Beyond, Elbow};
 use crate::text::number::NONE;
 

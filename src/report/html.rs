@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use super::analysis::Summary;
 use super::format::{tested_on, title};
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
-use super::summary::Summary;
 use super::tables::{self, Table};
 use crate::text::number::thousands;
 use crate::text::{count, printable};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::summary::Summary;
+use super::analysis::SIGNIFICANCE;
+use super::analysis::Summary;
 use super::tables::{self, Cell, Table};
-use crate::experiment::SIGNIFICANCE;
 use crate::text::printable;
 
 pub(super) fn render(summary: &Summary) -> String {

@@ -1,10 +1,10 @@
 //! The texts around the tables: legend, learners, elbows and notes.
 
+use super::analysis::SIGNIFICANCE;
+use super::analysis::{Entry, SetSummary, Summary};
 use super::format::{self, title};
-use super::summary::{Entry, SetSummary, Summary};
 use super::tables::has_choice;
-use crate::data::Units;
-use crate::experiment::{PaperColumns, SIGNIFICANCE};
+use crate::experiment::{PaperColumns, Units};
 use crate::text::number::thousands;
 
 /// Defines the elbow.

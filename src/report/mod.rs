@@ -4,30 +4,25 @@
 //! [`write_report`] writes them as CSV, LaTeX, Markdown, SVG and PNG pictures, and a self-contained HTML page. Each format has
 //! its own file in this module.
 
-mod below_start;
+mod analysis;
 mod csv;
 mod format;
 mod html;
 mod latex;
 mod legend;
 mod markdown;
-mod paired;
 mod plot;
-mod scores;
-mod summary;
 mod tables;
 mod terminal;
 
-pub use paired::Arrow;
+pub use analysis::{Arrow, Pairs, SelectRule, SetSummary, Summary};
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
-pub use summary::{SetSummary, Summary};
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::data::Units;
-use crate::experiment::{Contender, Pairs, Record, RecordIndex, SelectRule};
-use crate::model::OutputFile;
+use crate::experiment::{Contender, Record, RecordIndex, Units};
+use crate::files::OutputFile;
 use plot::Picture;
 
 /// How to summarise records.

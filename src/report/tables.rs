@@ -1,8 +1,8 @@
 //! The tables, laid out once for all output formats.
 
+use super::analysis::{Entry, SetSummary, Summary};
 use super::format::{self, title};
 use super::legend::ELBOW;
-use super::summary::{Entry, SetSummary, Summary};
 use crate::experiment::{Contender, PaperColumns};
 use crate::text::number::{self, NONE, fixed, p_value, significant};
 

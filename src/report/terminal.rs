@@ -2,8 +2,8 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, presets};
 
+use super::analysis::Summary;
 use super::legend::{elbows, learners, legend, notes};
-use super::summary::Summary;
 use super::tables::{self, Table};
 use crate::text::printable;
 

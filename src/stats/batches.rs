@@ -41,6 +41,11 @@ impl BatchSums {
     /// From fewer batches, the standard error of a difference is too uncertain.
     const MIN: usize = 10;
 
+    /// Whether it has nothing, as for a single candidate.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// For candidates whose scores over earlier rows have these sums.
     pub fn new(totals: Vec<f64>) -> Self {
         BatchSums { size: 1, full: Vec::new(), open_rows: 0, before: totals }

@@ -521,3 +521,52 @@ fn follow_needs_one_input_and_standard_output() {
     place.refuses(&format!("{line} --data rows.csv --scores -"), 2, &["name one"]);
     place.refuses("predict --model model.json --follow --data none.csv --scores -", 1, &["none.csv"]);
 }
+
+#[test]
+fn targets_are_predicted_from_the_other_columns() {
+    let xs = normals(3000, 2, 5);
+    // The target is 2x − z with a noise of 0.5.
+    let noise = normals(3000, 1, 6);
+    let y = |i: usize| 2.0 * xs[(i, 0)] - xs[(i, 1)] + 0.5 * noise[(i, 0)];
+    let rows = Array2::from_shape_fn((3000, 3), |(i, j)| [xs[(i, 0)], y(i), xs[(i, 1)]][j]);
+    let place = Workplace::new();
+    place.write("rows.csv", &as_csv(&rows, &["x", "y", "z"]));
+    place.run("fit --data rows.csv --k 1 --out model.json --quiet").success();
+    // The target need not be there, and the order of columns does not matter.
+    place.write("new.csv", "id,z,x\na,1,0.5\nb,,2\nc,-1,word\n");
+    let options = "--missing marginal --bad-rows skip --keep id";
+    let run = format!(
+        "predict --model model.json --data new.csv --target y --interval 0.9 --scores s.csv {options}"
+    );
+    place.run(&run).success();
+    let scores = place.read("s.csv");
+    assert_eq!(scores.lines().next().unwrap(), "row,y_mean,y_std,y_low,y_high,not_scored,id");
+    let close = |name: &str, expected: [f64; 2]| {
+        let cells = cells(&scores, name);
+        for (cell, expected) in cells.iter().zip(expected) {
+            assert!((cell.parse::<f64>().unwrap() - expected).abs() < 0.1, "{name}: {scores}");
+        }
+    };
+    close("y_mean", [0.0, 4.0]);
+    close("y_std", [0.5, 1.25f64.sqrt()]);
+    close("y_low", [-0.822, 4.0 - 1.839]);
+    close("y_high", [0.822, 4.0 + 1.839]);
+    assert!(scores.lines().nth(3).unwrap().starts_with("3,,,,,") && scores.ends_with(",c\n"), "{scores}");
+    // With the target in the data, its values change nothing but the copy.
+    place.run("predict --model model.json --data rows.csv --target 2 --keep y --scores s.csv").success();
+    let scores = place.read("s.csv");
+    let (means, truth) = (numbers(&scores, "y_mean"), numbers(&scores, "y"));
+    let square = means.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 3000.0;
+    assert!((square.sqrt() - 0.5).abs() < 0.03, "{square}");
+    for (options, error) in [
+        ("--target x,y,z --scores s.csv", "none is left"),
+        ("--target w --scores s.csv", "no column 'w'"),
+        ("--target y --interval 90 --scores s.csv", "between 0 and 1"),
+        ("--target y", "--scores"),
+    ] {
+        place
+            .run(&format!("predict --model model.json --data rows.csv {options}"))
+            .code(2)
+            .stderr(predicates::str::contains(error));
+    }
+}

@@ -155,6 +155,10 @@ fn noise_of_discrete_columns_is_remembered() {
     let curve = place.read("t.csv");
     let last: f64 = curve.lines().last().unwrap().rsplit(',').next().unwrap().parse().unwrap();
     assert!((last - score("t.json", "b.csv")).abs() < 1e-9);
+    place.run(&format!("{fit} --data few.csv --quiet --out t.json --trace t.csv --test b.csv")).success();
+    let curve = place.read("t.csv");
+    let last: f64 = curve.lines().last().unwrap().rsplit(',').next().unwrap().parse().unwrap();
+    assert!((last - score("t.json", "b.csv")).abs() < 1e-9);
     place.run("fit --data few.csv --k 2 --algo em --dequantize --quiet --out em.json").success();
     assert!(score("em.json", "few.csv") < -3.0);
     place.refuses(

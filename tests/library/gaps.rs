@@ -2,12 +2,15 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gmm_bmm::batch::{EmSettings, expectation_maximisation, fit_em};
 use gmm_bmm::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior, StudentMixture};
+use gmm_bmm::findings::Health;
+use gmm_bmm::internals::learn::LearnerState;
 use gmm_bmm::internals::learn::Scalars;
-use gmm_bmm::internals::learn::{EmSettings, LearnerState, expectation_maximisation, fit_em};
 use gmm_bmm::internals::linalg::Factor;
 use gmm_bmm::internals::special::log_gamma_ratio;
-use gmm_bmm::{Algorithm, FitSettings, Health, Model, Moments, ObmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, Model, OnlineFit};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -3,13 +3,12 @@
 use std::sync::atomic::AtomicBool;
 
 use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
+use gmm_bmm::findings::{ColumnFault, Health};
 use gmm_bmm::internals::learn::Scalars;
 use gmm_bmm::internals::learn::{CandidateState, FitState, LearnerState};
 use gmm_bmm::internals::linalg::Factor;
-use gmm_bmm::{
-    Algorithm, ColumnFault, FitSettings, Health, LearnError, Model, Moments, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit,
-};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, LearnError, Model, OnlineFit};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

@@ -1,7 +1,7 @@
 //! What one pass reaches on real data: the split is that of `tests/reference/levels.json`.
 
+use gmm_bmm::batch::{EmSettings, fit_em};
 use gmm_bmm::dist::GaussianMixture;
-use gmm_bmm::internals::learn::{EmSettings, fit_em};
 use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis};
 use serde_json::Value;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use gmm_bmm::dist::{Factor, Gaussian};
-use gmm_bmm::{
-    Clusters, ColumnNames, ColumnSummary, FitSettings, GaussianMixture, Model, OnlineFit, PageOptions, Recipe,
-};
+use gmm_bmm::dist::{Clusters, Factor, Gaussian};
+use gmm_bmm::model::Recipe;
+use gmm_bmm::scores::ColumnSummary;
+use gmm_bmm::{ColumnNames, FitSettings, GaussianMixture, Model, OnlineFit, PageOptions};
 use ndarray::{Array2, s};
 
 use crate::browser::chromium;
@@ -82,6 +82,17 @@ fn a_page_stands_on_its_own_and_escapes_every_name() {
 }
 
 #[test]
+fn changes_of_the_data_are_marked() {
+    let mut rows = clusters(40_000, 2, 1);
+    rows.slice_mut(s![20_000.., ..]).mapv_inplace(|value| value + 9.0);
+    let model = model(&rows, &["a", "b"], FitSettings::obmm([3]));
+    let changes = model.data_changes().expect("the test needs a change").list.len();
+    let Some(dom) = dom(&page(&model), "", 900) else { return };
+    assert_eq!(dom.matches("<line class=\"alarm\"").count(), changes);
+    assert!(dom.contains("the data change about row 20,"), "{dom}");
+}
+
+#[test]
 fn clicks_and_keys_change_the_page() {
     let mut rows = clusters(9000, 3, 1);
     // Clusters far apart.
@@ -148,7 +159,7 @@ fn large() -> Model {
     let names = ColumnNames::named((0..60).map(|j| format!("a rather long name of column {j}")));
     let summaries: Vec<ColumnSummary> =
         noise.columns().into_iter().map(|column| column.iter().map(|value| 4.0 * value).collect()).collect();
-    Model::from_mixture(mixture, Recipe::Truth, 1, &names, &summaries)
+    Model::from_mixtures(vec![mixture], Recipe::Truth { seed: 1 }, &names, &summaries)
 }
 
 #[test]

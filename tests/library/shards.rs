@@ -6,7 +6,8 @@ use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::dist::GaussianMixture;
 use gmm_bmm::internals::learn::FitState;
-use gmm_bmm::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, ObmmSettings, OdmmSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis};
 
 use crate::common::*;

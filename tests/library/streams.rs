@@ -1,6 +1,8 @@
 //! Long streams: structure that appears late, spikes, and changes that are reported.
 
-use gmm_bmm::{Components, Finding, FitSettings, OnlineFit};
+use gmm_bmm::findings::Finding;
+use gmm_bmm::settings::Components;
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, s};
 
 use crate::common::*;

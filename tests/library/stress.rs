@@ -7,8 +7,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gmm_bmm::findings::Health;
 use gmm_bmm::internals::learn::FitState;
-use gmm_bmm::{Algorithm, FitSettings, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -184,6 +186,7 @@ fn heavy_tails() {
     let cauchy = Cauchy::new(0.0, 1.0).unwrap();
     let rows = Array2::from_shape_simple_fn((2000, 3), || cauchy.sample(&mut rng));
     guarded(&[OBMM, DISCOUNTED, ODMM, OEM, FORGETFUL], 4, &rows, "Cauchy");
+    let rows = Array2::from_shape_simple_fn((4000, 3), || cauchy.sample(&mut rng));
     for (what, health) in guarded(&[PAPER], 4, &rows, "Cauchy") {
         assert!(health.literal_steps_kept > 0, "{what}: {health:?}");
     }

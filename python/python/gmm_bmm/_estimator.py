@@ -71,10 +71,13 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     start_rows : int, default=None
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
-        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 64 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
+    prior_strength : 'auto' or float, default='auto'
+        How many rows the prior of a component's covariance is worth. The prior says that all components have about the same
+        correlations, which helps where rows are few for the number of columns. ``'auto'`` learns its strength from the data.
     dequantize : bool, default=False
         Whether columns with few distinct values get uniform noise of one quantum, so that their likelihood is that of a density. The
         first rows decide which columns these are. The noise of a value follows from the seed and from its place in X.
@@ -144,6 +147,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "prior_strength": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -159,6 +163,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        prior_strength="auto",
         dequantize=False,
         missing="error",
         cluster_overlap=0.03,
@@ -170,6 +175,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.prior_strength = prior_strength
         self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
@@ -264,6 +270,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            prior_strength=None if self.prior_strength == "auto" else self.prior_strength,
             dequantize=self.dequantize,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
@@ -313,9 +320,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns let expect, in standard deviations.
+        """How improbable each column is given the other columns, as a number of standard deviations.
 
-        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+        The largest values of a row name the columns that make it unusual. A value is the deviation at which a normal distribution with
+        the column's spread has the density that the mixture gives the column.
 
         Returns
         -------

@@ -10,7 +10,7 @@ import numpy as np
 
 from gmm_bmm import _core
 
-FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "dequantize")
+FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "prior_strength", "dequantize")
 """Parameters that have no effect on a pass after its first row."""
 
 
@@ -84,6 +84,7 @@ class Resumable:
     def __setstate__(self, state):
         if "_fit" in state:
             state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
-            # Pickles of version 0.2 lack it.
+            # Pickles of version 0.2 lack them.
+            state.setdefault("prior_strength", "auto")
             state.setdefault("_begun_with", {name: state[name] for name in FIXED})
         super().__setstate__(state)

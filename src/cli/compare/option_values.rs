@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::data::Units;
-use crate::experiment::{Contender, Pairs, SelectRule};
+use crate::experiment::{Contender, Units};
+use crate::report::{Pairs, SelectRule};
 
 /// The learners that one item of `--algos` selects.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,10 @@ use super::option_values::{Dequantize, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
-use crate::data::{
-    Block, Catalogue, DataSet, DiscreteColumn, Units, discrete_column, find_discrete, with_noise,
-};
+use crate::data::{Block, Catalogue, DataSet, DiscreteColumn, discrete_column, find_discrete, with_noise};
 use crate::experiment::{
-    CellSettings, Contender, DataRecord, ExperimentError, PaperRecord, Plan, PlannedSet, STAND_IN,
+    CellSettings, Contender, DataRecord, ExperimentError, PaperRecord, Plan, PlannedSet, Reported, STAND_IN,
+    Units,
 };
 use crate::learn::{
     Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, find_odd_values,
@@ -152,10 +151,11 @@ impl Args {
         rows: usize,
         columns: Vec<String>,
     ) -> DataRecord {
+        let reported = known.and_then(|set| Reported::of(&set.name));
         let data = known.map_or(name, |set| set.name.clone());
         DataRecord {
             title: known.map_or(data.clone(), |set| set.title.clone()),
-            units: self.shown.units.0.or(known.map(|set| set.units)).unwrap_or(Units::Raw),
+            units: self.shown.units.0.or(reported.map(|reported| reported.units)).unwrap_or(Units::Raw),
             missing: known.filter(|_| columns.is_empty()).map(wording::how_to_get),
             data: if self.stand_in { data + STAND_IN } else { data },
             rows,

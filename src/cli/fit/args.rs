@@ -19,7 +19,7 @@ use crate::cli::usage;
 use crate::data::Dequantize;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit, StartKind,
+    OemSettings, OnlineFit, PriorStrength, StartKind,
 };
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -133,17 +133,33 @@ pub(super) struct RevisionArgs {
     #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
-    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
+    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 64 MB]
     ///
     /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. In addition, up to 4000 rows are held out to decide whether a revision is kept; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) keep_rows: Option<usize>,
+
+    /// How many rows the prior of a component's covariance is worth: auto or a number [default: auto]
+    ///
+    /// The prior says that the columns of all components have about the same correlations. It matters where rows are few for the number of columns: a component then has the correlations of all components, and its own standard deviations. 'auto' learns its strength from the data; 'gmm-bmm show' prints it. A number sets it.
+    #[arg(long, hide_short_help = true, value_name = "auto|ROWS", value_parser = parse_prior_strength)]
+    pub(super) prior_strength: Option<PriorStrength>,
 
     /// Write the model without rows of the data, to share it
     ///
     /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and reveals no rows. A run that resumes from it does not revise until it has seen about as many new rows as the model has learned, so the result differs from that of a run that never stopped. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
+}
+
+fn parse_prior_strength(text: &str) -> Result<PriorStrength, String> {
+    match text.trim() {
+        "auto" => Ok(PriorStrength::Auto),
+        number => match number.parse() {
+            Ok(rows) if rows > 0.0 && f64::is_finite(rows) => Ok(PriorStrength::Rows(rows)),
+            _ => Err("give a number of rows above 0, or 'auto'".into()),
+        },
+    }
 }
 
 /// Options for data that drift.
@@ -172,11 +188,12 @@ fn parse_half_life(text: &str) -> Result<HalfLife, String> {
 }
 
 /// Options whose values a run that begins from a model takes from the model.
-const FIXED_BY_A_MODEL: [&str; 14] = [
+const FIXED_BY_A_MODEL: [&str; 15] = [
     "dequantize",
     "start",
     "effort",
     "keep_rows",
+    "prior_strength",
     "algo",
     "seed",
     "init_rows",
@@ -364,6 +381,7 @@ impl Args {
             ("--start blind", self.start == StartKind::Blind, &["obmm", "oem"]),
             ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
             ("--keep-rows", self.revisions.keep_rows.is_some() && name == "em", &["obmm"]),
+            ("--prior-strength", self.revisions.prior_strength.is_some() && name == "em", &["obmm"]),
             ("--half-life", self.forgetting.half_life.is_some(), &["obmm", "oem"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
@@ -390,6 +408,7 @@ impl Args {
             ("--init-rows", self.init_rows.is_some()),
             ("--effort", self.revisions.effort.is_some()),
             ("--keep-rows", self.revisions.keep_rows.is_some()),
+            ("--prior-strength", self.revisions.prior_strength.is_some()),
             ("--no-rows", self.revisions.no_rows),
             ("--dequantize", self.dequantize),
         ];
@@ -447,6 +466,7 @@ impl Args {
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
+            prior_strength: self.revisions.prior_strength.unwrap_or_default(),
             half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
             dequantize: if self.dequantize { Dequantize::Discrete } else { Dequantize::Off },
             gaps: self.data.reading.takes_gaps(),

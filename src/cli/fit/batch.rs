@@ -9,7 +9,7 @@ use crate::cli::usage;
 use crate::data::{Block, Dequantize};
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, find_numbering,
+    Components, EmFit, EmSettings, KComparison, check_enough_rows, find_column_faults, find_numbering,
     find_odd_values, fit_em, fit_em_learning_k, judge_row_count, name_column_faults,
 };
 use crate::model::{Model, Recipe};
@@ -56,15 +56,13 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
     let scores: Vec<_> = fits.iter().map(|(score, mixture)| (mixture.k(), Some(*score))).collect();
-    let choice = Choice::new(&scores, &batches);
-    let mixture = fits.remove(best).1;
-    let rivals = fits.into_iter().map(|(_, mixture)| mixture).collect();
+    let choice = KComparison::new(&scores, &batches);
+    fits.swap(0, best);
+    let mixtures = fits.into_iter().map(|(_, mixture)| mixture).collect();
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
-    let recipe = Recipe::Em(settings);
-    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries)
-        .with_ranks_of(block.view())
-        .with_dequantize(dequantize);
+    let recipe = Recipe::Em { settings, seed: args.seed, dequantize };
+    let model = Model::from_mixtures(mixtures, recipe, &columns, &summaries).with_ranks_of(block.view());
     let mut result =
         FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     result.missing = MissingResult::of(&rows);

@@ -11,7 +11,8 @@ use crate::cli::console::Console;
 use crate::cli::files::read_model;
 use crate::cli::trace::CurveEnd;
 use crate::cli::{usage, usage_error};
-use crate::learn::{Algorithm, Fingerprint, FitSettings, Lineage, OnlineFit};
+use crate::hash::Fingerprint;
+use crate::learn::{Algorithm, FitSettings, Lineage, OnlineFit};
 use crate::model::{Checkpoint, CurvePoint, ModelError};
 use crate::text::count;
 
@@ -123,6 +124,7 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),
+        (saved.prior_strength != asked.prior_strength, "another --prior-strength"),
         (saved.half_life != asked.half_life, "another --half-life"),
         (same_columns != *asked, "other settings"),
     ];

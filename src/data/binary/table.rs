@@ -1,18 +1,19 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::{Chunk, Column, Format, Source};
+use super::{Chunk, Column, Format, TableSource};
+use crate::data::MAX_VALUE;
 use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
 use crate::data::columns::Names;
-use crate::data::csv::{ColumnSample, MAX_VALUE, SAMPLE_LINES};
+use crate::data::csv::{ColumnSample, SAMPLE_LINES};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
 use crate::data::options::{BadCells, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{BadCellCount, Flaw, Shape, Step, Table, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -23,7 +24,7 @@ const CHUNK_ROWS: usize = 4096;
 pub(in crate::data) struct BinaryTable {
     file: String,
     gzip: bool,
-    source: Box<dyn Source>,
+    source: Box<dyn TableSource>,
     /// The rows that were read and not yet given out, from row `at` on.
     chunk: Chunk,
     at: usize,
@@ -61,7 +62,7 @@ impl BinaryTable {
         format: Format,
         input: OpenInput,
         options: &ReadOptions,
-    ) -> Result<(BinaryTable, Shape, Vec<Notice>), DataError> {
+    ) -> Result<(BinaryTable, TableShape, Vec<Notice>), DataError> {
         if options.delimiter.is_some() || options.has_header.is_some() {
             return Err(DataError::NotText { file: input.name, format: format.name() });
         }
@@ -80,12 +81,12 @@ impl BinaryTable {
             for place in table.without_numbers() {
                 samples[numbers[place]] = ColumnSample::known(Content::Nothing);
             }
-            let chosen = Shape::choose(&table.file, &names, named, &samples, options);
+            let chosen = TableShape::choose(&table.file, &names, named, &samples, options);
             let (shape, notices) = chosen.map_err(DataError::not_in_text)?;
             table.pick(&shape.positions, &numbers);
             (shape, notices)
         } else {
-            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            let (shape, notices) = TableShape::choose(&table.file, &names, named, &samples, options)?;
             table.start(&names, &shape.positions, &shape.kept.1, options)?;
             (shape, notices)
         };
@@ -99,7 +100,7 @@ impl BinaryTable {
     pub(in crate::data) fn later(
         format: Format,
         input: OpenInput,
-        shape: &Shape,
+        shape: &TableShape,
         options: &ReadOptions,
     ) -> Result<(BinaryTable, Option<Notice>), DataError> {
         let mut table = BinaryTable::open(format, input, options)?;
@@ -238,7 +239,7 @@ impl BinaryTable {
     }
 }
 
-impl Table for BinaryTable {
+impl RowTable for BinaryTable {
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let before = block.rows();
         while block.rows() - before < most && self.chunk.texts.is_empty() {
@@ -271,9 +272,9 @@ impl Table for BinaryTable {
         Ok(block.rows() - before)
     }
 
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError> {
         if !self.refill()? {
-            return Ok(Step::End);
+            return Ok(TableStep::End);
         }
         let read = &self.chunk.numbers[self.at * self.width..(self.at + 1) * self.width];
         for (value, &place) in row.iter_mut().zip(&self.picks) {
@@ -291,14 +292,14 @@ impl Table for BinaryTable {
             self.bad_row.clear();
             self.bad_row.extend_from_slice(row);
             if !self.takes_bad_cells {
-                return Ok(Step::Bad(Flaw::Cell(nth)));
+                return Ok(TableStep::Bad(Flaw::Cell(nth)));
             }
             for (nth, value) in row.iter_mut().enumerate().filter(|(_, value)| value.abs() > MAX_VALUE) {
                 bad.add(Flaw::Cell(nth));
                 *value = f64::NAN;
             }
         }
-        Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps(bad) } else { Step::Row })
+        Ok(if row.iter().any(|value| value.is_nan()) { TableStep::Gaps(bad) } else { TableStep::Row })
     }
 
     fn header_text(&self) -> Vec<u8> {

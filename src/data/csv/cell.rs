@@ -1,9 +1,7 @@
 //! What one cell is: a number, a number in another form, a date, a missing value or a word.
 
+use crate::data::MAX_VALUE;
 use crate::data::bad_row::BadCell;
-
-/// The largest absolute value of a number that is read. Sums of squares of larger ones overflow.
-pub const MAX_VALUE: f64 = 1e150;
 
 /// The finite number in a cell, which may have blanks around it.
 ///

@@ -17,7 +17,6 @@ mod table;
 mod simd_number;
 
 pub(super) use cell::Comma;
-pub use cell::MAX_VALUE;
 pub(super) use detect::ColumnSample;
 pub(super) use sample::{SAMPLE_LINES, has_number};
 pub(super) use table::TextTable;

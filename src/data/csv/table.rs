@@ -16,7 +16,7 @@ use crate::data::missing::{MissingCounts, MissingMarks};
 use crate::data::notice::Notice;
 use crate::data::options::{BadCells, BadRows, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{BadCellCount, Flaw, Shape, Step, Table, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
 
 /// One open input.
 pub(in crate::data) struct TextTable {
@@ -65,7 +65,7 @@ impl TextTable {
     pub(in crate::data) fn first(
         input: OpenInput,
         options: &ReadOptions,
-    ) -> Result<(TextTable, Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TextTable, TableShape, Vec<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known = match &options.expected {
             // A few lines may not show what is a header.
@@ -79,7 +79,7 @@ impl TextTable {
         let names = names_of(&layout);
         let samples = layout.column_samples();
         let has_header = layout.header.is_some();
-        let (shape, mut notices) = Shape::choose(&sampled.name, &names, has_header, &samples, options)?;
+        let (shape, mut notices) = TableShape::choose(&sampled.name, &names, has_header, &samples, options)?;
         if options.has_header.is_none() && layout.header_holds_numbers() {
             notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
         }
@@ -90,7 +90,7 @@ impl TextTable {
     /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
     pub(in crate::data) fn later(
         input: OpenInput,
-        shape: &Shape,
+        shape: &TableShape,
         options: &ReadOptions,
     ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
@@ -208,7 +208,7 @@ impl TextTable {
     }
 }
 
-impl Table for TextTable {
+impl RowTable for TextTable {
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
@@ -217,9 +217,9 @@ impl Table for TextTable {
         read.map_err(|error| self.failed(error))
     }
 
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError> {
         if !self.advance()? {
-            return Ok(Step::End);
+            return Ok(TableStep::End);
         }
         self.rows += 1;
         let cells = self.rules.numbers(self.records.record(), self.width, &self.positions, row);
@@ -227,14 +227,14 @@ impl Table for TextTable {
             self.note_long_cell();
         }
         match cells {
-            Ok(Cells::Numbers) => Ok(Step::Row),
-            Ok(Cells::Gaps(bad)) => Ok(Step::Gaps(bad)),
+            Ok(Cells::Numbers) => Ok(TableStep::Row),
+            Ok(Cells::Gaps(bad)) => Ok(TableStep::Gaps(bad)),
             // A stray quote takes good rows with it, so the record must not be skipped as one bad row.
             Err(flaw) if self.records.lines() > 1 && (self.skips_bad_rows || self.is_of_quotation(&flaw)) => {
                 let (line, lines) = (self.records.line(), self.records.lines());
                 Err(DataError::Quotation { file: self.file.clone(), line, lines, open: false })
             }
-            Err(flaw) => Ok(Step::Bad(flaw)),
+            Err(flaw) => Ok(TableStep::Bad(flaw)),
         }
     }
 

@@ -3,8 +3,8 @@ use crate::learn::kernel::component::{Component, MAX_JUMP, MIN_SCALE, most_log_g
 use crate::learn::kernel::interleaved::{Interleaved, MAX_COLUMNS};
 use crate::linalg::Factor;
 use crate::linalg::simd::Arithmetic;
+use crate::linalg::special::ln_1p;
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::special::ln_1p;
 
 /// Means and matrices of up to four components while they are being learned, one component per vector lane.
 ///

@@ -14,6 +14,7 @@ pub(in crate::learn) use detect::{
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
 pub use odd_values::find_odd_values;
 
+use crate::learn::ChangeKind;
 use crate::remedy::Remedy;
 use crate::text::number::rounded;
 use crate::text::{count, listed, quoted};
@@ -82,12 +83,16 @@ pub enum Finding {
         /// The columns that differ, the largest shift first.
         shifts: Vec<NamedShift>,
     },
-    /// Later rows are farther from their components than earlier ones, so the data change over time.
+    /// Later rows are unlike earlier ones, so the data change over time.
     DataChange {
         /// The row near which they change first.
         row: u64,
+        /// In which way; files of earlier versions do not say.
+        kind: Option<ChangeKind>,
         /// The row near which they change last.
         latest: u64,
+        /// In which way.
+        latest_kind: Option<ChangeKind>,
         /// How often a change was found.
         times: u64,
         /// Whether the pass has a half-life.
@@ -276,19 +281,21 @@ impl fmt::Display for Finding {
                     listed(moved, MAX_NAMED)
                 )
             }
-            Finding::DataChange { row, latest, times, .. } => {
-                write!(f, "the data change about row {}", rounded(*row))?;
+            Finding::DataChange { row, kind, latest, latest_kind, times, .. } => {
+                write!(f, "the data change about row {}{}", rounded(*row), of_kind(*kind))?;
                 match times {
                     1 => Ok(()),
-                    2 => write!(f, " and again about row {}", rounded(*latest)),
+                    2 => {
+                        write!(f, " and again about row {}{}", rounded(*latest), of_kind(*latest_kind))
+                    }
                     _ => write!(
                         f,
-                        ", and {} more times, the last time about row {}",
+                        ", and {} more times, the last time about row {}{}",
                         times - 1,
-                        rounded(*latest)
+                        rounded(*latest),
+                        of_kind(*latest_kind)
                     ),
-                }?;
-                write!(f, " (later rows are farther from their components)")
+                }
             }
             Finding::RepeatedRows { rows } => write!(
                 f,
@@ -356,6 +363,18 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What changed, in words that follow the row.
+fn of_kind(kind: Option<ChangeKind>) -> &'static str {
+    match kind {
+        Some(ChangeKind::Level) => " (the level of columns)",
+        Some(ChangeKind::Spread) => " (the spread of columns)",
+        Some(ChangeKind::Correlation) => " (the correlation of columns)",
+        Some(ChangeKind::Weights) => " (the weights of clusters)",
+        Some(ChangeKind::NewComponent) => " (a new kind of rows)",
+        None => "",
+    }
+}
+
 fn roughly(minutes: f64) -> String {
     match minutes {
         m if m < 90.0 => format!("about {:.0} minutes", m.max(1.0)),
@@ -383,14 +402,20 @@ mod tests {
 
     #[test]
     fn a_change_has_a_row_and_a_remedy() {
-        let change = |times, forgets| Finding::DataChange { row: 41_249, latest: 1_285_000, times, forgets };
-        assert!(change(1, false).to_string().starts_with("the data change about row 41,200 (later"));
-        assert!(change(2, false).to_string().contains(" and again about row 1,290,000 (later"));
-        assert!(
-            change(4, true)
-                .to_string()
-                .contains(", and 3 more times, the last time about row 1,290,000 (later")
-        );
+        let change = |times, forgets| Finding::DataChange {
+            row: 41_249,
+            kind: Some(ChangeKind::Level),
+            latest: 1_285_000,
+            latest_kind: Some(ChangeKind::NewComponent),
+            times,
+            forgets,
+        };
+        let once = "the data change about row 41,200 (the level of columns)";
+        assert_eq!(change(1, false).to_string(), once);
+        let again = " and again about row 1,290,000 (a new kind of rows)";
+        assert_eq!(change(2, false).to_string(), format!("{once}{again}"));
+        let often = ", and 3 more times, the last time about row 1,290,000 (a new kind of rows)";
+        assert_eq!(change(4, true).to_string(), format!("{once}{often}"));
         assert_eq!(change(1, false).remedies(), [Remedy::SetHalfLife]);
         assert_eq!(change(1, true).remedies(), [Remedy::ShorterHalfLife]);
     }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::fingerprint::mix_bits;
-use crate::learn::{Algorithm, Fingerprint, Shard};
+use crate::hash::Fingerprint;
+use crate::hash::mix_bits;
+use crate::learn::{Algorithm, Shard};
 
 /// Keys of a uniform sample of a stream's rows, by which another pass recognises the rows.
 ///

@@ -292,7 +292,7 @@ mod tests {
         // Few values, in no order: nearly every row was there before.
         for values in [1, 2, 10, 100, 3000] {
             let mut watch = SeenWatch::new(SeenRows::default(), 1);
-            let value = |i: u64| [(crate::learn::mix_bits(i) % values) as f64];
+            let value = |i: u64| [(crate::hash::mix_bits(i) % values) as f64];
             let rows: Vec<[f64; 1]> = (0..100_000).map(value).collect();
             watch.observe(0, rows.iter().map(|row| row.as_slice()));
             assert!(watch.findings().is_empty(), "{values} values: {:?}", watch.findings());

@@ -4,6 +4,8 @@ mod end;
 mod findings;
 mod from_mixture;
 mod scores;
+#[cfg(feature = "cli")]
+mod trials;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,17 +17,17 @@ use end::End;
 
 use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::GaussianMixture;
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame_summaries};
 use crate::learn::monitor::recognise::Recognition;
 use crate::learn::monitor::seen::SeenWatch;
 use crate::learn::monitor::start_shift::{ColumnShift, find_shifts};
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::{Learning, begin};
-use crate::learn::structure::{KeptRows, Schedule, Size, rows_of};
+use crate::learn::structure::{KeptRows, rows_of};
 use crate::learn::{
-    Algorithm, Components, Finding, FitSettings, FitState, Health, LearnError, Lineage, Numbered,
-    Prequential, Reason, RowSample, SeenRows, Start, StartKind, Structure,
+    Algorithm, Components, Finding, FitSettings, FitState, LearnError, Lineage, Numbered, Reason, RowSample,
+    SeenRows, StartKind,
 };
 use crate::stats::ColumnSummary;
 
@@ -104,6 +106,15 @@ enum Stage {
     Learning(Box<Learning>),
 }
 
+/// What [`OnlineFit::advance`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It has learned this many of the rows. The others are for the next call.
+    Learned(usize),
+    /// It has learned none, because a revision is due: call [`OnlineFit::revise`].
+    RevisionDue,
+}
+
 impl fmt::Debug for OnlineFit {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("OnlineFit")
@@ -148,26 +159,6 @@ impl OnlineFit {
             noisy: Vec::new(),
             end: None,
         })
-    }
-
-    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
-    pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
-        let k = start.mixture.k();
-        let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
-        let mut pass = OnlineFit::new(start.floor.len(), settings)?;
-        let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
-        let kept = KeptRows::new(pass.settings.seed, 0, false);
-        let structure = Structure::new(k, Schedule::never());
-        let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
-        let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
-        pass.stage = Stage::Learning(Box::new(learning));
-        Ok(pass)
-    }
-
-    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
-    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
-        let settings = FitSettings { algorithm, ..self.settings.clone() };
-        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
     }
 
     /// Resumes from a saved state.
@@ -257,9 +248,13 @@ impl OnlineFit {
         &self.settings
     }
 
-    /// The noise of discrete columns, if they have it and the start has decided which they are.
+    /// The noise of discrete columns, if they have it: those that the start has decided on, or that the rows so far show.
     pub fn noise(&self) -> Option<Noise> {
-        self.settings.dequantize.noise(self.settings.seed)
+        let decided = match &self.stage {
+            Stage::Buffering(buffer) => self.settings.dequantize.decided(rows_of(buffer, self.dim())),
+            Stage::Learning(_) => self.settings.dequantize.clone(),
+        };
+        decided.noise(self.settings.seed)
     }
 
     /// The names of the columns.
@@ -309,18 +304,37 @@ impl OnlineFit {
         let never = AtomicBool::new(false);
         let mut from = 0;
         loop {
-            from += self.advance(rows.slice(ndarray::s![from.., ..]))?;
-            if self.revision_due().is_some() {
-                self.revise(&never)?;
-            } else if from == rows.nrows() {
+            match self.advance(rows.slice(ndarray::s![from.., ..]))? {
+                Progress::RevisionDue => drop(self.revise(&never)?),
+                Progress::Learned(taken) => from += taken,
+            }
+            if from == rows.nrows() && self.revision_due().is_none() {
                 return Ok(());
             }
         }
     }
 
-    /// Learns rows until a revision is due, or until a row without any value, and returns how many. For programs that show progress or save checkpoints
-    /// between revisions; others call [`OnlineFit::observe`], which has the same errors.
-    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<usize, LearnError> {
+    /// Learns rows until a revision is due, or until a row without any value. For programs that show progress or save
+    /// checkpoints between revisions; others call [`OnlineFit::observe`], which has the same errors.
+    ///
+    /// ```
+    /// use gmm_bmm::{FitSettings, OnlineFit, Progress};
+    /// use ndarray::{Array2, s};
+    /// # use std::sync::atomic::AtomicBool;
+    ///
+    /// let rows = Array2::from_shape_fn((900, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64);
+    /// let mut pass = OnlineFit::new(["x"], FitSettings::obmm(3).start_rows(300))?;
+    /// let (stop, mut from) = (AtomicBool::new(false), 0);
+    /// while from < rows.nrows() {
+    ///     match pass.advance(rows.slice(s![from.., ..]))? {
+    ///         Progress::Learned(taken) => from += taken,
+    ///         Progress::RevisionDue => assert!(pass.revise(&stop)?),
+    ///     }
+    /// }
+    /// assert_eq!(pass.rows(), 900);
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<Progress, LearnError> {
         if rows.ncols() != self.dim() {
             return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim() });
         }
@@ -339,10 +353,13 @@ impl OnlineFit {
             let empty = values.chunks_exact(dim).take_while(|row| is_empty(row)).count();
             if empty > 0 {
                 self.empty_rows += empty as u64;
-                return Ok(empty);
+                return Ok(Progress::Learned(empty));
             }
             // The rest is for the next call.
             rows = values.chunks_exact(dim).position(is_empty).unwrap_or(rows);
+        }
+        if self.revision_due().is_some() {
+            return Ok(Progress::RevisionDue);
         }
         let mut taken = 0;
         while taken < rows && self.revision_due().is_none() {
@@ -351,24 +368,7 @@ impl OnlineFit {
             self.take(next);
             taken += most;
         }
-        Ok(taken)
-    }
-
-    /// Learns rows as [`OnlineFit::advance`] does, and returns how many, with the score that all of them have for the first
-    /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
-    pub(crate) fn advance_and_score(
-        &mut self,
-        rows: ArrayView2<f64>,
-    ) -> Result<(usize, Prequential), LearnError> {
-        let mut score = Prequential::default();
-        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
-        let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
-        let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
-        let taken = self.advance(rows)?;
-        let rows = rows.slice_move(ndarray::s![..taken, ..]);
-        let rows = rows.as_standard_layout();
-        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
-        Ok((taken, score))
+        Ok(Progress::Learned(taken))
     }
 
     /// Sets whether values may be missing from now on, as [`FitSettings::gaps`] does.
@@ -379,13 +379,6 @@ impl OnlineFit {
     /// Rows without any value, which were ignored.
     pub fn empty_rows(&self) -> u64 {
         self.empty_rows
-    }
-
-    /// Resets the scores: they count from the next row on.
-    pub(crate) fn restart_scores(&mut self) {
-        if let Stage::Learning(learning) = &mut self.stage {
-            learning.restart_scores();
-        }
     }
 
     /// Takes rows of which none but the last makes a revision due.
@@ -401,7 +394,7 @@ impl OnlineFit {
         self.recognition.observe(before, values.chunks_exact(dim));
         self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
-        let noise = self.noise();
+        let noise = self.settings.dequantize.noise(self.settings.seed);
         match &mut self.stage {
             Stage::Buffering(buffer) => buffer.extend_from_slice(values),
             Stage::Learning(learning) => match noise {

@@ -16,13 +16,13 @@ use crate::learn::rules::method::foreign_state;
 use crate::learn::rules::projection::{
     RawPrecision, Scalars, Whitened, least_nu, project_dirichlet_literally,
 };
-use crate::learn::{
-    Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_around, prior_strength,
-};
+use crate::learn::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_strength};
 use crate::linalg::Factor;
 use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::special::{
+    GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio,
+};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::special::{GammaTail, LN_2PI, SMALL, inverse_and_ln_1p, ln, ln_1p, ln_1p_small, log_gamma_ratio};
 
 /// Which moments the projection keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Method for ObmmSettings {
     }
 
     fn begin(&self, start: &Start) -> LearnerState {
-        let prior = prior_around(&start.mixture);
+        let prior = start.prior();
         LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
     }
 

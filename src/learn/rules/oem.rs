@@ -11,8 +11,8 @@ use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::method::foreign_state;
 use crate::learn::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start};
 use crate::linalg::simd::{Arithmetic, Plain};
+use crate::linalg::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::special::{LN_2PI, SMALL, exp, ln, ln_1p_small};
 
 /// Settings of online EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -120,9 +120,9 @@ mod tests {
                     }
                     let p = admission(most, i, forgetting.rate());
                     weights.offered(p);
-                    let random = crate::learn::mix_bits(seed << 32 | i);
+                    let random = crate::hash::mix_bits(seed << 32 | i);
                     if (random >> 11) as f64 * (-53f64).exp2() < p {
-                        let place = (crate::learn::mix_bits(random) % most as u64) as usize;
+                        let place = (crate::hash::mix_bits(random) % most as u64) as usize;
                         weights.replace(place, p);
                         rows[place] = i;
                     }

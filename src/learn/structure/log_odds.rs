@@ -1,8 +1,8 @@
 //! Probabilities of two parts of a component, where the log-odds are linear in one number per row, for many rows.
 
 use crate::linalg::simd::{Arithmetic, at_run_time};
+use crate::linalg::special::{exp, ln};
 use crate::linalg::vector::{Quad, Vector, Vector4};
-use crate::special::{exp, ln};
 
 /// Log-odds `z = offset + slope·t` of the first part for a row with number `t`.
 #[derive(Debug, Clone, Copy)]

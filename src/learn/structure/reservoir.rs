@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::fading::{Fading, SampleWeights, admission};
-use crate::learn::fingerprint::mix_bits;
+use crate::hash::mix_bits;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// The default limit of the reservoir in rows.
 const MAX_ROWS: usize = 80_000;
 /// One row in this many is drawn for validation.
@@ -61,9 +61,6 @@ pub struct KeptRows {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fading: Option<Fading>,
 }
-
-/// The fields of [`KeptRows`] that hold rows, by their names in a model file.
-pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
 
 /// What to learn when a row is drawn for validation.
 enum Drawn {
@@ -169,15 +166,6 @@ impl KeptRows {
     /// How rows lose weight, if they do.
     pub(in crate::learn) fn forgetting(&self) -> Option<Forgetting> {
         self.fading.as_ref().map(Fading::forgetting)
-    }
-
-    /// Sets the rows of [`PACKED_FIELDS`] that are given.
-    pub(crate) fn set_rows(&mut self, given: [Option<Vec<f64>>; PACKED_FIELDS.len()]) {
-        for (to, rows) in [&mut self.reservoir, &mut self.validation].into_iter().zip(given) {
-            if let Some(rows) = rows {
-                *to = Arc::new(rows);
-            }
-        }
     }
 
     /// The same after `rows` rows that were not kept.

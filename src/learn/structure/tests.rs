@@ -7,10 +7,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::e_step::{Assigned, sweep};
+use super::history::Identifiers;
 use super::merge::cheapest_merges;
+use super::search::Search;
 use super::split::best_split;
 use super::*;
-use crate::dist::{Gaussian, Mixture};
+use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 
 fn gaussian(mean: [f64; 2], spread: f64) -> Gaussian {
@@ -69,7 +71,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     let rows = drawn(2000);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
     let assigned = Assigned::new(&blocks, &mixture, None);
-    let split = best_split(&blocks, &mixture, &assigned, 0, 8.0, 1).unwrap();
+    let split = best_split(&blocks, &mixture, &assigned, 0, 1).unwrap();
     let mut places: Vec<f64> = split.parts.iter().map(|part| part.mean()[0]).collect();
     places.sort_by(f64::total_cmp);
     assert!((places[0] + 4.0).abs() < 0.3 && (places[1] - 4.0).abs() < 0.3, "{places:?}");
@@ -93,7 +95,7 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     let size = Size::Given(3);
     let search = Search {
         rows: &blocks,
-        strength: 8.0,
+        prior: PriorStrength::Auto,
         ridge: 1e-6,
         limits,
         size,

@@ -7,9 +7,9 @@ use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample};
 use super::style::{INK, Mark, colour, mark};
 use crate::experiment::Contender;
+use crate::report::analysis::{Entry, SetSummary};
+use crate::report::analysis::{KScore, Score};
 use crate::report::format::{title, units};
-use crate::report::scores::{KScore, Score};
-use crate::report::summary::{Entry, SetSummary};
 use crate::text::number::fixed;
 
 /// Distance between neighbouring learners, in steps of K, so that error bars do not hide each other.

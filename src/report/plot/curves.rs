@@ -7,10 +7,10 @@ use super::canvas::{Canvas, Drawn, Failure, Figure};
 use super::frame::{Axis, Frame, readable};
 use super::legend::{self, Item, Sample, UPRIGHT};
 use super::style::{GREY, Mark, colour, mark};
-use crate::data::Units;
+use crate::experiment::Units;
 use crate::experiment::{Contender, CurveRecord};
+use crate::report::analysis::SetSummary;
 use crate::report::format::{self, title};
-use crate::report::summary::SetSummary;
 use crate::text::number::{fixed, rows};
 
 /// How far below the median score the picture reaches; see [`readable`]. The beginning of a curve is low.

@@ -21,8 +21,8 @@ pub use pairs::{PairPlot, PlotGroup};
 use std::collections::BTreeSet;
 
 use super::ReportError;
+use super::analysis::{SetSummary, Summary};
 use super::format::{range_of_k, title};
-use super::summary::{SetSummary, Summary};
 use crate::dist::Axes;
 use crate::experiment::{CurveRecord, RecordIndex};
 use crate::text::number::thousands;

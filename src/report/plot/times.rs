@@ -8,8 +8,8 @@ use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame};
 use super::style::{INK, colour};
 use crate::experiment::Contender;
+use crate::report::analysis::{SetSummary, Summary};
 use crate::report::format::title;
-use crate::report::summary::{SetSummary, Summary};
 use crate::report::tables::{median_seconds, ratio};
 use crate::text::number::{self, significant};
 

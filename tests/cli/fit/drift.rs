@@ -84,7 +84,7 @@ fn the_half_life_can_be_set_changed_and_removed_when_a_run_resumes() {
         place
             .run(&format!("fit --data rows.csv --skip 6000 --resume half.json {more} --out {out}"))
             .success();
-        model(&place, out)["half_life"].clone()
+        model(&place, out)["settings"]["online"]["half_life"].clone()
     };
     for begun in ["", "--half-life 5000"] {
         place
@@ -95,14 +95,14 @@ fn the_half_life_can_be_set_changed_and_removed_when_a_run_resumes() {
         resume("", "same.json");
         let (set, none) = (level(&place, "set.json"), level(&place, "none.json"));
         assert!(set > none + 0.3, "{begun}: {set} with a short half-life, {none} without");
-        let a = &model(&place, "set.json")["learned"]["bayes"]["posterior"]["a"];
+        let a = &model(&place, "set.json")["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["a"];
         let total: f64 = a.as_array().unwrap().iter().map(number).sum();
         assert!(total < 400.0 / 2_f64.ln() + 1.0, "{total}");
     }
     // A checkpoint belongs to one half-life.
     place.run("fit --data rows.csv --init-rows 1000 --k 2 --half-life 9 --limit 5000 --no-rows --out small.json").success();
     place.run("fit --data rows.csv --skip 5000 --resume small.json --out small.json").success();
-    assert_eq!(model(&place, "small.json")["half_life"], 9);
+    assert_eq!(model(&place, "small.json")["settings"]["online"]["half_life"], 9);
 }
 
 #[test]

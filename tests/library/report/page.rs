@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use gmm_bmm::data::Units;
 use gmm_bmm::dist::Marginal;
-use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record};
+use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record, Units};
 use gmm_bmm::internals::report::{ReportError, ReportOptions, figure1, write_report};
 
 use crate::browser::chromium;

@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use gmm_bmm::data::Units;
 use gmm_bmm::internals::experiment::{
-    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Pairs, RECORDS_FILE, Record, RunRecord,
-    SelectRule, read_records,
+    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RunRecord, Units,
+    read_records,
 };
-use gmm_bmm::internals::report::{ReportOptions, Summary, write_report};
+use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
 
 pub const OPTIONS: ReportOptions =
     ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None, reference: None };

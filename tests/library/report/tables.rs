@@ -1,8 +1,9 @@
 //! The figures of the tables, and their marks.
 
-use gmm_bmm::data::Units;
-use gmm_bmm::internals::experiment::{Contender, Pairs, Record, SelectRule};
-use gmm_bmm::internals::report::{Arrow, ReportError, ReportOptions, Summary, write_report};
+use gmm_bmm::internals::experiment::{Contender, Record, Units};
+use gmm_bmm::internals::report::{
+    Arrow, Pairs, ReportError, ReportOptions, SelectRule, Summary, write_report,
+};
 
 use super::records::{OPTIONS, cell, data, full, full_set, read, run, shared, small, written_and_read};
 

@@ -10,7 +10,7 @@ use super::{OnlineFit, Stage};
 use crate::dist::GaussianMixture;
 use crate::learn::pass::learning::{Learning, begin};
 use crate::learn::structure::Limits;
-use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Prequential, Reason};
+use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason};
 use crate::stats::BatchSums;
 
 /// What the end of the stream makes of a pass.
@@ -34,23 +34,6 @@ impl OnlineFit {
     pub fn mixture(&mut self) -> Result<GaussianMixture, LearnError> {
         self.finish(&AtomicBool::new(false))?;
         self.mixture_of(self.best())
-    }
-
-    /// The mixture of each K with its score: at the end of the stream if [`OnlineFit::finish`] was called, and otherwise as
-    /// learned so far. Before the start it is provisional.
-    pub(crate) fn mixtures(&self) -> Result<Vec<(usize, Prequential, GaussianMixture)>, LearnError> {
-        if self.has_started() || self.end.is_some() {
-            let with_mixture = |(i, (k, score))| Ok((k, score, self.mixture_of(i)?));
-            return self.scores().into_iter().enumerate().map(with_mixture).collect();
-        }
-        let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
-        let buffer = &self.with_noise(buffer).0;
-        let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
-        let of = |candidate: CandidateState| {
-            let (k, score) = candidate.score();
-            (k, score, candidate.mixture())
-        };
-        Ok(made.candidates.into_iter().map(of).collect())
     }
 
     /// The mixture of one K, after the start or after [`OnlineFit::finish`].
@@ -148,7 +131,7 @@ impl OnlineFit {
         Ok(FitState { pending: Some(buffer.clone()), ..state })
     }
 
-    fn provisional(
+    pub(super) fn provisional(
         &self,
         buffer: &[f64],
         limits: Limits,

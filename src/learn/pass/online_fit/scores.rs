@@ -3,7 +3,7 @@
 use super::{End, OnlineFit, Stage};
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::state::best_score;
-use crate::learn::{CandidateState, Choice, Finished, Health, Prequential, RevisionRecord};
+use crate::learn::{CandidateState, Finished, Health, KComparison, Prequential, RevisionRecord};
 use crate::stats::BatchSums;
 
 impl OnlineFit {
@@ -17,14 +17,14 @@ impl OnlineFit {
     }
 
     /// The scores of all K compared.
-    pub fn choice(&self) -> Choice {
+    pub fn choice(&self) -> KComparison {
         let none = BatchSums::default();
         let batches = match (&self.stage, &self.end) {
             (Stage::Learning(learning), _) => &learning.scores,
             (_, Some(End::Buffered(made))) => &made.scores,
             _ => &none,
         };
-        Choice::of_pass(&self.scores(), batches)
+        KComparison::of_pass(&self.scores(), batches)
     }
 
     /// The revisions of the K with the best score, the oldest first. The closing one is there after

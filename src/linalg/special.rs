@@ -2,7 +2,7 @@
 
 use libm::lgamma;
 
-use crate::linalg::vector::{ROUNDING, Vector, Vector4};
+use super::vector::{ROUNDING, Vector, Vector4};
 
 /// `ln π`.
 pub const LN_PI: f64 = 1.144_729_885_849_400_2;

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::below_start;
-use super::format::title;
 use super::paired::{self, Arrow};
+use super::repeats::Repeats;
 use super::scores::{CellScore, KScore, Rows, Score, shift};
-use super::{ReportError, ReportOptions};
-use crate::data::Units;
+use super::select::{Pairs, choose_ks, commonest_k, elbow_over_k, paired_differences};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Failure, Folds, Pairs, PaperColumns, Record, RecordIndex, Repeats,
-    RunRecord, SetIndex, choose_ks, commonest_k, elbow_over_k, paired_differences,
+    CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, Record, RecordIndex, RunRecord,
+    SetIndex, Units,
 };
+use crate::report::format::title;
+use crate::report::{ReportError, ReportOptions};
 use crate::stats::Elbow;
 use crate::text::count;
 use crate::text::number::fixed;
@@ -54,7 +55,7 @@ pub struct SetSummary {
     pub entries: Vec<Entry>,
     /// What converts a learning curve, which is that of fold 0, to z-scored units.
     #[serde(skip)]
-    pub(super) curve_shift: Option<f64>,
+    pub(in crate::report) curve_shift: Option<f64>,
 }
 
 /// One learner on one data set: a cell of the table.
@@ -72,7 +73,7 @@ pub struct Entry {
     pub by_k: Vec<KScore>,
     /// Its cells, by K and then fold, and then those that failed.
     #[serde(skip)]
-    pub(super) cells: Vec<CellScore>,
+    pub(in crate::report) cells: Vec<CellScore>,
     /// Cells without scores, by K and then fold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailedCell>,
@@ -122,7 +123,10 @@ impl Summary {
     }
 
     /// Summarises indexed records.
-    pub(super) fn of_index(index: &RecordIndex, options: &ReportOptions) -> Result<Self, ReportError> {
+    pub(in crate::report) fn of_index(
+        index: &RecordIndex,
+        options: &ReportOptions,
+    ) -> Result<Self, ReportError> {
         if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
         }
@@ -159,12 +163,12 @@ impl Summary {
     }
 
     /// The seeds that splits and starts were repeated with, if there are several.
-    pub(super) fn seeds(&self) -> Option<usize> {
+    pub(in crate::report) fn seeds(&self) -> Option<usize> {
         self.runs.iter().map(|run| run.seeds).max().filter(|seeds| *seeds > 1)
     }
 
     /// Whether there are folds, and not a single test file.
-    pub(super) fn has_folds(&self) -> bool {
+    pub(in crate::report) fn has_folds(&self) -> bool {
         self.runs.iter().any(|run| run.folds > 1) || self.sets.iter().any(SetSummary::has_folds)
     }
 }
@@ -176,7 +180,7 @@ impl SetSummary {
     }
 
     /// Whether any learner was tested on several folds.
-    pub(super) fn has_folds(&self) -> bool {
+    pub(in crate::report) fn has_folds(&self) -> bool {
         self.entries.iter().flat_map(|entry| &entry.by_k).any(|at_k| at_k.score.folds > 1)
     }
 
@@ -202,7 +206,7 @@ impl Entry {
     }
 
     /// Whether it competes for the best: it has not failed anywhere, so that its mean is over the rows of the others.
-    pub(super) fn can_be_best(&self) -> bool {
+    pub(in crate::report) fn can_be_best(&self) -> bool {
         self.failures.is_empty()
     }
 
@@ -336,7 +340,7 @@ fn test_against(
 }
 
 /// Learner − reference, over the folds that both have. Units do not matter: they shift both sides equally.
-pub(super) fn differences(
+pub(in crate::report) fn differences(
     folds: &Folds,
     base: &Folds,
     pairs: Pairs,

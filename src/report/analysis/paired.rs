@@ -1,7 +1,7 @@
 //! The signed-rank test of a learner against the reference.
 
 use super::scores::{mean, standard_error};
-use crate::experiment::SIGNIFICANCE;
+use super::select::SIGNIFICANCE;
 use crate::stats::{holm, signed_rank};
 
 /// The direction of a significant difference to the reference.
@@ -26,7 +26,7 @@ impl Arrow {
 
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outcome {
+pub(in crate::report) struct Outcome {
     pub p_value: f64,
     /// Rank-biserial correlation, in [−1, 1]; positive if the learner is better than the reference.
     pub effect_size: f64,
@@ -50,7 +50,7 @@ impl Outcome {
 }
 
 /// Tests differences (learner − reference); `None` if they cannot be tested.
-pub(super) fn test(differences: &[f64]) -> Option<Outcome> {
+pub(in crate::report) fn test(differences: &[f64]) -> Option<Outcome> {
     let result = signed_rank(differences).filter(|_| !differences.is_empty())?;
     Some(Outcome {
         p_value: result.p_value,
@@ -61,7 +61,7 @@ pub(super) fn test(differences: &[f64]) -> Option<Outcome> {
 }
 
 /// Holm's correction of the known p-values.
-pub(super) fn corrected(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+pub(in crate::report) fn corrected(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let known: Vec<f64> = p_values.iter().flatten().copied().collect();
     let mut corrected = holm(&known).into_iter();
     p_values.iter().map(|p| p.and_then(|_| corrected.next())).collect()

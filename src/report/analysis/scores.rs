@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::data::Units;
-use crate::experiment::{CellRecord, Folds, Repeats};
+use super::repeats::Repeats;
+use crate::experiment::{CellRecord, Folds, Units};
 use crate::stats::{self, median};
 
 /// The figures of one learner with one K on one data set.
@@ -53,7 +53,7 @@ pub struct Score {
 
 /// The figures of one cell, in the units that are shown.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CellScore {
+pub(in crate::report) struct CellScore {
     pub k: usize,
     /// As in the records.
     pub fold: usize,
@@ -104,7 +104,7 @@ pub struct Spread {
 }
 
 impl Score {
-    pub(super) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
+    pub(in crate::report) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
         let rows: Vec<f64> = folds.values().flat_map(|cell| shown_rows(cell, units)).collect();
         let fold_mean = |cell: &CellRecord| mean(&shown_rows(cell, units).collect::<Vec<_>>());
         let fold_means =
@@ -148,14 +148,14 @@ impl Spread {
 
 /// The rows of a mean log-likelihood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rows {
+pub(in crate::report) enum Rows {
     Test,
     Validation,
     Prequential,
 }
 
 /// What to add to a mean log-likelihood in the data's own units for these units.
-pub(super) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f64 {
+pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f64 {
     match (units, &cell.gap_jacobians, rows) {
         (Units::Raw, ..) => 0.0,
         (Units::Zscore, None, _) => cell.log_jacobian,
@@ -177,12 +177,12 @@ fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_
 }
 
 /// The mean; `None` if it is not finite, as for a learner that diverged.
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
+pub(in crate::report) fn mean(values: &[f64]) -> Option<f64> {
     stats::mean(values).filter(|mean| mean.is_finite())
 }
 
 /// The standard error of the mean; `None` if it is not finite.
-pub(super) fn standard_error(values: &[f64]) -> Option<f64> {
+pub(in crate::report) fn standard_error(values: &[f64]) -> Option<f64> {
     stats::standard_error(values).filter(|error| error.is_finite())
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{RecordIndex, SetIndex};
-use super::record::name_without_noise;
-use super::split::fold_rows;
+use crate::experiment::{RecordIndex, SetIndex, fold_rows, name_without_noise};
 
 /// How the cells of one data set repeat over folds and seeds. Fold `f` of the records is fold `f % folds` of seed number
 /// `f / folds`.

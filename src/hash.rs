@@ -1,4 +1,4 @@
-//! Fingerprints of shards and priors.
+//! Hashes that are the same on every machine: fingerprints, a mixer of bits, and FNV-1a.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ impl Fingerprint {
     }
 
     /// From its bits.
-    pub(super) fn of_bits(bits: u64) -> Self {
+    pub(crate) fn of_bits(bits: u64) -> Self {
         Fingerprint(bits)
     }
 
     /// Its bits.
-    pub(super) fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
@@ -75,6 +75,14 @@ impl TryFrom<String> for Fingerprint {
     }
 }
 
+/// The 64-bit FNV-1a hash of no bytes.
+pub(crate) const FNV_EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The FNV-1a hash after one more byte.
+pub(crate) const fn fnv_add(hash: u64, byte: u8) -> u64 {
+    (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +104,13 @@ mod tests {
         let fingerprint = Fingerprint::of_bytes(b"some text");
         assert_eq!(Fingerprint::try_from(fingerprint.to_string()), Ok(fingerprint));
         assert!(Fingerprint::try_from("12".to_string()).is_err());
+    }
+
+    /// Reference values of the FNV specification.
+    #[test]
+    fn known_texts_have_their_published_hashes() {
+        let hash = |text: &str| text.bytes().fold(FNV_EMPTY, fnv_add);
+        assert_eq!((hash(""), hash("a")), (0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c));
+        assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
     }
 }

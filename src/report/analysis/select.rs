@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::CellRecord;
 use super::repeats::Repeats;
+use crate::experiment::CellRecord;
 use crate::stats::{Elbow, ScoredK, mean, signed_rank, standard_error};
 
 /// How the number of components is chosen.
@@ -165,8 +165,8 @@ fn first_without_improvement(by_k: &ByK, repeats: &Repeats) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::Contender;
     use super::*;
+    use crate::experiment::Contender;
     use crate::stats::Beyond;
 
     fn cell(fold: usize, k: usize, validation: f64, prequential: Option<f64>, test: Vec<f32>) -> CellRecord {

@@ -1,10 +1,12 @@
 //! The note on online learners that score below the start.
 
-use super::ReportError;
-use super::format::title;
+use super::repeats::Repeats;
 use super::scores::mean;
+use super::select::Pairs;
 use super::summary::differences;
-use crate::experiment::{Contender, DataRecord, Pairs, Repeats, SetIndex};
+use crate::experiment::{Contender, DataRecord, SetIndex};
+use crate::report::ReportError;
+use crate::report::format::title;
 use crate::stats::standard_error;
 use crate::text::number::fixed;
 use crate::text::runs_of_k;
@@ -18,7 +20,7 @@ struct Loss {
 }
 
 /// Names the learners of one set that are below the start by more than the standard error.
-pub(super) fn note(
+pub(in crate::report) fn note(
     data: &DataRecord,
     records: &SetIndex,
     repeats: &Repeats,
@@ -45,7 +47,7 @@ const BELOW: &str =
     "below that of the start with the same K by more than the standard error of the paired difference";
 
 /// The note if the start took part and no learner is below it.
-pub(super) fn none() -> String {
+pub(in crate::report) fn none() -> String {
     format!("No online learner has a mean test score {BELOW}.")
 }
 

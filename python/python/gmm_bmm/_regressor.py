@@ -1,0 +1,271 @@
+"""Regression with the distribution of the target, for scikit-learn."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from gmm_bmm._estimator import OnlineGaussianMixture
+from gmm_bmm._input import as_rows
+
+_HELD_OUT = 0.15
+"""The fraction of the rows that decides on the number of components."""
+_MAX_HELD_OUT = 4000
+_MIN_ROWS = 100
+"""With fewer rows, held-out rows cannot decide."""
+_LADDER = (1, 2, 4, 8, 16, 32, 50)
+"""The numbers of components that are tried."""
+
+
+class MixtureRegressor(RegressorMixin, BaseEstimator):
+    """Regression by a Gaussian mixture over the columns of X and y.
+
+    Given a row of X, the mixture is a mixture over y. So a prediction is a whole distribution: its mean, standard deviation,
+    quantiles, density and draws. Rows can arrive in batches, several targets are learned together, and values of X may be
+    missing.
+
+    Parameters
+    ----------
+    n_components : 'auto' or int, default='auto'
+        The number of components. With ``'auto'``, ``fit`` tries 1, 2, 4, ... up to 50 and takes the number whose predictions have
+        the highest log-density on held-out rows. ``partial_fit`` sees each row once, so it learns the number from the
+        density of X and y together.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+    half_life : int, default=None
+    missing : {'error', 'marginal'}, default='error'
+        As in :class:`OnlineGaussianMixture`. ``'marginal'`` takes NaN in X.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random choices. An integer makes results repeatable bit for bit.
+
+    Attributes
+    ----------
+    mixture_ : OnlineGaussianMixture
+        The mixture over the columns of X, followed by those of y.
+    n_components_ : int
+        The number of components.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gmm_bmm import MixtureRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (4000, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(4000)
+    >>> regressor = MixtureRegressor(random_state=0).fit(X, y)
+    >>> mean, deviation = regressor.predict([[1.5]], return_std=True)
+    >>> bool(abs(mean[0] - 1.0) < 0.1), bool(0.05 < deviation[0] < 0.2)
+    (True, True)
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "effort": [StrOptions({"fast", "default", "thorough"})],
+        "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "missing": [StrOptions({"error", "marginal"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components="auto",
+        *,
+        effort="default",
+        half_life=None,
+        missing="error",
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.effort = effort
+        self.half_life = half_life
+        self.missing = missing
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Learns from X and y, in one pass for each number of components that is tried.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        self
+        """
+        rows = self._joined(X, y, reset=True, ensure_min_samples=2)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        chosen = self.n_components
+        if chosen == "auto" and len(rows) >= _MIN_ROWS:
+            chosen = self._chosen(rows, seed)
+        self.mixture_ = self._new_mixture(chosen, seed).fit(rows)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y):
+        """Learns further rows. How the rows are cut into batches changes nothing.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "mixture_")
+        rows = self._joined(X, y, reset=first)
+        if first:
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self.mixture_ = self._new_mixture(self.n_components, seed)
+        self.mixture_.set_params(half_life=self.half_life, missing=self.missing).partial_fit(rows)
+        return self
+
+    def finish(self):
+        """Computes the mixture at the end of the stream, as ``OnlineGaussianMixture.finish`` does.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.mixture_.finish()
+        return self
+
+    def predict(self, X, return_std=False):
+        """The mean of y given each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return the standard deviation of y too. It is that of a new value, not of the mean.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        std : ndarray of the same shape, if ``return_std``
+        """
+        means, deviations, _ = self._predict(X, [])
+        return (self._shaped(means), self._shaped(deviations)) if return_std else self._shaped(means)
+
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Quantiles of y given each row of X, from the exact distribution function of the mixture.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"quantiles must be between 0 and 1, not {quantiles!r}")
+        return self._shaped(self._predict(X, levels.tolist())[2])
+
+    def log_density(self, X, y):
+        """The log-density of each y given its row of X.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._density(self.mixture_, self._joined(X, y))
+
+    def sample(self, X, n_samples=1, random_state=None):
+        """Draws y given each row of X.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_rows) or (n_samples, n_rows, n_targets)
+        """
+        rows = np.tile(self._hidden(X), (n_samples, 1))
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        drawn = self.mixture_.sample_missing(rows, random_state=rng)[:, self.n_features_in_ :]
+        drawn = drawn.reshape(n_samples, -1, self.n_targets_)
+        return drawn[..., 0] if self._is_flat else drawn
+
+    @property
+    def n_components_(self) -> int:
+        check_is_fitted(self)
+        return self.mixture_.n_components_
+
+    def _new_mixture(self, n_components, seed: int) -> OnlineGaussianMixture:
+        return OnlineGaussianMixture(
+            n_components,
+            effort=self.effort,
+            half_life=self.half_life,
+            missing=self.missing,
+            random_state=seed,
+        )
+
+    def _chosen(self, rows: np.ndarray, seed: int) -> int:
+        """The number of components whose predictions have the highest log-density on held-out rows."""
+        order = np.random.default_rng(seed).permutation(len(rows))
+        held = min(int(_HELD_OUT * len(rows)), _MAX_HELD_OUT)
+        held_out, learned = rows[np.sort(order[:held])], rows[np.sort(order[held:])]
+        best, chosen, worse = -np.inf, 1, 0
+        for k in _LADDER:
+            if k * 2 > len(learned):
+                break
+            level = _level(self._density(self._new_mixture(k, seed).fit(learned), held_out))
+            if level > best:
+                best, chosen, worse = level, k, 0
+            else:
+                worse += 1
+            if worse == 2:
+                break
+        return chosen
+
+    def _joined(self, X, y, *, reset=False, **checks) -> np.ndarray:
+        """X and y as the rows of one table."""
+        X = as_rows(self, X, reset=reset, gaps=self.missing == "marginal", **checks)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(X, y)
+        if y.ndim > 2:
+            raise ValueError(f"y must have one or two dimensions, not {y.ndim}")
+        targets = 1 if y.ndim == 1 else y.shape[1]
+        if reset:
+            self.n_targets_, self._is_flat = targets, y.ndim == 1
+        elif targets != self.n_targets_:
+            raise ValueError(f"y has {targets} targets, but {type(self).__name__} was fitted to {self.n_targets_}")
+        return np.ascontiguousarray(np.column_stack([X, y]))
+
+    def _hidden(self, X) -> np.ndarray:
+        """X with empty columns for the targets."""
+        check_is_fitted(self)
+        X = as_rows(self, X, reset=False, gaps=self.missing == "marginal")
+        return np.ascontiguousarray(np.column_stack([X, np.full((len(X), self.n_targets_), np.nan)]))
+
+    def _targets(self) -> list[int]:
+        return list(range(self.n_features_in_, self.n_features_in_ + self.n_targets_))
+
+    def _predict(self, X, levels: list[float]):
+        rows = self._hidden(X)
+        return self.mixture_._mixture().predict_columns(rows, self._targets(), levels)
+
+    def _density(self, mixture: OnlineGaussianMixture, rows: np.ndarray) -> np.ndarray:
+        return mixture._mixture().conditional_log_density(rows, self._targets())
+
+    def _shaped(self, predicted: np.ndarray) -> np.ndarray:
+        return predicted[:, 0] if self._is_flat else predicted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mixture_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "marginal"
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _level(log_densities: np.ndarray) -> float:
+    """The mean log-density, to which no row contributes less than 30 below the median: a few odd rows do not decide."""
+    return float(np.mean(np.maximum(log_densities, np.median(log_densities) - 30.0)))
