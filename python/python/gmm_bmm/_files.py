@@ -10,7 +10,7 @@ import numpy as np
 
 from gmm_bmm import _core
 
-FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "prior_strength")
+FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "prior_strength", "dequantize")
 """Parameters that have no effect on a pass after its first row."""
 
 

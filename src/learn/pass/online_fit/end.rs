@@ -62,6 +62,7 @@ impl OnlineFit {
                 End::Learned(learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?)
             }
             Stage::Buffering(buffer) => {
+                let buffer = &self.with_noise(buffer).0;
                 let limits = self.settings.closing_limits(buffer.len() / self.dim(), self.dim());
                 let mut made = self.provisional(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
@@ -121,7 +122,8 @@ impl OnlineFit {
             Some(End::Buffered(made)) => made,
             // Rows that are still buffered are all that matters for resuming.
             _ => {
-                provisional = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+                let noisy = self.with_noise(buffer).0;
+                provisional = self.provisional(&noisy, Limits::PROVISIONAL, &AtomicBool::new(false))?;
                 &provisional
             }
         };
