@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::m_step::{EMPTY, Part, Parts};
 use crate::dist::{Gaussian, GaussianMixture};
+use crate::linalg::special::{LN_2PI, LN_PI, log_gamma_ratio};
 use crate::linalg::{Factor, lower_inverse, symmetric_eigenvalues};
-use crate::special::{LN_2PI, LN_PI, log_gamma_ratio};
 
 /// How many rows the prior of a component's covariance is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
