@@ -115,7 +115,7 @@ def table(args):
             rows = np.genfromtxt(path, delimiter=",", skip_header=1)
         # Columns that are mostly one value have no density.
         most = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T])
-        rows = rows[:, most < 0.1 * len(rows)]
+        rows = rows[:, most < 0.5 * len(rows)]
         compare(pathlib.Path(path).stem, rows, args)
 
 

@@ -6,6 +6,7 @@ mod data;
 mod gaps;
 mod learners;
 mod levels;
+mod prior;
 mod reference_values;
 #[cfg(feature = "cli")]
 mod report;
