@@ -57,7 +57,7 @@ def ours(train, test, k, *more):
     score = run("eval", "--model", model, "--data", test)["mean_log_likelihood"]
     for path in (train, test, model):
         path.unlink()
-    return score, shown["k"], shown.get("prior_rows"), seconds
+    return score, shown["k"], shown.get("prior_strength"), seconds
 
 
 def peers(train, test):
