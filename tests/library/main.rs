@@ -10,6 +10,7 @@ mod learners;
 mod levels;
 #[cfg(feature = "cli")]
 mod page;
+mod prior;
 mod reference_values;
 #[cfg(feature = "cli")]
 mod report;
