@@ -3,6 +3,7 @@
 mod args;
 mod batch;
 mod beginning;
+mod learner_args;
 mod parts;
 #[cfg(feature = "mpi")]
 mod ranks;
@@ -11,9 +12,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use args::{Algo, TraceArgs};
-pub(super) use args::{Args, MAX_SHARDS};
+pub(super) use args::Args;
+use args::TraceArgs;
 use beginning::{Beginning, beginning};
+use learner_args::Algo;
+pub(super) use learner_args::MAX_SHARDS;
 
 use super::choice::{describe_choice, describe_ks};
 use super::console::Console;

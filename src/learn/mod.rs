@@ -40,7 +40,7 @@ pub use rules::prior::{prior_around, prior_strength};
 pub use shards::lineage::{Lineage, Numbered, Shard};
 pub use shards::merge::{MergeReport, align, merge, permute};
 pub use shards::odmm::{OdmmSettings, ShardedState};
-pub(crate) use shards::warm_up::close_merged;
+pub(crate) use shards::warm_up::finish_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
     ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,

@@ -10,8 +10,8 @@ use crate::dist::Posterior;
 use crate::hash::Fingerprint;
 use crate::learn::{
     Algorithm, CandidateState, Components, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState,
-    Lineage, MergeReport, Numbered, Prequential, ScoreRanks, SeenRows, Shard, Structure, align, close_merged,
-    merge, permute,
+    Lineage, MergeReport, Numbered, Prequential, ScoreRanks, SeenRows, Shard, Structure, align,
+    finish_merged, merge, permute,
 };
 use crate::remedy::Remedy;
 use crate::stats::{BatchSums, ColumnSummary};
@@ -239,7 +239,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         curve: Vec::new(),
         ..prior.clone()
     };
-    close(&mut model);
+    finish(&mut model);
     Ok(Merged { model, report, permuted })
 }
 
@@ -275,9 +275,9 @@ fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
 
 /// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
 /// resumed, or merged with more shards.
-fn close(model: &mut Model) {
+fn finish(model: &mut Model) {
     let Some((settings, columns, state)) = model.clone().into_state() else { return };
-    let Ok(state) = close_merged(settings, columns, state).and_then(|pass| pass.state()) else { return };
+    let Ok(state) = finish_merged(settings, columns, state).and_then(|pass| pass.state()) else { return };
     model.state.candidates[0].structure =
         state.candidates.into_iter().next().and_then(|candidate| candidate.structure);
 }

@@ -1,6 +1,7 @@
 //! The learned prior: many columns, few rows, and the number of components.
 
-use gmm_bmm::{FitSettings, GaussianMixture, LearnError, Model, OnlineFit, PriorStrength};
+use gmm_bmm::settings::PriorStrength;
+use gmm_bmm::{FitSettings, GaussianMixture, LearnError, Model, OnlineFit};
 use ndarray::{Array2, s};
 
 use crate::common::*;
@@ -35,7 +36,7 @@ fn two_groups_of_thirty_rows_in_two_hundred_columns_are_found() {
         let (learned, held_out) = (rows.slice(s![..60, ..]).to_owned(), rows.slice(s![60.., ..]));
         let (mixture, _) = learn(&learned, auto());
         assert_eq!(mixture.k(), 2, "seed {seed}");
-        let labels = mixture.predict(held_out);
+        let labels = mixture.predict(held_out).unwrap();
         assert!((2..20).all(|i| labels[i] == labels[i % 2]), "seed {seed}: {labels:?}");
     }
 }
@@ -48,7 +49,7 @@ fn few_rows_share_correlations_and_beat_the_own_covariance() {
     let (own, weak) = learn(&learned, FitSettings::obmm(4).prior_strength(1.0));
     assert!(model.prior_rows().unwrap() > 100.0, "{:?}", model.prior_rows());
     assert_eq!(weak.prior_rows(), Some(1.0));
-    assert!(shared.score(held_out) > own.score(held_out) + 2.0);
+    assert!(shared.score(held_out).unwrap() > own.score(held_out).unwrap() + 2.0);
 }
 
 #[test]

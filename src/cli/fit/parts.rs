@@ -9,7 +9,7 @@ use ndarray::s;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::args::DealBy;
+use super::learner_args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
 use crate::cli::console::Console;

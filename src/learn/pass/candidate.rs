@@ -202,8 +202,8 @@ impl Candidate {
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
-        let Closed { learned, identifiers, record, prior_rows, health, .. } =
-            close(&settings.algorithm, self, kept, reviser, (rows, reason));
+        let RevisedCandidate { learned, identifiers, record, prior_rows, health, .. } =
+            revised(&settings.algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
         }
@@ -232,44 +232,50 @@ impl Candidate {
     }
 
     /// The last revision of a stream of `rows` rows, on a copy.
-    pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
-        close(algorithm, self, kept, reviser, (rows, Reason::End))
+    pub fn revise_last(
+        &self,
+        algorithm: &Algorithm,
+        kept: &KeptRows,
+        reviser: &mut Reviser,
+        rows: u64,
+    ) -> RevisedCandidate {
+        revised(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
-    /// What the end of the stream makes of the candidate: the last revision, if there is one, and the validation rows
+    /// Finishes the candidate: the last revision, if there is one, and the validation rows
     /// learned. `all` has all rows if all are kept. `None` if the candidate stays as it is.
     pub fn finish(
         &self,
         settings: &FitSettings,
         floor: &[f64],
         kept: &KeptRows,
-        closed: Option<Closed>,
+        last: Option<RevisedCandidate>,
         all: Option<&Reviser>,
     ) -> Result<Option<Finished>, LearnError> {
-        if kept.validation().is_empty() && closed.is_none() {
+        if kept.validation().is_empty() && last.is_none() {
             return Ok(None);
         }
         let (mut algorithm, mut learned) = (settings.algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
         let (mut closing, mut prior_rows) = (None, None);
-        let concludes = closed.is_some();
-        if let Some(closed) = closed {
-            closing = Some(closed.record);
-            if let Some(revised) = closed.learned {
-                (algorithm, learned) = (closed.algorithm, Some(revised));
-                (identifiers, health) = (closed.identifiers, closed.health);
-                prior_rows = closed.prior_rows;
+        let is_revised = last.is_some();
+        if let Some(last) = last {
+            closing = Some(last.record);
+            if let Some(revised) = last.learned {
+                (algorithm, learned) = (last.algorithm, Some(revised));
+                (identifiers, health) = (last.identifiers, last.health);
+                prior_rows = last.prior_rows;
             }
         }
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
-        let concluded = all.filter(|_| concludes).and_then(|all| {
-            let (revised, origins) = all.conclude(&learned.estimate(), self.size);
+        let searched = all.filter(|_| is_revised).and_then(|all| {
+            let (revised, origins) = all.finish(&learned.estimate(), self.size);
             let state = algorithm.reviser().revise(Some(&learned), &revised)?;
             Some((state, revised.strength, revised.health, origins))
         });
-        let (estimate, health) = match concluded {
+        let (estimate, health) = match searched {
             Some((learned, strength, health, origins)) => {
                 prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
@@ -366,7 +372,7 @@ impl ScoreSink for RankedScore<'_> {
 }
 
 /// The outcome of a revision.
-pub(in crate::learn) struct Closed {
+pub(in crate::learn) struct RevisedCandidate {
     /// The algorithm that can resume from it.
     algorithm: Algorithm,
     /// The revised state; `None` if the state stays as it is.
@@ -379,13 +385,13 @@ pub(in crate::learn) struct Closed {
     health: Health,
 }
 
-fn close(
+fn revised(
     algorithm: &Algorithm,
     candidate: &Candidate,
     kept: &KeptRows,
     reviser: &mut Reviser,
     (rows, reason): (u64, Reason),
-) -> Closed {
+) -> RevisedCandidate {
     let mut identifiers = candidate.structure.identifiers.clone();
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
@@ -408,7 +414,7 @@ fn close(
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
-        return Closed { algorithm, learned: None, identifiers, record, prior_rows: None, health };
+        return RevisedCandidate { algorithm, learned: None, identifiers, record, prior_rows: None, health };
     };
     let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -431,7 +437,7 @@ fn close(
     }
     let learned = learned.filter(|_| record.kept);
     let (prior_rows, health) = (Some(revised.strength), revised.health);
-    Closed { algorithm, learned, identifiers, record, prior_rows, health }
+    RevisedCandidate { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
 /// Kept rows that the level of low density is computed from.

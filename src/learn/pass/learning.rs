@@ -255,13 +255,14 @@ impl Learning {
             let how = Revising { limits, prior: settings.prior_strength, closing: true, seed, stop };
             let reviser = revises.then(|| Reviser::new(kept, floor, usize::MAX, how));
             let mut reviser = reviser.transpose()?;
-            let closed =
-                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            let last = reviser
+                .as_mut()
+                .map(|reviser| candidate.revise_last(&settings.algorithm, kept, reviser, rows));
             if let Some(reviser) = &mut reviser {
                 reviser.add_rows(kept.validation(), kept.validation_weights().as_deref());
             }
             let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
-            candidate.finish(settings, floor, kept, closed, all)
+            candidate.finish(settings, floor, kept, last, all)
         };
         candidates.iter().map(finish).collect()
     }

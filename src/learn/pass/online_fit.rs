@@ -1,7 +1,7 @@
 //! One pass over a stream, for one K or for several in parallel.
 
-mod end;
 mod findings;
+mod finish;
 mod from_mixture;
 mod scores;
 #[cfg(feature = "cli")]
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 
-use end::End;
+use finish::FinishedPass;
 
 use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::GaussianMixture;
@@ -111,7 +111,7 @@ pub struct OnlineFit {
     /// Space for rows with noise.
     noisy: Vec<f64>,
     /// The finished mixtures. The next row discards them.
-    end: Option<End>,
+    finished_pass: Option<FinishedPass>,
 }
 
 enum Stage {
@@ -170,7 +170,7 @@ impl OnlineFit {
             empty_rows: 0,
             stage: Stage::Buffering(Vec::new()),
             noisy: Vec::new(),
-            end: None,
+            finished_pass: None,
         })
     }
 
@@ -216,7 +216,7 @@ impl OnlineFit {
             empty_rows: 0,
             stage,
             noisy: Vec::new(),
-            end: None,
+            finished_pass: None,
         })
     }
 
@@ -255,7 +255,7 @@ impl OnlineFit {
         if let Stage::Learning(learning) = &mut self.stage {
             learning.set_half_life(&settings, self.rows)?;
         }
-        (self.settings, self.end) = (settings, None);
+        (self.settings, self.finished_pass) = (settings, None);
         Ok(())
     }
 
@@ -399,7 +399,7 @@ impl OnlineFit {
 
     /// Takes rows of which none but the last makes a revision due.
     fn take(&mut self, values: &[f64]) {
-        self.end = None;
+        self.finished_pass = None;
         let dim = self.dim();
         // Columns with gaps, now or before the pass was resumed, have different counts.
         let gapped =
@@ -497,7 +497,7 @@ impl OnlineFit {
         };
         (self.faults, self.start_summaries) = (faults, start_summaries);
         (self.first_findings, self.settings.dequantize) = (first_findings, dequantize);
-        self.end = None;
+        self.finished_pass = None;
         self.stage = Stage::Learning(Box::new(learning));
         Ok(true)
     }

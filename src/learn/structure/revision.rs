@@ -293,7 +293,7 @@ impl<'a> Reviser<'a> {
 
     /// The mixture after EM on all rows of the stream or, if a search is cheap and finds a better one, a new mixture. Also
     /// returns the index of each component before; `None` if it has no counterpart.
-    pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
+    pub fn finish(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
         let size = self.judged(size);
         let rows = &self.rows.blocks;

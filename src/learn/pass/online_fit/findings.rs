@@ -2,7 +2,7 @@
 
 use ndarray::s;
 
-use super::{End, OnlineFit, Stage};
+use super::{FinishedPass, OnlineFit, Stage};
 use crate::learn::monitor::findings::{
     find_columns_at_floor, find_discrete_columns, find_numbering, find_odd_values, find_repeated_rows,
     judge_choice, judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
@@ -85,9 +85,9 @@ impl OnlineFit {
 
     /// The least variances of the columns, once there is a mixture.
     fn floor(&self) -> Option<&[f64]> {
-        match (&self.stage, &self.end) {
+        match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => Some(&learning.floor),
-            (_, Some(End::Buffered(made))) => Some(&made.floor),
+            (_, Some(FinishedPass::Buffered(made))) => Some(&made.floor),
             _ => None,
         }
     }

@@ -62,7 +62,7 @@ impl OnlineFit {
     /// The mixture of each K with its score: at the end of the stream if [`OnlineFit::finish`] was called, and otherwise as
     /// learned so far. Before the start it is provisional.
     pub(crate) fn mixtures(&self) -> Result<Vec<(usize, Prequential, GaussianMixture)>, LearnError> {
-        if self.has_started() || self.end.is_some() {
+        if self.has_started() || self.finished_pass.is_some() {
             let with_mixture = |(i, (k, score))| Ok((k, score, self.mixture_of(i)?));
             return self.scores().into_iter().enumerate().map(with_mixture).collect();
         }
