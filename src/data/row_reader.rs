@@ -95,8 +95,8 @@ impl RowReader {
         let bytes = Arc::new(AtomicU64::new(0));
         let (table, shape, notices) = open_first(first.open(bytes.clone(), rows)?, &options)?;
         let (skip, shuffle) = (options.skip, options.shuffle);
-        let data_row = vec![0.0; shape.columns.len()];
-        let missing = MissingCounts::new(&shape.of_rows.names);
+        let data_row = vec![0.0; shape.of_data.len()];
+        let missing = MissingCounts::new(&shape.columns.names);
         let marks = MissingMarks::new(&options.missing_marks);
         let header_text = table.header_text();
         let texts = table.texts();
@@ -150,29 +150,29 @@ impl RowReader {
         reader.total_bytes = Some(shards.bytes_of(shard));
         if pieces.iter().any(|piece| matches!(piece.range, Range::Bytes(..))) {
             // The first line of a range is not the first line of its file, so nothing can be detected in it.
-            reader.options.has_header = Some(reader.shape.columns.named);
+            reader.options.has_header = Some(reader.shape.of_data.named);
             reader.is_cut = true;
         }
         reader.waiting =
-            pieces.iter().map(|piece| piece.input(reader.shape.columns.named)).collect::<Result<_, _>>()?;
+            pieces.iter().map(|piece| piece.input(reader.shape.of_data.named)).collect::<Result<_, _>>()?;
         Ok(reader)
     }
 
     /// Reads past the next `rows` good rows.
     fn skip_rows(&mut self, mut rows: u64) -> Result<(), DataError> {
-        let mut block = Block::new(self.shape.of_rows.len());
+        let mut block = Block::new(self.shape.columns.len());
         while rows > 0 && self.read_in_order(&mut block, rows.min(4096) as usize)? {
             rows -= block.rows() as u64;
         }
         // The counts are those of the rows that a user gets.
-        self.missing = MissingCounts::new(&self.shape.of_rows.names);
+        self.missing = MissingCounts::new(&self.shape.columns.names);
         Ok(())
     }
 
     /// The columns of a row. Their names are those in the header, or `c1`, `c2` and so on by position in the file. A circular
     /// column has two.
     pub fn columns(&self) -> &ColumnNames {
-        &self.shape.of_rows
+        &self.shape.columns
     }
 
     /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
@@ -282,7 +282,7 @@ impl RowReader {
     /// [`read_block`](RowReader::read_block) without shuffling.
     fn read_in_order(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
         assert!(most > 0, "a block of no rows would look like the end of the stream");
-        assert_eq!(block.columns(), self.shape.of_rows.len(), "the block must have the stream's columns");
+        assert_eq!(block.columns(), self.shape.columns.len(), "the block must have the stream's columns");
         block.clear();
         self.texts.clear();
         self.listed.clear();
@@ -347,7 +347,7 @@ impl RowReader {
                             self.rows_left_out += 1;
                             block.skip_one();
                             if self.options.list_skipped_rows {
-                                let gap = table.describe_gap(&self.data_row, &self.shape.columns.names);
+                                let gap = table.describe_gap(&self.data_row, &self.shape.of_data.names);
                                 self.listed.push((block.place(block.rows()) - 1, gap.into()));
                             }
                         }
@@ -394,7 +394,7 @@ impl RowReader {
             self.data_row[nth] = f64::NAN;
             step = TableStep::Gaps(bad);
         }
-        self.shape.of_rows.expand(&self.data_row, &mut self.row);
+        self.shape.columns.expand(&self.data_row, &mut self.row);
         step
     }
 
@@ -402,7 +402,7 @@ impl RowReader {
     /// they come from a pipe, which may never end.
     fn refuse_gap(&mut self) -> DataError {
         let table = self.table.as_ref().expect("a row was read from it");
-        let mut value = table.describe_gap(&self.data_row, &self.shape.columns.names);
+        let mut value = table.describe_gap(&self.data_row, &self.shape.of_data.names);
         value.counted_all = self.total_bytes.is_some() && self.count_rest();
         value.counts = self.missing.clone();
         DataError::MissingValue(Box::new(value))
@@ -417,7 +417,7 @@ impl RowReader {
         self.takes_plain_rows = self.shape.takes_plain_rows();
         self.options.bad_rows = BadRows::Skip;
         self.table.iter_mut().for_each(|table| table.take_gaps());
-        let mut block = Block::new(self.shape.of_rows.len());
+        let mut block = Block::new(self.shape.columns.len());
         let counted_all = loop {
             block.clear();
             match self.fill(&mut block, 4096) {

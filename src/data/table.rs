@@ -156,9 +156,9 @@ pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput)
 /// What the first input determines for all.
 pub(super) struct TableShape {
     /// The columns of the data that are read.
-    pub(super) columns: ColumnNames,
+    pub(super) of_data: ColumnNames,
     /// The columns of a row, in which a circular one has two.
-    pub(super) of_rows: ColumnNames,
+    pub(super) columns: ColumnNames,
     width: usize,
     pub(super) positions: Vec<usize>,
     /// The names and positions of the columns whose text is kept.
@@ -179,32 +179,32 @@ impl TableShape {
             None => choose(file, names, samples, &options.columns, &options.drop, false)?,
         };
         let name = |&i: &usize| names.name(i).to_string();
-        let columns = choice.positions.iter().map(name);
-        let columns = ColumnNames { named, ..ColumnNames::named(columns) };
-        let of_rows = columns.with_circular(circular_of(file, names, &columns, &choice.positions, options)?);
+        let read = choice.positions.iter().map(name);
+        let of_data = ColumnNames { named, ..ColumnNames::named(read) };
+        let columns = of_data.with_circular(circular_of(file, names, &of_data, &choice.positions, options)?);
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
         let (width, positions) = (samples.len(), choice.positions);
-        Ok((TableShape { columns, of_rows, width, positions, kept }, choice.notices))
+        Ok((TableShape { of_data, columns, width, positions, kept }, choice.notices))
     }
 
     /// Whether rows need no further look: none of their columns is circular.
     pub(super) fn takes_plain_rows(&self) -> bool {
-        self.of_rows.circular.is_empty()
+        self.columns.circular.is_empty()
     }
 
     /// The first column of the data that is circular and has a value out of its range.
     pub(super) fn out_of_range(&self, row: &[f64]) -> Option<(usize, f64)> {
-        let place = |circular: &Circular| self.columns.names.iter().position(|name| *name == circular.column);
+        let place = |circular: &Circular| self.of_data.names.iter().position(|name| *name == circular.column);
         let out = |circular: &Circular| place(circular).filter(|&nth| !circular.holds(row[nth]));
-        self.of_rows.circular.iter().find_map(out).map(|nth| (nth, row[nth]))
+        self.columns.circular.iter().find_map(out).map(|nth| (nth, row[nth]))
     }
 
     /// The bad row that was just read from a table.
     pub(super) fn describe(&self, table: &dyn RowTable, flaw: Flaw) -> BadRow {
-        let mut bad = table.describe(flaw, &self.columns.names);
+        let mut bad = table.describe(flaw, &self.of_data.names);
         if let Flaw::OutOfRange(nth, value) = flaw {
-            let (column, cell) = (self.columns.names[nth].clone(), value.to_string());
+            let (column, cell) = (self.of_data.names[nth].clone(), value.to_string());
             bad.problem = RowProblem::Cell { column, cell, why: BadCell::OutOfRange, chosen: ChosenBy::User };
         }
         bad
@@ -219,13 +219,13 @@ impl TableShape {
         width: usize,
     ) -> Result<(Vec<usize>, Vec<usize>), DataError> {
         let file = || file.to_string();
-        match (named, self.columns.named) {
+        match (named, self.of_data.named) {
             (true, false) => Err(DataError::HeaderUnexpected { file: file() }),
             (false, true) => Err(DataError::HeaderMissing { file: file() }),
             (true, true) => {
                 let missing =
                     |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
-                let positions = names.positions(&self.columns.names).map_err(missing)?;
+                let positions = names.positions(&self.of_data.names).map_err(missing)?;
                 Ok((positions, names.positions(&self.kept.0).map_err(missing)?))
             }
             (false, false) if width != self.width => {

@@ -419,7 +419,7 @@ impl Model {
         let place = self.ks().iter().position(|own| *own == k)?;
         self.state.candidates = vec![self.state.candidates.swap_remove(place)];
         self.best = 0;
-        self.state.scores = BatchSums::default();
+        self.state.scores = self.state.scores.only(place);
         if let Recipe::Online(settings) = &mut self.settings {
             settings.components = k.into();
         }

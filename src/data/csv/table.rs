@@ -94,7 +94,7 @@ impl TextTable {
         options: &ReadOptions,
     ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
-        let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
+        let known: &[String] = if shape.of_data.named { &shape.of_data.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let (positions, kept) =
             shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
