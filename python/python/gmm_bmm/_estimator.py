@@ -488,15 +488,6 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self._require_fit()
         return json.loads(self._fit.findings_json())
 
-    def to_html(self) -> str:
-        """A page of HTML to look at, which needs neither a network nor other files.
-
-        It shows the clusters with their weights, a profile of each against all rows, a plot of two columns that are chosen by a click,
-        the course of the score with revisions and changes of the data, and findings. It contains a few hundred of the learned rows.
-        """
-        self._require_fit()
-        return self._fit.to_html(self.cluster_overlap)
-
     def _require_fit(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
