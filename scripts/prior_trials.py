@@ -57,7 +57,7 @@ def ours(train, test, k, *more):
     score = run("eval", "--model", model, "--data", test)["mean_log_likelihood"]
     for path in (train, test, model):
         path.unlink()
-    return score, shown["k"], shown.get("prior_rows"), seconds
+    return score, shown["k"], shown.get("prior_strength"), seconds
 
 
 def peers(train, test):
@@ -113,7 +113,9 @@ def table(args):
             rows = np.load(path, allow_pickle=True)["X"].astype(float)
         else:
             rows = np.genfromtxt(path, delimiter=",", skip_header=1)
-        rows = rows[:, (rows != rows[0]).any(0)]
+        # Columns that are mostly one value have no density.
+        most = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T])
+        rows = rows[:, most < 0.5 * len(rows)]
         compare(pathlib.Path(path).stem, rows, args)
 
 

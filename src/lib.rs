@@ -88,6 +88,7 @@ mod hash;
 mod learn;
 mod linalg;
 pub mod model;
+mod page;
 mod remedy;
 #[cfg(feature = "cli")]
 mod report;
@@ -140,6 +141,7 @@ pub use dist::GaussianMixture;
 pub use learn::{FitSettings, Fitted, LearnError, OnlineFit, Progress, fit};
 pub use model::{MergeError, Model, ModelError, merge_models};
 pub use ndarray;
+pub use page::PageOptions;
 pub use remedy::Remedy;
 
 pub mod settings {

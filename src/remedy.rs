@@ -20,8 +20,12 @@ pub enum Remedy {
     ChooseColumns,
     /// Choose the columns that take the places of the model's, in the model's order.
     ChooseColumnsInModelOrder,
+    /// Read these values as missing ones.
+    ReadAsMissing(Vec<String>),
     /// Skip and count rows that cannot be used.
     SkipBadRows,
+    /// Read a bad cell as a missing value.
+    BadCellsAsMissing,
     /// Use the values that a row has, where others are missing.
     UseObservedValues,
     /// Skip and count rows with missing values.

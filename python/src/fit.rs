@@ -11,7 +11,8 @@ use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, Progress, merge_models,
+    ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, PageOptions, Progress,
+    merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -152,7 +153,8 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, prior_strength=None, gaps=false, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, prior_strength=None, dequantize=false, gaps=false,
+                        seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -165,6 +167,7 @@ impl Fit {
         keep_rows: Option<usize>,
         half_life: Option<u64>,
         prior_strength: Option<f64>,
+        dequantize: bool,
         gaps: bool,
         seed: u64,
     ) -> PyResult<Self> {
@@ -195,6 +198,9 @@ impl Fit {
         }
         if let Some(rows) = half_life {
             settings = settings.half_life(rows);
+        }
+        if dequantize {
+            settings = settings.dequantize();
         }
         if let Some(rows) = prior_strength {
             settings = settings.prior_strength(rows);
@@ -268,7 +274,7 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with_model(py, |model| Ok(Mixture::new(model.estimate())))
+        self.with_model(py, |model| Ok(Mixture::new(model.estimate(), model.noise())))
     }
 
     /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
@@ -283,6 +289,8 @@ impl Fit {
             let Some(table) = model.ranks().map(ScoreRanks::table) else {
                 return Ok(vec![f64::NAN; rows.nrows()]);
             };
+            let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
+            let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
             let usualness = model.estimate().usualness(rows, overlap);
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
@@ -364,6 +372,18 @@ impl Fit {
         })
     }
 
+    /// A page of HTML that shows the model.
+    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+        self.with(py, |pass| {
+            pass.model()?;
+            let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
+            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let model = pass.model()?;
+            let page = with_threads(|| model.to_html(&options))?;
+            page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
+        })
+    }
+
     /// What is worth knowing about the data, as JSON.
     fn findings_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |pass| {
@@ -437,6 +457,7 @@ impl Fit {
             PriorStrength::Auto => arguments.set_item("prior_strength", "auto")?,
             PriorStrength::Rows(rows) => arguments.set_item("prior_strength", rows)?,
         }
+        arguments.set_item("dequantize", settings.dequantize.is_on())?;
         arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
         // NumPy's seeds have 32 bits.
         arguments.set_item("random_state", settings.seed as u32)?;

@@ -19,6 +19,7 @@ OTHERS = dict(
     keep_rows=900,
     half_life=None,
     prior_strength=2.5,
+    dequantize=True,
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
     random_state=17,
@@ -101,7 +102,15 @@ def test_parameters_in_a_file_are_checked(rows, tmp_path):
     assert OnlineGaussianMixture.load(path).cluster_overlap == 0.03
 
 
-CHANGES = dict(n_components=5, algorithm="oem", effort="fast", start_rows=100, keep_rows=100, prior_strength=3.0)
+CHANGES = dict(
+    n_components=5,
+    algorithm="oem",
+    effort="fast",
+    start_rows=100,
+    keep_rows=100,
+    prior_strength=3.0,
+    dequantize=True,
+)
 
 
 @pytest.mark.parametrize("name, value", CHANGES.items())

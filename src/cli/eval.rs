@@ -272,6 +272,10 @@ impl<'a> Evaluation<'a> {
             if let Some(watched) = &mut self.watched {
                 watched.update(&mut self.scorer, self.args, console);
             }
+            if let Some(noise) = &self.scorer.noise {
+                let first = rows.rows_read() - block.rows() as u64;
+                noise.add_to(block.values_mut(), self.scorer.columns.len(), first);
+            }
             self.score(&block, &rows, before)?;
             if let Some(file) = self.scores.as_mut().filter(|_| self.args.prints_scores()) {
                 file.flush()?;

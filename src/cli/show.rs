@@ -1,17 +1,22 @@
 //! `gmm-bmm show`: print a model file.
 
+use std::io::Write;
 use std::path::PathBuf;
 
+use ndarray::ArrayView2;
 use serde::Serialize;
 
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
 use super::console::Console;
 use super::data_args::{ReadingArgs, tell_end};
-use super::files::{read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
+use super::files::{create_output, read_sealed_model, refuse_overwriting, refuse_sharing_stdin};
 use super::plot::PlotArgs;
 use super::structure::StructureResult;
+use super::{usage, wording};
+use crate::PageOptions;
 use crate::data::{Block, Reservoir};
+use crate::files::OutputFile;
 use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
@@ -33,6 +38,7 @@ use crate::text::number::{NONE, condition, decimal, mean_and_spread};
   gmm-bmm show model.json --history
   gmm-bmm show model.json --json
   gmm-bmm show model.json --plot model.svg
+  gmm-bmm show model.json --html model.html
   gmm-bmm show model.json --plot model.png --plot-axes Length,Rings --data abalone")]
 pub(super) struct Args {
     /// The model file ('-' is standard input)
@@ -58,8 +64,14 @@ pub(super) struct Args {
     #[command(flatten)]
     plot: PlotArgs,
 
-    /// Rows to show in the picture: CSV files, '-' for standard input, or a set of the catalogue
-    #[arg(long, value_name = "FILE|NAME", help_heading = "Data", requires = "plot")]
+    /// Write a page to look at: one HTML file that needs neither a network nor other files
+    ///
+    /// It shows the clusters with their weights, a profile of each against all rows, a plot of two columns that are chosen by a click, the course of the prequential score with revisions and changes of the data, the score against K, and findings. It contains a few hundred of the rows that the model file keeps, or of those of --data. With --quiet only the page is written.
+    #[arg(long, value_name = "FILE", help_heading = "Picture")]
+    html: Option<PathBuf>,
+
+    /// Rows to show in the picture or on the page: CSV files, '-' for standard input, or a set of the catalogue
+    #[arg(long, value_name = "FILE|NAME", help_heading = "Data")]
     data: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -109,6 +121,9 @@ struct Shown {
     /// Where the picture is, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PathBuf>,
+    /// Where the page is, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    html: Option<PathBuf>,
 }
 
 /// What made the model, with its own settings.
@@ -155,32 +170,67 @@ struct ShownComponent {
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_sharing_stdin(&args.model, &args.data)?;
     let data = args.reading.files(&args.data)?;
-    refuse_overwriting(args.plot.plot.iter(), data.iter().chain([&args.model]))?;
+    let outputs = [&args.plot.plot, &args.html];
+    if !data.is_empty() && outputs.iter().all(|output| output.is_none()) {
+        return Err(usage("--data gives rows to a picture or a page: add --plot FILE or --html FILE"));
+    }
+    refuse_overwriting(outputs.into_iter().flatten(), data.iter().chain([&args.model]))?;
     let plot = args.plot.open()?;
+    let html = args.html.as_deref().map(create_output).transpose()?;
     let (model, seal) = read_sealed_model(&args.model)?;
     if seal == Seal::Missing {
         console.note("the file has no checksum, so changes to it cannot be noticed");
     }
-    let (best_k, choice) = (model.k(), model.choice());
+    let (best_k, choice, whole) = (model.k(), model.choice(), html.as_ref().map(|_| model.clone()));
     let model = args.one_k.of(model, &args.model)?;
     let labels = model.labels(args.clusters.overlap);
+    let sample = sample(args, &model, console)?;
     if let Some(plot) = plot {
-        args.plot.write(plot, &model, &labels, sample(args, &model, console)?.as_ref())?;
+        args.plot.write(plot, &model, &labels, sample.as_ref())?;
     }
-    if args.plot.plot.is_some() && !console.tells_of_files() {
+    if let Some((html, whole)) = html.zip(whole) {
+        write_page(args, html, &whole, sample.as_ref())?;
+    }
+    if outputs.iter().any(|output| output.is_some()) && !console.tells_of_files() {
         return Ok(());
     }
     let shown = shown(&model, &labels, args.clusters.overlap);
-    let shown = Shown { best_k, choice, all: args.all, plot: args.plot.plot.clone(), ..shown };
+    let (plot, html) = (args.plot.plot.clone(), args.html.clone());
+    let shown = Shown { best_k, choice, all: args.all, plot, html, ..shown };
     console.result(&shown, if args.history { describe_history } else { describe })?;
     Ok(())
 }
 
-/// A sample of the rows for the picture; `None` where the picture shows the mixture alone.
+/// Writes the page of a model. It has rows of the data, so a new file is for its owner alone.
+fn write_page(
+    args: &Args,
+    mut to: OutputFile,
+    whole: &Model,
+    sample: Option<&Reservoir>,
+) -> anyhow::Result<()> {
+    let dim = whole.summaries().len();
+    let values: Option<Vec<f64>> = sample.map(|sample| sample.rows().flatten().copied().collect());
+    let rows = values.as_deref().map(|values| ArrayView2::from_shape((values.len() / dim, dim), values));
+    let options = PageOptions {
+        k: args.one_k.k,
+        overlap: args.clusters.overlap,
+        rows: rows.transpose().expect("rows are whole"),
+        findings: whole.findings().iter().map(wording::finding).collect(),
+    };
+    let page = whole.to_html(&options).expect("the K was found before");
+    to.keep_private()?;
+    to.write_all(page.as_bytes())?;
+    Ok(to.commit()?)
+}
+
+/// A sample of the rows for the picture and the page; `None` where no data are given.
 fn sample(args: &Args, model: &Model, console: &Console) -> anyhow::Result<Option<Reservoir>> {
     let names = model.column_names();
-    let sample = args.plot.sample(&names.names, model.seed())?;
-    let Some(mut sample) = sample.filter(|_| !args.data.is_empty()) else { return Ok(None) };
+    args.plot.check(&names.names)?;
+    if args.data.is_empty() {
+        return Ok(None);
+    }
+    let mut sample = PlotArgs::empty_sample(names.names.len(), model.seed());
     let mut block = Block::new(names.names.len());
     let mut rows = args.reading.open(&args.data, model.seed(), Some(names), console)?;
     while rows.read_block(&mut block, 4096)? {
@@ -238,6 +288,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         components,
         health: model.health(),
         plot: None,
+        html: None,
     }
 }
 
@@ -268,7 +319,10 @@ fn describe_history(shown: &Shown) -> String {
 }
 
 fn describe_plot(shown: &Shown) -> String {
-    shown.plot.as_ref().map_or(String::new(), |plot| format!("picture written to {}\n", plot.display()))
+    let written = |what: &str, file: &Option<PathBuf>| {
+        file.as_ref().map_or(String::new(), |file| format!("{what} written to {}\n", file.display()))
+    };
+    written("picture", &shown.plot) + &written("page", &shown.html)
 }
 
 fn describe(shown: &Shown) -> String {

@@ -17,7 +17,7 @@ pub(super) struct StructureResult {
     /// The effort of the start and of revisions, where it is known.
     effort: Option<Effort>,
     /// How many rows the prior of a component's covariance is worth.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "prior_strength", skip_serializing_if = "Option::is_none")]
     prior_rows: Option<f64>,
     #[serde(skip)]
     prior_is_learned: bool,

@@ -39,6 +39,8 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
         Finding::RowNumbers { .. }
             | Finding::Identifiers { .. }
             | Finding::DiscreteColumns { .. }
+            | Finding::Sentinel { .. }
+            | Finding::NarrowColumns { .. }
             | Finding::ColumnsAtFloor { .. }
             | Finding::DataChange { .. }
             | Finding::LargestK { .. }
@@ -80,6 +82,12 @@ pub(super) fn faulty_columns(columns: usize) -> String {
 pub(super) fn skipped_rows(rows: u64, first: &str) -> String {
     let were = if rows == 1 { "was" } else { "were" };
     format!("{} {were} skipped; the first: {first}", count(rows, "bad row"))
+}
+
+/// Cells that were read as missing values, with the first of them.
+pub(super) fn bad_cells(cells: u64, first: &str) -> String {
+    let (were, values) = if cells == 1 { ("was", "a missing value") } else { ("were", "missing values") };
+    format!("{} {were} read as {values}; the first: {first}", count(cells, "bad cell"))
 }
 
 /// The missing values of each column, and the rows that were skipped because of them.
@@ -178,7 +186,11 @@ fn remedy(remedy: &Remedy) -> String {
         }
         Remedy::ChooseColumns => "choose the columns with --columns or --drop",
         Remedy::ChooseColumnsInModelOrder => "name the columns to use, in the model's order, with --columns",
+        Remedy::ReadAsMissing(values) => {
+            return format!("if that means a missing value, use --na {} --missing marginal", values.join(","));
+        }
         Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
+        Remedy::BadCellsAsMissing => "read such cells as missing values with --bad-cells missing --missing marginal",
         Remedy::UseObservedValues => "use the values that are there with --missing marginal",
         Remedy::SkipRowsWithGaps => "skip such rows with --missing skip",
         Remedy::ReadFirstLineAsData => "if it is data, use --no-header",
@@ -199,7 +211,7 @@ fn remedy(remedy: &Remedy) -> String {
             "learn shards from rows that the prior has not learned ('fit --skip N' leaves out the first N)"
         }
         Remedy::GiveMoreRows => "give more rows",
-        Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
+        Remedy::Dequantize => "--dequantize adds noise of one quantum, so that they are",
         Remedy::FewerComponents => "choose a smaller --k",
         Remedy::MoreComponents => "allow more with --k auto:MIN..MAX",
         Remedy::FewerShards => "use fewer shards (--shards)",
@@ -232,7 +244,7 @@ mod tests {
         assert_eq!(
             error(&DataError::BadRow(Box::new(row))),
             "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number: correct the data, leave the column out with \
-             --drop 'Height', or skip such rows with --bad-rows skip"
+             --drop 'Height', read such cells as missing values with --bad-cells missing --missing marginal, or skip such rows with --bad-rows skip"
         );
         assert_eq!(
             error(&LearnError::ShortFirstShard { rows: 10, wanted: 500 }),

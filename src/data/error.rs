@@ -301,6 +301,20 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// A column is declared circular that is not read.
+    #[error("column '{column}' is declared circular, but it is not among the columns that are read")]
+    CircularNotRead {
+        /// The column.
+        column: String,
+    },
+    /// A column is declared circular that is not circular, or has another range, in the model.
+    #[error(
+        "column '{column}' is not circular with this range in the model, which knows its circular columns"
+    )]
+    NotCircularInModel {
+        /// The column.
+        column: String,
+    },
     /// A later file has no header although the first has.
     #[error("'{file}' has no names of columns, but the first input has")]
     HeaderMissing {

@@ -109,7 +109,7 @@ mod tests {
         let is_unnamed = |names: &str| names.starts_with('c');
         let header = if is_unnamed(header) { String::new() } else { header.replace(' ', ",") + "\n" };
         let text = format!("{header}1,2,3\n4,5,6\n");
-        let expected = ColumnNames { names: words(model), named: !is_unnamed(model) };
+        let expected = ColumnNames { named: !is_unnamed(model), ..ColumnNames::named(words(model)) };
         let options = ReadOptions::default().columns(words(columns)).drop(words(drop)).expected(expected);
         let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
         let mut rows = rows.map_err(|error| error.to_string())?;

@@ -14,7 +14,8 @@ pub use batch_em::{
 pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
 pub use monitor::findings::{
-    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+    Finding, NamedShift, find_discrete_columns, find_numbering, find_odd_values, judge_row_count,
+    name_column_faults,
 };
 pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;

@@ -194,6 +194,12 @@ impl Model {
         if (state.columns.len(), state.floor.len()) != (dim, dim) {
             return inconsistent(format!("it names {dim} columns and summarises {}", state.columns.len()));
         }
+        if !self.columns.circular.iter().all(|circular| circular.is_sound(dim)) {
+            return inconsistent("a circular column has no place among its columns".into());
+        }
+        if !self.settings.dequantize().is_sound(dim) {
+            return inconsistent("it has noise in a column that it does not have".into());
+        }
         self.check_candidates()?;
         self.check_range()?;
         if let Some(settings) = self.settings.online() {

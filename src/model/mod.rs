@@ -23,12 +23,11 @@ pub use seal::Seal;
 
 pub use crate::learn::{Lineage, MergeReport, Numbered};
 
-#[cfg(feature = "cli")]
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::data::ColumnNames;
+use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::hash::Fingerprint;
 use crate::learn::{
@@ -270,7 +269,7 @@ impl Model {
         state.candidates.sort_by_key(|candidate| candidate.learned.k());
         let ks = state.candidates.len();
         // While rows are pending, the scores are provisional.
-        if ks == 1 || state.pending.is_some() || !state.scores.is_sound(ks) {
+        if state.pending.is_some() || !state.scores.is_sound(ks) {
             state.scores = BatchSums::default();
         }
         if let Some(Shard { lineage, rows }) = &mut state.shard {
@@ -328,13 +327,48 @@ impl Model {
         own.finished().map_or(own.health, |finished| own.health + finished.health)
     }
 
+    /// The noise of discrete columns, if it was learned with noise. Rows need it before they are scored: [`Noise::noisy`].
+    pub fn noise(&self) -> Option<Noise> {
+        self.decided_dequantize().noise(self.seed())
+    }
+
+    fn decided_dequantize(&self) -> Dequantize {
+        let (pending, dim) = (self.state.pending.as_deref().unwrap_or_default(), self.columns.len().max(1));
+        let rows = ArrayView2::from_shape((pending.len() / dim, dim), pending);
+        rows.map_or(Dequantize::Off, |rows| self.settings.dequantize().decided(rows))
+    }
+
     /// Removes the rows of the data, so that the model can be shared. A pass that resumes from it does not revise until it has
     /// seen as many new rows. If the start waits for more rows, the provisional mixture replaces it.
     pub fn without_rows(mut self) -> Self {
-        if let Recipe::Online(settings) = &self.settings {
+        let dequantize = self.decided_dequantize();
+        if let Recipe::Online(settings) = &mut self.settings {
+            settings.dequantize = dequantize;
             self.state = self.state.without_rows(settings);
         }
         self
+    }
+
+    /// Rows of the data that the model contains: a sample that is kept for revisions, or those buffered for the start.
+    pub(crate) fn kept_rows(&self) -> ArrayView2<'_, f64> {
+        let kept = self.state.kept.as_ref().map(|kept| kept.reservoir());
+        let (values, dim) =
+            (self.state.pending.as_deref().or(kept).unwrap_or_default(), self.columns.len().max(1));
+        ArrayView2::from_shape((values.len() / dim, dim), values).expect("kept rows are whole")
+    }
+
+    /// The course of the score of the K at a place among all K: rows seen, and the mean score of the rows since the point
+    /// before. Rows that are not scored, such as those of the start, have their place by proportion.
+    pub(crate) fn score_course(&self, place: usize) -> Vec<(f64, f64)> {
+        let (scores, rows) = (&self.state.scores, self.rows() as f64);
+        let Some(settings) = self.settings.online().filter(|_| scores.is_sound(self.state.candidates.len()))
+        else {
+            return Vec::new();
+        };
+        let (batch, means) = scores.means(place);
+        let start = (settings.rows_of_start(self.columns.len()) as f64).min(rows);
+        let each = batch as f64 * (rows - start) / self.prequential().rows.max(1) as f64;
+        means.into_iter().enumerate().map(|(i, mean)| (start + (i + 1) as f64 * each, mean)).collect()
     }
 
     /// How many rows of the data the model file contains: those kept for revisions, or those buffered for the start.
@@ -385,7 +419,7 @@ impl Model {
         let place = self.ks().iter().position(|own| *own == k)?;
         self.state.candidates = vec![self.state.candidates.swap_remove(place)];
         self.best = 0;
-        self.state.scores = BatchSums::default();
+        self.state.scores = self.state.scores.only(place);
         if let Recipe::Online(settings) = &mut self.settings {
             settings.components = k.into();
         }

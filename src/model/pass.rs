@@ -3,7 +3,10 @@
 use super::{CurvePoint, MergeError, Model, ModelError, Recipe};
 use crate::data::ColumnNames;
 use crate::hash::Fingerprint;
-use crate::learn::{FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard, StartKind, Structure};
+use crate::learn::{
+    Finding, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard, StartKind, Structure,
+    find_discrete_columns, find_odd_values,
+};
 
 /// What a checkpoint holds in addition to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +76,22 @@ impl Model {
         Ok((OnlineFit::restore(settings, columns, state)?, checkpoint))
     }
 
+    /// What a user should know about the data, as far as the model tells it. A pass that is under way knows more:
+    /// [`OnlineFit::findings`].
+    pub fn findings(&self) -> Vec<Finding> {
+        let (rows, names) = (self.kept_rows(), self.column_names().names);
+        let mut found: Vec<Finding> = find_discrete_columns(rows, &names)
+            .filter(|_| !self.settings.dequantize().is_on())
+            .into_iter()
+            .collect();
+        // The rows are a sample, so how often a value occurs in them says little.
+        let of_columns = |finding: &Finding| !matches!(finding, Finding::Sentinel { .. });
+        found.extend(find_odd_values(rows, &names).into_iter().filter(of_columns));
+        let of_pass = self.clone().resume().map(|pass| pass.findings()).unwrap_or_default();
+        found.extend(of_pass.into_iter().filter(|finding| !found.contains(finding)).collect::<Vec<_>>());
+        found
+    }
+
     /// Begins a pass over one shard, with this model as the common prior. [`merge_models`](super::merge_models) merges the
     /// models of the shards.
     pub fn begin_shard(&self) -> Result<OnlineFit, MergeError> {
@@ -81,6 +100,7 @@ impl Model {
             components: prior.k().into(),
             start: StartKind::Fitted,
             half_life: None,
+            dequantize: self.decided_dequantize(),
             gaps: false,
             ..settings.clone()
         };

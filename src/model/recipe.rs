@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Dequantize;
 use crate::learn::{EmSettings, FitSettings};
 
 /// How a model was made: the settings of what made it.
@@ -15,6 +16,9 @@ pub enum Recipe {
         settings: EmSettings,
         /// Seed of all random choices.
         seed: u64,
+        /// Whether discrete columns have noise of one quantum, and which.
+        #[serde(default, skip_serializing_if = "Dequantize::is_off")]
+        dequantize: Dequantize,
     },
     /// The mixture that synthetic data were drawn from.
     Truth {
@@ -50,6 +54,14 @@ impl Recipe {
             Recipe::Online(FitSettings { seed, .. }) | Recipe::Em { seed, .. } | Recipe::Truth { seed } => {
                 *seed
             }
+        }
+    }
+
+    /// Whether discrete columns have noise of one quantum, and which.
+    pub(super) fn dequantize(&self) -> &Dequantize {
+        match self {
+            Recipe::Online(FitSettings { dequantize, .. }) | Recipe::Em { dequantize, .. } => dequantize,
+            Recipe::Truth { .. } => &Dequantize::Off,
         }
     }
 

@@ -92,6 +92,17 @@ impl BatchSums {
         (self.full.len() as u64).saturating_mul(self.size).saturating_add(self.open_rows) >= rows
     }
 
+    /// The sums of one candidate alone.
+    pub(crate) fn only(&self, candidate: usize) -> BatchSums {
+        let own = |sums: &Vec<f64>| sums.get(candidate).copied().into_iter().collect();
+        BatchSums { full: self.full.iter().map(own).collect(), before: own(&self.before), ..self.clone() }
+    }
+
+    /// The rows of a batch, and the mean score of a candidate in each full batch, the first batch first.
+    pub(crate) fn means(&self, candidate: usize) -> (u64, Vec<f64>) {
+        (self.size, self.full.iter().map(|batch| batch[candidate] / self.size as f64).collect())
+    }
+
     /// The standard error of a candidate's mean score per row; `None` from fewer than two rows.
     pub fn standard_error(&self, candidate: usize) -> Option<f64> {
         self.error_of(|batch| batch[candidate])

@@ -61,6 +61,9 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     prior_strength : 'auto' or float, default='auto'
         How many rows the prior of a component's covariance is worth. The prior says that all components have about the same
         correlations, which helps where rows are few for the number of columns. ``'auto'`` learns its strength from the data.
+    dequantize : bool, default=False
+        Whether columns with few distinct values get uniform noise of one quantum, so that their likelihood is that of a density. The
+        first rows decide which columns these are. The noise of a value follows from the seed and from its place in X.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -128,6 +131,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
         "prior_strength": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
@@ -143,6 +147,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         keep_rows=None,
         half_life=None,
         prior_strength="auto",
+        dequantize=False,
         missing="error",
         cluster_overlap=0.03,
         random_state=None,
@@ -154,6 +159,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.keep_rows = keep_rows
         self.half_life = half_life
         self.prior_strength = prior_strength
+        self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
@@ -256,6 +262,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             keep_rows=self.keep_rows,
             half_life=self.half_life,
             prior_strength=None if self.prior_strength == "auto" else self.prior_strength,
+            dequantize=self.dequantize,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )

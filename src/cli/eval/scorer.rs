@@ -10,6 +10,7 @@ use crate::ColumnNames;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
+use crate::data::Noise;
 use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::experiment::Units;
 use crate::learn::{RankTable, ScoreRanks};
@@ -25,6 +26,8 @@ pub(super) struct Scorer {
     /// Which scores instead of the estimate.
     predictive: Option<StudentMixture>,
     units: LogUnits,
+    /// The noise of discrete columns, if the model was learned with it.
+    pub noise: Option<Noise>,
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
@@ -62,6 +65,7 @@ impl Scorer {
                 Units::Raw => LogUnits::none(model.summaries().len()),
                 Units::Zscore => model.summaries().iter().copied().collect(),
             },
+            noise: model.noise(),
             ranks,
             clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
             labels: labels.as_ref().map_or(Vec::new(), fields),

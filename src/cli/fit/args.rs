@@ -15,6 +15,7 @@ use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Due, Trace, TraceFile};
 use crate::cli::usage;
+use crate::data::Dequantize;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
     OemSettings, OnlineFit, PriorStrength, StartKind,
@@ -73,6 +74,12 @@ pub(in crate::cli) struct Args {
     /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
+
+    /// Add uniform noise of one quantum to columns with few distinct values, so that likelihoods are those of densities
+    ///
+    /// A mixture can put a narrow component on a value that occurs often, so its log-likelihood is as high as the floor of the variance allows. With noise as wide as the step of the column's values, scores of different mixtures and learners are comparable. The rows of the start decide which columns are discrete, and --seed the noise. The model file remembers both: 'eval', 'predict' and --resume add the same noise.
+    #[arg(long, hide_short_help = true)]
+    pub(super) dequantize: bool,
 
     #[command(flatten)]
     pub(super) data: DataArgs,
@@ -180,7 +187,8 @@ fn parse_half_life(text: &str) -> Result<HalfLife, String> {
 }
 
 /// Options whose values a run that begins from a model takes from the model.
-const FIXED_BY_A_MODEL: [&str; 14] = [
+const FIXED_BY_A_MODEL: [&str; 15] = [
+    "dequantize",
     "start",
     "effort",
     "keep_rows",
@@ -317,6 +325,7 @@ impl Args {
             ("--keep-rows", self.revisions.keep_rows.is_some()),
             ("--prior-strength", self.revisions.prior_strength.is_some()),
             ("--no-rows", self.revisions.no_rows),
+            ("--dequantize", self.dequantize),
         ];
         match useless.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(usage(format!(
@@ -374,6 +383,7 @@ impl Args {
             keep_rows: self.revisions.keep_rows,
             prior_strength: self.revisions.prior_strength.unwrap_or_default(),
             half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
+            dequantize: if self.dequantize { Dequantize::Discrete } else { Dequantize::Off },
             gaps: self.data.reading.takes_gaps(),
             ..FitSettings::new(algorithm, self.components()).seed(self.seed)
         })

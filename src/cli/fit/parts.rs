@@ -63,6 +63,9 @@ pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
              --plot FILE --data FILE'",
         ));
     }
+    if args.dequantize {
+        return Err(usage("--dequantize numbers the rows of one reader: leave it out, or use --deal rows"));
+    }
     if args.data.reading.picks_rows() {
         return Err(usage(
             "--skip and --limit count the rows of one reader: leave them out, or use --deal rows",

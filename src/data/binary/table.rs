@@ -11,9 +11,9 @@ use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
-use crate::data::options::{Missing, ReadOptions};
+use crate::data::options::{BadCells, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, RowTable, TableShape, TableStep, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -46,6 +46,8 @@ pub(in crate::data) struct BinaryTable {
     prompt: bool,
     takes_gaps: bool,
     has_met_gap: bool,
+    /// Whether a bad cell is a missing value.
+    takes_bad_cells: bool,
     /// Who chose the columns.
     chosen: ChosenBy,
     /// Rows given out, and those before the part that is read.
@@ -138,6 +140,7 @@ impl BinaryTable {
             prompt: options.prompt,
             takes_gaps: options.missing == Missing::Marginal,
             has_met_gap: false,
+            takes_bad_cells: options.bad_cells == BadCells::Missing,
             chosen: chosen_by(options),
             rows,
             bad_row: Vec::new(),
@@ -284,12 +287,19 @@ impl RowTable for BinaryTable {
             self.text.clear();
             write_cells(cells, &mut self.text);
         }
+        let mut bad = BadCellCount::default();
         if let Some(nth) = row.iter().position(|value| value.abs() > MAX_VALUE) {
             self.bad_row.clear();
             self.bad_row.extend_from_slice(row);
-            return Ok(TableStep::Bad(Flaw::Cell(nth)));
+            if !self.takes_bad_cells {
+                return Ok(TableStep::Bad(Flaw::Cell(nth)));
+            }
+            for (nth, value) in row.iter_mut().enumerate().filter(|(_, value)| value.abs() > MAX_VALUE) {
+                bad.add(Flaw::Cell(nth));
+                *value = f64::NAN;
+            }
         }
-        Ok(if row.iter().any(|value| value.is_nan()) { TableStep::Gaps } else { TableStep::Row })
+        Ok(if row.iter().any(|value| value.is_nan()) { TableStep::Gaps(bad) } else { TableStep::Row })
     }
 
     fn header_text(&self) -> Vec<u8> {
@@ -326,7 +336,7 @@ impl RowTable for BinaryTable {
 
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let problem = match flaw {
-            Flaw::Fields => RowProblem::Fields { found: 0, expected: columns.len() },
+            Flaw::Fields | Flaw::OutOfRange(..) => RowProblem::Fields { found: 0, expected: columns.len() },
             Flaw::Cell(nth) => RowProblem::Cell {
                 column: columns[nth].clone(),
                 cell: format!("{:?}", self.bad_row[nth]),

@@ -54,14 +54,20 @@ impl DataError {
             DataError::MissingValue(_) => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             DataError::BadRow(bad) => match &bad.problem {
                 RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
-                    vec![Remedy::CorrectData, drop(column), Remedy::SkipBadRows]
+                    vec![Remedy::CorrectData, drop(column), Remedy::BadCellsAsMissing, Remedy::SkipBadRows]
                 }
                 RowProblem::Cell { chosen: ChosenBy::User, .. } => {
-                    vec![Remedy::CorrectData, Remedy::ChooseColumns, Remedy::SkipBadRows]
+                    vec![
+                        Remedy::CorrectData,
+                        Remedy::ChooseColumns,
+                        Remedy::BadCellsAsMissing,
+                        Remedy::SkipBadRows,
+                    ]
                 }
-                RowProblem::Cell { chosen: ChosenBy::Model, .. } | RowProblem::Fields { .. } => {
-                    vec![Remedy::CorrectData, Remedy::SkipBadRows]
+                RowProblem::Cell { chosen: ChosenBy::Model, .. } => {
+                    vec![Remedy::CorrectData, Remedy::BadCellsAsMissing, Remedy::SkipBadRows]
                 }
+                RowProblem::Fields { .. } => vec![Remedy::CorrectData, Remedy::SkipBadRows],
                 RowProblem::Missing { .. } => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
             },
             _ => Vec::new(),
@@ -87,9 +93,15 @@ mod tests {
             "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number"
         );
         let drop = Remedy::DropColumns(vec!["Height".into()]);
-        assert_eq!(remedies(ChosenBy::Content), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
+        assert_eq!(
+            remedies(ChosenBy::Content),
+            [Remedy::CorrectData, drop, Remedy::BadCellsAsMissing, Remedy::SkipBadRows]
+        );
         assert!(remedies(ChosenBy::User).contains(&Remedy::ChooseColumns));
-        assert_eq!(remedies(ChosenBy::Model), [Remedy::CorrectData, Remedy::SkipBadRows]);
+        assert_eq!(
+            remedies(ChosenBy::Model),
+            [Remedy::CorrectData, Remedy::BadCellsAsMissing, Remedy::SkipBadRows]
+        );
         let text = DataError::BadRow(Box::new(row(ChosenBy::Model))).to_string();
         assert!(text.ends_with("is not a number, and the model needs the column"), "{text}");
     }

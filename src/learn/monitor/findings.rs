@@ -1,6 +1,7 @@
 //! What a pass finds out about its data that a user should know: facts, and what can be done about them.
 
 mod detect;
+mod odd_values;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ pub(in crate::learn) use detect::{
     judge_prior_rows,
 };
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
+pub use odd_values::find_odd_values;
 
 use crate::learn::ChangeKind;
 use crate::remedy::Remedy;
@@ -42,6 +44,22 @@ pub enum Finding {
     DiscreteColumns {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// A value occurs several times, far from all others of its columns, as a mark of missing values does.
+    Sentinel {
+        /// The value.
+        value: f64,
+        /// How often it occurs in the first rows.
+        times: u64,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// Columns that vary so little, compared with the others, that they decide the log-likelihood.
+    NarrowColumns {
+        /// Their names.
+        columns: Vec<String>,
+        /// What they add to the log-likelihood of a row, roughly, compared with as many usual columns.
+        nats: f64,
     },
     /// A column has one value in all of the first rows.
     ConstantColumn {
@@ -180,6 +198,8 @@ impl Finding {
             Finding::RowNumbersContinue { columns } | Finding::ColumnsAtFloor { columns } => {
                 vec![Remedy::DropColumns(columns.clone())]
             }
+            Finding::NarrowColumns { columns, .. } => vec![Remedy::DropColumns(columns.clone())],
+            Finding::Sentinel { value, .. } => vec![Remedy::ReadAsMissing(vec![value.to_string()])],
             Finding::DiscreteColumns { .. } => vec![Remedy::Dequantize],
             Finding::SortedRows { .. } => vec![Remedy::ShuffleRows],
             Finding::DataChange { forgets: false, .. } => vec![Remedy::SetHalfLife],
@@ -228,6 +248,18 @@ impl fmt::Display for Finding {
                     quoted(columns, MAX_NAMED)
                 )
             }
+            Finding::Sentinel { value, times, columns } => write!(
+                f,
+                "{value} occurs {} in the first rows of {}, far from all other values",
+                count(*times, "time"),
+                quoted(columns, MAX_NAMED)
+            ),
+            Finding::NarrowColumns { columns, nats } => write!(
+                f,
+                "the standard deviation of {} is less than a billionth of the usual one, which adds about {nats:.0} nats to the \
+                 log-likelihood of a row, whatever the other columns are",
+                quoted(columns, MAX_NAMED)
+            ),
             Finding::ConstantColumn { column } => write!(f, "column '{column}' is constant {UNBOUNDED}"),
             Finding::CollinearColumn { column, on } => {
                 let on: Vec<String> = on.iter().map(|name| format!("'{name}'")).collect();

@@ -78,13 +78,6 @@ impl Candidate {
         Ok(Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run })
     }
 
-    /// Learns rows, which follow one another in `rows`.
-    pub fn observe(&mut self, rows: &[f64]) {
-        self.watch_changes(rows);
-        let (learner, mut score) = self.learner_and_score();
-        learner.observe_block(rows, &mut score);
-    }
-
     /// Learns consecutive parts of the stream, and returns the cumulative score after each.
     pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
         parts.iter().for_each(|rows| self.watch_changes(rows));

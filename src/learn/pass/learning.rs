@@ -271,10 +271,6 @@ impl Learning {
         if values.is_empty() {
             return;
         }
-        if let [only] = self.candidates.as_mut_slice() {
-            only.observe(values);
-            return;
-        }
         let dim = self.floor.len();
         let parts = self.scores.cut(values, dim);
         let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);

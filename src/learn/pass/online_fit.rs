@@ -7,6 +7,7 @@ mod scores;
 #[cfg(feature = "cli")]
 mod trials;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +15,7 @@ use ndarray::ArrayView2;
 
 use finish::FinishedPass;
 
-use crate::data::ColumnNames;
+use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::GaussianMixture;
 use crate::hash::mix_bits;
 use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame_summaries};
@@ -107,6 +108,8 @@ pub struct OnlineFit {
     recognition: Recognition,
     seen: SeenWatch,
     stage: Stage,
+    /// Space for rows with noise.
+    noisy: Vec<f64>,
     /// The finished mixtures. The next row discards them.
     finished_pass: Option<FinishedPass>,
 }
@@ -166,6 +169,7 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage: Stage::Buffering(Vec::new()),
+            noisy: Vec::new(),
             finished_pass: None,
         })
     }
@@ -211,6 +215,7 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage,
+            noisy: Vec::new(),
             finished_pass: None,
         })
     }
@@ -257,6 +262,15 @@ impl OnlineFit {
     /// The settings.
     pub fn settings(&self) -> &FitSettings {
         &self.settings
+    }
+
+    /// The noise of discrete columns, if they have it: those that the start has decided on, or that the rows so far show.
+    pub fn noise(&self) -> Option<Noise> {
+        let decided = match &self.stage {
+            Stage::Buffering(buffer) => self.settings.dequantize.decided(rows_of(buffer, self.dim())),
+            Stage::Learning(_) => self.settings.dequantize.clone(),
+        };
+        decided.noise(self.settings.seed)
     }
 
     /// The names of the columns.
@@ -396,10 +410,28 @@ impl OnlineFit {
         self.recognition.observe(before, values.chunks_exact(dim));
         self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
+        let noise = self.settings.dequantize.noise(self.settings.seed);
         match &mut self.stage {
             Stage::Buffering(buffer) => buffer.extend_from_slice(values),
-            Stage::Learning(learning) => learning.take(values, before),
+            Stage::Learning(learning) => match noise {
+                Some(noise) => {
+                    self.noisy.clear();
+                    self.noisy.extend_from_slice(values);
+                    noise.add_to(&mut self.noisy, dim, before);
+                    learning.take(&self.noisy, before);
+                }
+                None => learning.take(values, before),
+            },
         }
+    }
+
+    /// The buffered rows as the start uses them, with noise if they are to have it, and the columns that have it.
+    fn with_noise<'a>(&self, buffer: &'a [f64]) -> (Cow<'a, [f64]>, Dequantize) {
+        let decided = self.settings.dequantize.decided(rows_of(buffer, self.dim()));
+        let Some(noise) = decided.noise(self.settings.seed) else { return (Cow::Borrowed(buffer), decided) };
+        let mut noisy = buffer.to_vec();
+        noise.add_to(&mut noisy, self.dim(), 0);
+        (Cow::Owned(noisy), decided)
     }
 
     /// Rows until a revision can be due, at least one.
@@ -434,35 +466,40 @@ impl OnlineFit {
     /// Makes the start, or revises the structure. If `stop` is set meanwhile, it returns `false` soon, changes nothing, and
     /// the revision stays due.
     pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
-        let (seed, dim) = (self.revision_seed(), self.dim());
-        let first_findings = self.first_findings();
+        let seed = self.revision_seed();
         match &mut self.stage {
-            Stage::Buffering(buffer) => {
-                let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
-                // The few rows of a blind start say nothing about columns and order.
-                let (faults, start_summaries) = match self.settings.start {
-                    StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
-                    StartKind::Blind => (Vec::new(), Vec::new()),
-                };
-                // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same
-                // rows in a run of its own is then the same.
-                let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
-                let limits = if closing {
-                    self.settings.closing_limits(of_start.nrows(), dim)
-                } else {
-                    self.settings.effort.limits()
-                };
-                let Some(learning) = begin(&self.settings, buffer, dim, limits, closing, stop)? else {
-                    return Ok(false);
-                };
-                (self.faults, self.start_summaries) = (faults, start_summaries);
-                self.first_findings = first_findings;
-                self.finished_pass = None;
-                self.stage = Stage::Learning(Box::new(learning));
-                Ok(true)
-            }
+            Stage::Buffering(_) => self.make_start(stop),
             Stage::Learning(learning) => learning.revise(&self.settings, self.rows, seed, stop),
         }
+    }
+
+    /// Makes the start from the buffered rows. Returns false if `stop` is set meanwhile.
+    fn make_start(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
+        let Stage::Buffering(buffer) = &self.stage else { return Ok(true) };
+        let (first_findings, dim) = (self.first_findings(), self.dim());
+        let (buffer, dequantize) = self.with_noise(buffer);
+        let of_start = rows_of(self.settings.split(&buffer, dim).0, dim);
+        // The few rows of a blind start say nothing about columns and order.
+        let (faults, start_summaries) = match self.settings.start {
+            StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
+            StartKind::Blind => (Vec::new(), Vec::new()),
+        };
+        // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same rows in a
+        // run of its own is then the same.
+        let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
+        let limits = if closing {
+            self.settings.closing_limits(of_start.nrows(), dim)
+        } else {
+            self.settings.effort.limits()
+        };
+        let Some(learning) = begin(&self.settings, &buffer, dim, limits, closing, stop)? else {
+            return Ok(false);
+        };
+        (self.faults, self.start_summaries) = (faults, start_summaries);
+        (self.first_findings, self.settings.dequantize) = (first_findings, dequantize);
+        self.finished_pass = None;
+        self.stage = Stage::Learning(Box::new(learning));
+        Ok(true)
     }
 
     /// Random choices of a revision follow from the seed and the number of rows.

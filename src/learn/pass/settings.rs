@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Dequantize;
 use crate::learn::structure::{Limits, PriceOfK, PriorStrength, Size, default_kept_rows};
 use crate::learn::{
     Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
@@ -185,6 +186,9 @@ pub struct FitSettings {
     /// How many rows the prior of a component's covariance is worth.
     #[serde(default, skip_serializing_if = "PriorStrength::is_auto")]
     pub prior_strength: PriorStrength,
+    /// Whether discrete columns get noise of one quantum. The rows of the start decide which they are.
+    #[serde(default, skip_serializing_if = "Dequantize::is_off")]
+    pub dequantize: Dequantize,
     /// Whether values may be missing. A missing value is NaN. It is not part of a model file: a resumed pass allows gaps if it
     /// has met some, and [`OnlineFit::allow_gaps`](crate::learn::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
@@ -204,8 +208,17 @@ impl FitSettings {
             keep_rows: None,
             half_life: None,
             prior_strength: PriorStrength::Auto,
+            dequantize: Dequantize::Off,
             gaps: false,
         }
+    }
+
+    /// These settings with noise of one quantum in discrete columns, so that likelihoods are those of densities.
+    ///
+    /// The noise of a value follows from the seed, its column and the number of its row. Rows that are scored later need the
+    /// noise too: [`Model::noise`](crate::Model::noise).
+    pub fn dequantize(self) -> Self {
+        FitSettings { dequantize: Dequantize::Discrete, ..self }
     }
 
     /// oBMM for one K or for several in parallel: `FitSettings::obmm(4)`, `FitSettings::obmm(2..=10)`.

@@ -282,3 +282,45 @@ fn relative_spread(part: &Part, component: &Gaussian, centre: &[f64]) -> (f64, f
     };
     (spread + square(component.mean()), square(centre))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::{Density, StudentT};
+
+    #[test]
+    fn the_evidence_is_the_product_of_the_predictive_densities() {
+        let rows = [0.3, -1.2, 0.8, 2.5, -0.1];
+        let (strength, centre) = (3.0, 0.7);
+        let (mut nu, mut psi, mut log_density) = (2.0 + strength, strength * centre, 0.0);
+        for value in rows {
+            let scale = Factor::from_standard_deviations(&[f64::sqrt(psi / nu)]).unwrap();
+            log_density +=
+                StudentT::new(vec![0.0], scale, nu).unwrap().log_density_at(value * value * nu / psi);
+            (nu, psi) = (nu + 1.0, psi + value * value);
+        }
+        let squares: f64 = rows.iter().map(|value| value * value).sum();
+        let before = f64::ln(strength * centre);
+        let found = covariance_evidence(strength, 5.0, before, (strength * centre + squares).ln(), 1);
+        assert!((found - 2.5 * LN_PI - log_density).abs() < 1e-12, "{found} {log_density}");
+    }
+
+    #[test]
+    fn multivariate_gamma_functions_are_products_of_gamma_functions() {
+        for (x, h, dim) in [(3.0, 2.5, 4), (40.0, 100.0, 60), (2.0, 0.5, 1)] {
+            let term = |i: usize| libm::lgamma(x + h - 0.5 * i as f64) - libm::lgamma(x - 0.5 * i as f64);
+            let sum: f64 = (0..dim).map(term).sum();
+            let found = log_multigamma_ratio(x, h, dim);
+            assert!((found - sum).abs() < 1e-9 * sum.abs(), "{found} {sum}");
+        }
+    }
+
+    #[test]
+    fn the_strength_is_large_if_shapes_are_alike_and_small_if_they_are_not() {
+        let alike = vec![(30.0, vec![1.1, 0.9, 1.0, 1.05]); 6];
+        let different = vec![(300.0, vec![3.0, 0.2, 0.1, 0.7]); 6];
+        assert!(most_evident(&alike, 4, MAX_ROWS) > 100.0);
+        assert!(most_evident(&different, 4, MAX_ROWS) < 10.0);
+        assert!(most_evident(&alike, 4, 16.0) <= 16.0 * f64::sqrt(2.0));
+    }
+}

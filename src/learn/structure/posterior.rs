@@ -25,23 +25,23 @@ const MIN_ROWS: f64 = 1e-6;
 const MIN_VARIANCE: f64 = 1e-9;
 
 impl Learned<'_> {
-    /// The prior, in the units of the data: around the mean of each component, with the learned prior of its covariance. If
-    /// that is weak, rows of the component's own covariance make it as strong as a prior has to be for a learner that begins
-    /// from it.
+    /// The prior, in the units of the data: around the mean of each component, with the learned prior of its covariance. A
+    /// learner that begins from it counts it as [`Learned::counted`] rows. If it is weaker than that, rows of the component's
+    /// own covariance are added.
     pub fn prior(&self) -> Posterior {
         let centres = Centres::new(self.parts, self.strength.shared);
-        let (units, rows) = (self.units(), self.strength.rows / self.parts.information);
-        let least = prior_strength(self.mixture.dim());
-        let (nu, kappa) = (self.mixture.dim() as f64 + 1.0 + rows.max(least), least / 2.0);
+        let (units, rows, counted) = (self.units(), self.rows(), self.counted());
+        let nu = self.mixture.dim() as f64 + 1.0 + counted;
+        let kappa = prior_strength(self.mixture.dim()) / 2.0;
         let component = |(j, gaussian): (usize, &Gaussian)| {
-            let mut sum = centres.matrix(j) * rows;
+            let mut sum = centres.matrix(j) * rows.min(counted);
             sum.diag_mut().iter_mut().for_each(|value| *value *= 1.0 + MIN_VARIANCE);
-            if rows < least {
-                sum.scaled_add(least - rows, &gaussian.covariance().matrix());
+            if rows < counted {
+                sum.scaled_add(counted - rows, &gaussian.covariance().matrix());
             }
             // If it has no factor, the component's own covariance takes its place.
             let factor = Factor::from_matrix(sum.view());
-            let mut psi = factor.unwrap_or_else(|_| gaussian.covariance().times(rows.max(least)));
+            let mut psi = factor.unwrap_or_else(|_| gaussian.covariance().times(counted));
             psi.change_units(&units);
             NormalWishart::new(self.unscaled(gaussian.mean()), kappa, nu, psi)
                 .expect("nu > d − 1 by construction")
@@ -49,6 +49,18 @@ impl Learned<'_> {
         let components = self.mixture.components().iter().enumerate().map(component).collect();
         Posterior::new(prior_around(self.mixture).weights().clone(), components)
             .expect("one component for each weight")
+    }
+
+    /// The strength of the learned prior, in the weights of the rows.
+    fn rows(&self) -> f64 {
+        self.strength.rows / self.parts.information
+    }
+
+    /// How many rows a learner counts the prior as. The prior is learned from the same rows, so that a strong one would make
+    /// the learner slow where components change.
+    fn counted(&self) -> f64 {
+        let least = prior_strength(self.mixture.dim());
+        self.rows().clamp(least, least.max(self.mixture.dim() as f64))
     }
 
     /// The posterior in the units of the data. A weight of one counts as `scale` rows in the concentrations.
@@ -79,8 +91,11 @@ impl Learned<'_> {
         let (count, units) = (part.count, self.units());
         let mut before = prior.psi().clone();
         before.change_units(&units.iter().map(|unit| unit.recip()).collect::<Vec<f64>>());
-        let mut psi = before.matrix();
+        // The covariance has the learned prior in full, whatever it counts as.
+        let (counted, rows) = (self.counted(), self.rows().max(self.counted()));
+        let mut psi = before.matrix() * (rows / counted);
         psi += &part.scatter;
+        psi *= (counted + count) / (rows + count);
         let (kappa, nu) = (prior.kappa() + count, prior.nu() + count);
         let away: Vec<f64> = part.mean.iter().zip(gaussian.mean()).map(|(a, b)| a - b).collect();
         let weight = prior.kappa() * count / kappa;

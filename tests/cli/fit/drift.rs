@@ -37,7 +37,7 @@ fn a_half_life_follows_data_that_drift_and_without_one_the_change_is_told() {
         if algo == "obmm" {
             assert!(
                 said.contains("the data change about row ") && said.contains("--half-life ROWS"),
-                "{said}"
+                "K {k}: {said}"
             );
         }
         let result = place.json(&format!("{learn} --half-life 800 --out model.json"));

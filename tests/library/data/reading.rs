@@ -231,7 +231,7 @@ fn a_bad_cell_is_reported_with_its_place_and_a_remedy() {
     let error = error("id,Height\r\n1,1.5\r\n\r\n2,tall\r\n", options());
     assert_says(&error, &["'part1.csv'", "line 4", "row 2", "column 'Height'", "'tall'"]);
     let drop = Remedy::DropColumns(vec!["Height".into()]);
-    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
+    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::BadCellsAsMissing, Remedy::SkipBadRows]);
     let DataError::BadRow(bad) = error else { panic!("{error}") };
     assert_eq!((bad.line, bad.row), (Some(4), 2));
     assert!(matches!(bad.problem, RowProblem::Cell { why: BadCell::NotANumber, .. }));

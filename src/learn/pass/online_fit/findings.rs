@@ -4,8 +4,8 @@ use ndarray::s;
 
 use super::{FinishedPass, OnlineFit, Stage};
 use crate::learn::monitor::findings::{
-    find_columns_at_floor, find_discrete_columns, find_numbering, find_repeated_rows, judge_choice,
-    judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
+    find_columns_at_floor, find_discrete_columns, find_numbering, find_odd_values, find_repeated_rows,
+    judge_choice, judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
 };
 use crate::learn::structure::rows_of;
 use crate::learn::{Finding, Lineage, Today};
@@ -75,7 +75,12 @@ impl OnlineFit {
         let rows = rows_of(buffer, self.dim());
         let first = rows.slice(s![..rows.nrows().min(FIRST_ROWS), ..]);
         let names = &self.columns.names;
-        find_discrete_columns(first, names).into_iter().chain(find_numbering(first, names)).collect()
+        // Columns with noise are no longer discrete.
+        let discrete = find_discrete_columns(first, names).filter(|_| !self.settings.dequantize.is_on());
+        let mut found: Vec<Finding> = discrete.into_iter().collect();
+        found.extend(find_numbering(first, names));
+        found.extend(find_odd_values(first, names));
+        found
     }
 
     /// The least variances of the columns, once there is a mixture.

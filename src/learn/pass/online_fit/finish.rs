@@ -65,6 +65,7 @@ impl OnlineFit {
                 stop,
             )?),
             Stage::Buffering(buffer) => {
+                let buffer = &self.with_noise(buffer).0;
                 let limits = self.settings.closing_limits(buffer.len() / self.dim(), self.dim());
                 let mut made = self.provisional(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
@@ -124,7 +125,8 @@ impl OnlineFit {
             Some(FinishedPass::Buffered(made)) => made,
             // Rows that are still buffered are all that matters for resuming.
             _ => {
-                provisional = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+                let noisy = self.with_noise(buffer).0;
+                provisional = self.provisional(&noisy, Limits::PROVISIONAL, &AtomicBool::new(false))?;
                 &provisional
             }
         };

@@ -67,6 +67,7 @@ impl OnlineFit {
             return self.scores().into_iter().enumerate().map(with_mixture).collect();
         }
         let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
+        let buffer = &self.with_noise(buffer).0;
         let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
         let of = |candidate: CandidateState| {
             let (k, score) = candidate.score();
