@@ -145,7 +145,9 @@ pub use learn::{
     OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
     SplitMove, StartKind, fit,
 };
-pub use model::{Column, Labels, LooksLike, MergeError, Merged, Model, ModelError, Recipe, merge_models};
+pub use model::{
+    Column, Labels, LooksLike, MergeError, MergeOptions, Merged, Model, ModelError, Recipe, merge_models,
+};
 pub use ndarray;
 pub use remedy::Remedy;
 pub use stats::{Beyond, ColumnSummary, Elbow};

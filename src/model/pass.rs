@@ -92,6 +92,12 @@ impl Model {
     /// Begins a pass over one shard, with this model as the common prior. [`merge_models`](super::merge_models) merges the
     /// models of the shards.
     pub fn begin_shard(&self) -> Result<OnlineFit, MergeError> {
+        self.begin_shard_keeping(self.keep_rows)
+    }
+
+    /// [`Model::begin_shard`] for a shard that keeps another number of rows for the revision of the merged mixture: fewer make
+    /// its model smaller.
+    pub fn begin_shard_keeping(&self, keep_rows: Option<usize>) -> Result<OnlineFit, MergeError> {
         let (prior, algorithm) = self.common_prior()?;
         let settings = FitSettings {
             gaps: false,
@@ -101,7 +107,7 @@ impl Model {
             start: StartKind::Fitted,
             start_rows: self.start_rows,
             effort: self.effort,
-            keep_rows: self.keep_rows,
+            keep_rows,
             half_life: None,
         };
         let floor = self.columns.iter().map(|column| column.floor).collect();
