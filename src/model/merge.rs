@@ -242,8 +242,10 @@ pub fn merge_models(
     let lineages = || shards.iter().flat_map(|(_, shard)| &shard.lineage);
     let mut parts: Vec<Fingerprint> = lineages().flat_map(|lineage| lineage.shards.iter().copied()).collect();
     parts.sort_unstable();
+    // The rows of a prior that is a sample are found among those of the shards, as they should be.
+    let watched = |_: &&Lineage| !options.prior_is_a_sample;
     let repeated: BTreeSet<Fingerprint> =
-        lineages().flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
+        lineages().filter(watched).flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
     model.lineage = Some(Lineage {
         prior: expected,
         prior_rows: prior.rows,

@@ -16,6 +16,7 @@ counts it as one row for each component. If the rows of the prior are not among 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable
 
 from gmm_bmm import _core
@@ -24,7 +25,7 @@ from gmm_bmm._estimator import OnlineGaussianMixture
 SAMPLE_ROWS = 20_000
 """Rows of the sample that engines draw for the prior."""
 
-KEEP_ROWS = 1000
+KEEP_ROWS = 500
 """Rows that a shard keeps for the revision of the merged mixture. They are most of its bytes."""
 
 GROUP = 64
@@ -128,7 +129,7 @@ def groups(shards: list) -> list[list]:
 
 
 def _to_bytes(fit: _core.Fit, names: list) -> bytes:
-    return fit.to_bytes(json.dumps({"shards": names}))
+    return zlib.compress(fit.to_bytes(json.dumps({"shards": names})), 1)
 
 
 def _read(shards: Iterable[bytes]) -> tuple[list[_core.Fit], list | None]:
@@ -137,7 +138,7 @@ def _read(shards: Iterable[bytes]) -> tuple[list[_core.Fit], list | None]:
     for data in shards:
         if not data:
             continue
-        fit = _core.Fit.from_bytes(bytes(data))
+        fit = _core.Fit.from_bytes(zlib.decompress(data))
         names = json.loads(fit.parameters_json() or "{}").get("shards", [])
         again = known.intersection(names)
         if again and len(again) == len(names):
