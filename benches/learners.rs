@@ -12,7 +12,8 @@ use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::internals::learn::default_start_rows;
 use gmm_bmm::internals::linalg::fused_kernel;
-use gmm_bmm::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::Axis;
 
 /// Rows, columns, components.

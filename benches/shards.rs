@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
-use gmm_bmm::{Algorithm, FitSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, OdmmSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::Axis;
 
 fn main() {

@@ -46,12 +46,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shards = shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     let merged = merge_models(prior, &shards, MergeOptions::default())?.model;
 
-    let level = |mixture: &GaussianMixture| mixture.score(test.view());
+    let level = |mixture: &GaussianMixture| mixture.score(test.view()).unwrap();
     println!("true mixture                      {:.4}", level(truth));
     println!(
         "{:>6} rows, one learner          {:.4}",
         rows.nrows(),
-        level(&fit(rows.view(), settings.clone())?)
+        level(&fit(rows.view(), settings.clone())?.mixture)
     );
     println!(
         "{:>6} rows, {SHARDS} shards, merged     {:.4}",
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!(
         "{:>6} rows, the first shard alone {:.4}",
         shard_rows,
-        level(&fit(rest.slice(s![..shard_rows, ..]), settings)?)
+        level(&fit(rest.slice(s![..shard_rows, ..]), settings)?.mixture)
     );
     Ok(())
 }

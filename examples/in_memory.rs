@@ -7,9 +7,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gmm_bmm::batch::{EmSettings, expectation_maximisation};
 use gmm_bmm::data::ReadOptions;
-use gmm_bmm::internals::learn::{EmSettings, expectation_maximisation};
-use gmm_bmm::{FitSettings, GaussianMixture, LearnError, OnlineFit};
+use gmm_bmm::{FitSettings, GaussianMixture, LearnError, OnlineFit, Progress};
 use ndarray::{Array2, ArrayView2, s};
 
 const NAMES: [&str; 8] = [
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (phases, mixture) = fit(rows.view(), settings.clone())?;
         let iteration = seconds_per_iteration(rows.view(), &mixture);
         let begun = Instant::now();
-        mixture.score_samples(rows.view());
+        mixture.score_samples(rows.view()).unwrap();
         let scoring = begun.elapsed().as_secs_f64();
         let [start, pass, revisions, end] = phases;
         let learning = phases.iter().sum();
@@ -64,10 +64,15 @@ fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<([f64; 4], Gaussi
     let (mut seconds, mut from) = ([0.0; 4], 0);
     loop {
         let begun = Instant::now();
-        from += pass.advance(rows.slice(s![from.., ..]))?;
+        if let Progress::Learned(taken) = pass.advance(rows.slice(s![from.., ..]))? {
+            from += taken;
+        }
         seconds[1] += begun.elapsed().as_secs_f64();
-        if pass.revision_due().is_none() {
+        if from == rows.nrows() && pass.revision_due().is_none() {
             break;
+        }
+        if pass.revision_due().is_none() {
+            continue;
         }
         let (begun, phase) = (Instant::now(), if pass.has_started() { 2 } else { 0 });
         pass.revise(&never)?;

@@ -17,13 +17,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Two to four components in parallel. The start takes 500 rows instead of 5,000.
     let settings = FitSettings::obmm(2..=4).start_rows(500);
     let mut pass = OnlineFit::new(["x", "y"], settings)?;
-    println!("{:>8}  {:>2}  {:>9}  (true mixture: {:.4})", "rows", "K", "held out", truth.score(test.view()));
+    println!(
+        "{:>8}  {:>2}  {:>9}  (true mixture: {:.4})",
+        "rows",
+        "K",
+        "held out",
+        truth.score(test.view()).unwrap()
+    );
     for batch in 0..20 {
         let (rows, _) = truth.sample(1_000, &mut rng);
         pass.observe(rows.view())?;
         if batch % 4 == 3 {
             let now = pass.mixture()?;
-            println!("{:>8}  {:>2}  {:>9.4}", pass.rows(), now.k(), now.score(test.view()));
+            println!("{:>8}  {:>2}  {:>9.4}", pass.rows(), now.k(), now.score(test.view()).unwrap());
         }
     }
 
@@ -40,10 +46,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:>8}  {:>2}  {:>9.4}  resumed",
         resumed.rows(),
         resumed.mixture()?.k(),
-        resumed.mixture()?.score(test.view())
+        resumed.mixture()?.score(test.view()).unwrap()
     );
 
     let odd = array![[0.0, 0.0], [40.0, -40.0]];
-    println!("log-density of {odd}: {:.1}", resumed.mixture()?.score_samples(odd.view()));
+    println!("log-density of {odd}: {:.1}", resumed.mixture()?.score_samples(odd.view()).unwrap());
     Ok(())
 }

@@ -174,7 +174,7 @@ fn can_be_used(model: &Model) {
     let mut text = Vec::new();
     model.write(&mut text).expect("a model that was read can be written");
     assert_eq!(&Model::read(text.as_slice()).expect("a model that was written can be read"), model);
-    let dim = model.columns().len();
+    let dim = model.summaries().len();
     for value in [0.0, -3.25, 1e6, 1e150] {
         let row = vec![value; dim];
         assert!(!model.estimate().log_density(&row).is_nan(), "a density is a number, or zero");

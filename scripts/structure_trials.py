@@ -194,7 +194,7 @@ def compared(level, reference):
 
 
 def em_from_truth(truth, train, test):
-    mixture = json.loads(truth.read_text())["learned"]["point"]["mixture"]
+    mixture = json.loads(truth.read_text())["state"]["candidates"][0]["learned"]["point"]["mixture"]
     means, precisions = [], []
     for component in mixture["components"]:
         means.append(component["mean"])

@@ -51,4 +51,6 @@ pip install --no-compile --no-deps gmm-mml ||
 GMM_BMM=${GMM_BMM:-$(ls -t target/*/gmm-bmm 2>/dev/null | head -n 1)}
 [ -z "$GMM_BMM" ] || GMM_BMM=$(cd "$(dirname "$GMM_BMM")" && pwd)/gmm-bmm
 export GMM_BMM
+# The types that the package declares for its library are those that the library has.
+MYPY_CACHE_DIR=target/mypy-cache "$venv/bin/python" -m mypy.stubtest gmm_bmm._core
 exec "$venv/bin/python" -m pytest -q python/tests "$@"

@@ -17,21 +17,21 @@
 //! let rows = Array2::from_shape_fn((3000, 1), |(i, _)| (i % 2 * 10) as f64 + ((i * 37) % 101) as f64 / 50.0);
 //!
 //! // One and two components, learned in parallel. The better one is kept.
-//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?;
+//! let mixture = fit(rows.view(), FitSettings::obmm(1..=2))?.mixture;
 //! assert_eq!(mixture.k(), 2);
 //! assert!((mixture.weights()[0] - 0.5).abs() < 0.01);
 //!
 //! let new = array![[1.0], [11.0], [300.0]];
-//! let log_densities = mixture.score_samples(new.view());
+//! let log_densities = mixture.score_samples(new.view())?;
 //! assert!(log_densities[0] > -3.0 && log_densities[2] < -100.0); // 300 is an outlier
-//! let component = mixture.predict(new.view());
+//! let component = mixture.predict(new.view())?;
 //! assert_ne!(component[0], component[1]);
 //!
 //! use rand::SeedableRng;
 //! let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
 //! let (drawn, _) = mixture.sample(100, &mut rng);
 //! assert_eq!(drawn.dim(), (100, 1));
-//! # Ok::<(), gmm_bmm::LearnError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! The arrays are those of `ndarray` 0.17, which this crate exports as `gmm_bmm::ndarray`. Random numbers come from any
@@ -71,7 +71,7 @@
 //!
 //! # Versions
 //! Semantic versioning covers the items of this page, except the modules [`data`] and [`dist`], which may change with any 0.x
-//! version. A newer version reads the model files of every older one.
+//! version. A newer version reads model files from version 4 of their format on.
 #![warn(missing_docs)]
 // Unsafe code is for the vector kernels and OpenBLAS's switch alone; their modules allow it and say why it is sound.
 #![deny(unsafe_code)]
@@ -87,36 +87,35 @@ mod files;
 mod hash;
 mod learn;
 mod linalg;
-mod model;
+pub mod model;
+mod page;
 mod remedy;
 #[cfg(feature = "cli")]
 mod report;
 mod stats;
 mod text;
 
-/// What the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of the API.
+/// What the command, the tests, benchmarks and fuzz targets of this package use of the private modules. It is not part of
+/// the API.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(feature = "cli")]
     pub mod experiment {
         pub use crate::experiment::{
             CellRecord, CellSettings, Contender, CurveRecord, DataRecord, Failure, RECORDS_FILE, Record,
-            RunRecord, Units, read_records,
+            RunRecord, Units, paper_figures, read_records,
         };
     }
     pub mod learn {
         pub use crate::learn::rules::projection::{Scalars, project_dirichlet_literally};
         pub use crate::learn::{
-            CandidateState, EmSettings, FitState, LearnerState, default_start_rows, expectation_maximisation,
-            fit_em,
+            CandidateState, CommonPrior, FitState, LearnedShard, LearnerState, WarmUp, check_enough_rows,
+            check_shards, default_start_rows,
         };
     }
     pub mod linalg {
         pub use crate::learn::kernel::{MatrixState, fused_kernel};
-        pub use crate::linalg::{Factor, FactorError, cholesky, kernels};
-    }
-    pub mod model {
-        pub use crate::model::{Seal, VERSION};
+        pub use crate::linalg::{Factor, FactorError, cholesky, kernels, symmetric_eigenvalues};
     }
     #[cfg(feature = "cli")]
     pub mod report {
@@ -128,7 +127,7 @@ pub mod internals {
         pub use crate::linalg::special::{log_gamma_ratio, log_sum_exp};
     }
     pub mod stats {
-        pub use crate::stats::{BatchSums, Method, ScoredK, Zeros, holm, signed_rank, signed_rank_with};
+        pub use crate::stats::{BatchSums, ScoredK, TestMethod, Zeros, holm, signed_rank, signed_rank_with};
     }
 }
 
@@ -138,19 +137,51 @@ pub mod internals {
 struct Readme;
 
 pub use data::ColumnNames;
-pub use dist::{Clusters, GaussianMixture};
-pub use learn::{
-    Algorithm, Choice, ColumnFault, ColumnShift, Components, DataChanges, Effort, Finding, FitSettings,
-    Health, LearnError, Lineage, MergeMove, MergeReport, Moments, Move, NamedShift, Numbered, ObmmSettings,
-    OdmmSettings, OemSettings, OnlineFit, Prequential, RankTable, RatedK, Reason, RevisionRecord, ScoreRanks,
-    SplitMove, StartKind, fit,
-};
-pub use model::{
-    Column, Labels, LooksLike, MergeError, MergeOptions, Merged, Model, ModelError, Recipe, merge_models,
-};
+pub use dist::GaussianMixture;
+pub use learn::{FitSettings, Fitted, LearnError, OnlineFit, Progress, fit};
+pub use model::{MergeError, MergeOptions, Model, ModelError, merge_models};
 pub use ndarray;
+pub use page::PageOptions;
 pub use remedy::Remedy;
-pub use stats::{Beyond, ColumnSummary, Elbow};
+
+pub mod settings {
+    //! The settings of a pass: algorithms, numbers of components, effort.
+
+    pub use crate::learn::{
+        Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
+        StartKind,
+    };
+}
+
+pub mod batch {
+    //! Batch EM over rows in memory.
+
+    pub use crate::learn::{
+        EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
+    };
+}
+
+pub mod findings {
+    //! What a pass finds out about the data and its own numerics.
+
+    pub use crate::learn::{
+        ChangeKind, ColumnFault, ColumnShift, DataChange, DataChanges, Finding, Health, NamedShift,
+        find_column_faults, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+    };
+}
+
+pub mod scores {
+    //! Scores of rows and of numbers of components.
+
+    pub use crate::learn::{KComparison, Prequential, RankTable, RatedK, ScoreRanks, Today, TryNext};
+    pub use crate::stats::{Beyond, ColumnSummary, Elbow};
+}
+
+pub mod revisions {
+    //! The record of the revisions of a mixture.
+
+    pub use crate::learn::{ActiveRows, MergeMove, Move, Reason, RevisionRecord, SplitMove};
+}
 
 #[cfg(test)]
 mod tests {
@@ -163,7 +194,7 @@ mod tests {
         check::<OnlineFit>();
         check::<FitSettings>();
         check::<GaussianMixture>();
-        check::<Clusters>();
+        check::<dist::Clusters>();
         check::<Model>();
         check::<LearnError>();
         check::<ModelError>();

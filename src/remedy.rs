@@ -20,8 +20,12 @@ pub enum Remedy {
     ChooseColumns,
     /// Choose the columns that take the places of the model's, in the model's order.
     ChooseColumnsInModelOrder,
+    /// Read these values as missing ones.
+    ReadAsMissing(Vec<String>),
     /// Skip and count rows that cannot be used.
     SkipBadRows,
+    /// Read a bad cell as a missing value.
+    BadCellsAsMissing,
     /// Use the values that a row has, where others are missing.
     UseObservedValues,
     /// Skip and count rows with missing values.
@@ -74,4 +78,51 @@ pub enum Remedy {
     UseOtherFolder,
     /// Use the settings of the earlier records.
     UseSettingsOfRecords,
+    /// Name an input.
+    NameInput,
+    /// Check the path.
+    CheckPath,
+    /// Name the files in the directory.
+    NameFiles,
+    /// Write the rows to a file first.
+    WriteToFile,
+    /// Unpack the file.
+    Unpack,
+    /// Give more files.
+    GiveMoreFiles,
+    /// Use no more shards than this.
+    MaxShards(usize),
+    /// Convert the text to UTF-8.
+    ConvertToUtf8,
+    /// Give a file in a format that is read.
+    GiveReadableFormat,
+    /// Build the program with this feature.
+    BuildWithFeature(&'static str),
+    /// Save the rows as CSV.
+    SaveAsCsv,
+    /// Give lines of text.
+    GiveLines,
+    /// Leave columns out, in the file if all of it is written.
+    LeaveOutColumns,
+    /// Remove the heading lines of an ARFF file.
+    StripArffLines,
+    /// Write decimal commas as points.
+    WriteDecimalPoints {
+        /// Whether the numbers have points as thousands separators too, which have to go first.
+        separators: bool,
+    },
+    /// Remove thousands separators.
+    RemoveSeparators,
+    /// Name every column in the header.
+    CorrectHeader,
+    /// Choose the column by its number.
+    ChooseByNumber,
+    /// Give every input the same columns, with names or without.
+    GiveSameColumns,
+    /// Get the file again.
+    FetchAgain,
+    /// Look for an unclosed quote or missing line ends.
+    LookForQuote,
+    /// Remove a stray quotation mark, or double it.
+    RemoveQuotationMark,
 }

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use gmm_bmm::dist::DistError;
 use gmm_bmm::{LearnError, MergeError, ModelError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -51,4 +52,9 @@ fn errno(error: &io::Error) -> Option<i32> {
         // Numbers of Windows mean something else.
         _ => error.raw_os_error().filter(|_| cfg!(unix)),
     }
+}
+
+/// Rows of another width.
+pub fn width_error(error: DistError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

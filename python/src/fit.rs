@@ -6,10 +6,13 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::scores::ScoreRanks;
+use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, Components, Effort, Finding, FitSettings, GaussianMixture, MergeOptions, Model, ModelError,
-    OnlineFit, ScoreRanks, merge_models,
+    ColumnNames, FitSettings, GaussianMixture, MergeOptions, Model, ModelError, OnlineFit, PageOptions,
+    Progress, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -20,6 +23,7 @@ use serde_json::{Map, Value};
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
+use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
 
 /// Numbers that are learned between two looks at pending signals.
@@ -104,22 +108,19 @@ impl Fit {
 impl Pass {
     fn observe(&mut self, rows: ArrayView2<f64>) -> PyResult<()> {
         let block = (BLOCK / rows.ncols().max(1)).max(1);
-        self.model = None;
         let mut from = 0;
         loop {
             let fit = &mut self.fit;
-            if fit.revision_due().is_some() {
-                interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?;
-                continue;
-            }
-            if from == rows.nrows() {
-                return Ok(());
-            }
             let to = rows.nrows().min(from + block);
             let next = rows.slice(s![from..to, ..]);
-            from += with_threads(|| fit.advance(next))?.map_err(learn_error)?;
+            match with_threads(|| fit.advance(next))?.map_err(learn_error)? {
+                Progress::RevisionDue => drop(interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?),
+                Progress::Learned(taken) => from += taken,
+            }
             if from < rows.nrows() {
                 check_signals()?;
+            } else if self.fit.revision_due().is_none() {
+                return Ok(());
             }
         }
     }
@@ -152,7 +153,8 @@ impl Pass {
 impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
-                        start_rows=None, keep_rows=None, half_life=None, gaps=false, seed=1))]
+                        start_rows=None, keep_rows=None, half_life=None, prior_strength=None, dequantize=false, gaps=false,
+                        seed=1))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -164,13 +166,15 @@ impl Fit {
         start_rows: Option<usize>,
         keep_rows: Option<usize>,
         half_life: Option<u64>,
+        prior_strength: Option<f64>,
+        dequantize: bool,
         gaps: bool,
         seed: u64,
     ) -> PyResult<Self> {
         let components = if learned {
             Components::learned(components.0..=components.1)
         } else {
-            Components::Given(vec![components.0])
+            Components::from(components.0..=components.1)
         };
         let settings = match algorithm {
             "obmm" => FitSettings::obmm(components),
@@ -194,6 +198,12 @@ impl Fit {
         }
         if let Some(rows) = half_life {
             settings = settings.half_life(rows);
+        }
+        if dequantize {
+            settings = settings.dequantize();
+        }
+        if let Some(rows) = prior_strength {
+            settings = settings.prior_strength(rows);
         }
         let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
         Ok(Fit::of(fit, None))
@@ -235,27 +245,25 @@ impl Fit {
         })
     }
 
-    /// Sets, changes or removes the half-life.
-    fn set_half_life(&self, py: Python<'_>, rows: Option<u64>) -> PyResult<()> {
-        self.with(py, |pass| {
-            if rows != pass.fit.settings().half_life {
-                pass.model = None;
-            }
-            pass.fit.set_half_life(rows).map_err(learn_error)
-        })
-    }
-
-    /// Learns rows, and revises the structure where that is due.
-    fn observe(&self, py: Python<'_>, rows: PyReadonlyArray2<f64>) -> PyResult<()> {
+    /// Learns rows with this half-life, and revises the structure where that is due. If a value cannot be learned, returns its place
+    /// and learns nothing. NaN is a missing value where there may be gaps.
+    fn observe(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray2<f64>,
+        half_life: Option<u64>,
+        gaps: bool,
+    ) -> PyResult<Option<(usize, usize)>> {
         let rows = rows.as_array();
-        self.with(py, |pass| pass.observe(rows))
-    }
-
-    /// Sets whether values may be missing from now on; a missing value is NaN.
-    fn allow_gaps(&self, py: Python<'_>, gaps: bool) -> PyResult<()> {
         self.with(py, |pass| {
-            pass.fit.allow_gaps(gaps);
-            Ok(())
+            let unusable = find_unusable(rows, gaps);
+            if unusable.is_none() {
+                pass.model = None;
+                pass.fit.set_half_life(half_life).map_err(learn_error)?;
+                pass.fit.allow_gaps(gaps);
+                pass.observe(rows)?;
+            }
+            Ok(unusable)
         })
     }
 
@@ -266,7 +274,7 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with_model(py, |model| Ok(Mixture::new(model.estimate())))
+        self.with_model(py, |model| Ok(Mixture::new(model.estimate(), model.noise())))
     }
 
     /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
@@ -281,6 +289,8 @@ impl Fit {
             let Some(table) = model.ranks().map(ScoreRanks::table) else {
                 return Ok(vec![f64::NAN; rows.nrows()]);
             };
+            let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
+            let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
             let usualness = model.estimate().usualness(rows, overlap);
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
@@ -372,6 +382,18 @@ impl Fit {
         })
     }
 
+    /// A page of HTML that shows the model.
+    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+        self.with(py, |pass| {
+            pass.model()?;
+            let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
+            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let model = pass.model()?;
+            let page = with_threads(|| model.to_html(&options))?;
+            page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
+        })
+    }
+
     /// What is worth knowing about the data, as JSON.
     fn findings_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |pass| {
@@ -416,7 +438,7 @@ impl Fit {
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (settings, has_gaps) = self.with(py, |pass| {
             let model = pass.model()?;
-            let has_gaps = model.columns().iter().any(|column| column.summary.count < model.rows());
+            let has_gaps = model.has_gaps();
             Ok((pass.fit.settings().clone(), has_gaps))
         })?;
         let arguments = PyDict::new(py);
@@ -424,16 +446,28 @@ impl Fit {
             Components::Learned { least, most } if (*least..=*most) == Components::DEFAULT_BOUNDS => {
                 arguments.set_item("n_components", "auto")?;
             }
-            Components::Learned { least, most } => arguments.set_item("n_components", (*least, *most))?,
-            Components::Given(ks) => arguments.set_item("n_components", ks[0])?,
+            Components::Learned { least, most } => {
+                arguments.set_item("n_components", format!("auto:{least}..{most}"))?;
+            }
+            Components::Given(ks) => match (ks[0], ks[ks.len() - 1]) {
+                (low, high) if low == high => arguments.set_item("n_components", low)?,
+                bounds => arguments.set_item("n_components", bounds)?,
+            },
             _ => return Err(PyValueError::new_err("the model has settings of a later version")),
         }
         let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort);
-        arguments.set_item("algorithm", settings.algorithm.name())?;
+        // Once its shards are merged, a pass of oDMM goes on as oBMM.
+        let name = settings.algorithm.name();
+        arguments.set_item("algorithm", if name == "odmm" { "obmm" } else { name })?;
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;
         arguments.set_item("half_life", settings.half_life)?;
+        match settings.prior_strength {
+            PriorStrength::Auto => arguments.set_item("prior_strength", "auto")?,
+            PriorStrength::Rows(rows) => arguments.set_item("prior_strength", rows)?,
+        }
+        arguments.set_item("dequantize", settings.dequantize.is_on())?;
         arguments.set_item("missing", if has_gaps { "marginal" } else { "error" })?;
         // NumPy's seeds have 32 bits.
         arguments.set_item("random_state", settings.seed as u32)?;

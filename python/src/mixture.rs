@@ -1,13 +1,15 @@
 //! A mixture that scores and assigns rows.
 
 use gmm_bmm::GaussianMixture;
-use gmm_bmm::ndarray::Array2;
+use gmm_bmm::data::Noise;
+use gmm_bmm::ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::errors::width_error;
 use crate::threads::with_threads;
 
 /// A mixture as estimated at some moment of a pass. It does not change.
@@ -15,11 +17,30 @@ use crate::threads::with_threads;
 #[derive(Debug)]
 pub struct Mixture {
     mixture: GaussianMixture,
+    /// The noise of discrete columns, if it was learned with noise.
+    noise: Option<Noise>,
 }
 
 impl Mixture {
-    pub fn new(mixture: GaussianMixture) -> Self {
-        Mixture { mixture }
+    pub fn new(mixture: GaussianMixture, noise: Option<Noise>) -> Self {
+        Mixture { mixture, noise }
+    }
+
+    /// What a function makes of the rows, with their noise.
+    fn of_rows<T: Send>(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray2<'_, f64>,
+        of: impl FnOnce(ArrayView2<f64>) -> T + Send,
+    ) -> PyResult<T> {
+        self.check(&rows)?;
+        let rows = rows.as_array();
+        py.detach(|| {
+            with_threads(|| match &self.noise {
+                Some(noise) => of(noise.noisy(rows, 0).view()),
+                None => of(rows),
+            })
+        })
     }
 
     fn check(&self, rows: &PyReadonlyArray2<f64>) -> PyResult<()> {
@@ -69,9 +90,8 @@ impl Mixture {
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.score_samples(rows)))?.into_pyarray(py))
+        let scores = self.of_rows(py, rows, |rows| self.mixture.score_samples(rows))?;
+        Ok(scores.map_err(width_error)?.into_pyarray(py))
     }
 
     /// The most probable component of each row.
@@ -80,21 +100,17 @@ impl Mixture {
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        let components = py.detach(|| with_threads(|| self.mixture.predict(rows)))?;
+        let components = self.of_rows(py, rows, |rows| self.mixture.predict(rows))?.map_err(width_error)?;
         Ok(components.into_iter().map(|j| j as i64).collect::<Vec<_>>().into_pyarray(py))
     }
 
-    /// The deviation of each column given the others, in standard deviations under the most probable component.
+    /// How improbable each column is given the others, as the deviation at which a normal distribution has this density.
     fn explain<'py>(
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.explain(rows)))?.into_pyarray(py))
+        Ok(self.of_rows(py, rows, |rows| self.mixture.explain(rows))?.into_pyarray(py))
     }
 
     /// The rows with each missing value, which is NaN, replaced by its mean given the others.
@@ -154,8 +170,7 @@ impl Mixture {
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.check(&rows)?;
-        let rows = rows.as_array();
-        Ok(py.detach(|| with_threads(|| self.mixture.predict_proba(rows)))?.into_pyarray(py))
+        let probabilities = self.of_rows(py, rows, |rows| self.mixture.predict_proba(rows))?;
+        Ok(probabilities.map_err(width_error)?.into_pyarray(py))
     }
 }

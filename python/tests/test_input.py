@@ -99,6 +99,7 @@ def test_masked_values_are_missing(rows):
     np.testing.assert_array_equal(strict.score_samples(whole), strict.score_samples(rows))
     whole_numbers = np.ma.masked_array([[1, 2, 3, 4]], mask=[[0, 1, 0, 0]])
     np.testing.assert_array_equal(strict.impute(whole_numbers), strict.impute([[1, np.nan, 3, 4]]))
+    np.testing.assert_array_equal(mixture.predict_proba(list(masked[:9])), mixture.predict_proba(holes[:9]))
 
 
 @pytest.mark.parametrize("missing", ["error", "marginal"])

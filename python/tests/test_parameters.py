@@ -18,6 +18,8 @@ OTHERS = dict(
     start_rows=700,
     keep_rows=900,
     half_life=None,
+    prior_strength=2.5,
+    dequantize=True,
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
     random_state=17,
@@ -26,7 +28,8 @@ SETTINGS = [
     {},
     OTHERS,
     OTHERS | dict(algorithm="oem", half_life=800, random_state=None),
-    OTHERS | dict(n_components=(1, 50), random_state=0),
+    OTHERS | dict(n_components="auto:1..50", random_state=0),
+    OTHERS | dict(n_components="auto:2..4", random_state=0),
     OTHERS | dict(n_components=np.int64(3), cluster_overlap=np.float32(0.25), random_state=np.int64(3)),
 ]
 
@@ -99,7 +102,15 @@ def test_parameters_in_a_file_are_checked(rows, tmp_path):
     assert OnlineGaussianMixture.load(path).cluster_overlap == 0.03
 
 
-CHANGES = dict(n_components=5, algorithm="oem", effort="fast", start_rows=100, keep_rows=100)
+CHANGES = dict(
+    n_components=5,
+    algorithm="oem",
+    effort="fast",
+    start_rows=100,
+    keep_rows=100,
+    prior_strength=3.0,
+    dequantize=True,
+)
 
 
 @pytest.mark.parametrize("name, value", CHANGES.items())
@@ -134,6 +145,23 @@ def test_parameters_with_effect_may_change(rows):
     mixture = OnlineGaussianMixture("auto", random_state=0).partial_fit(rows[:6_000])
     holes = rows[6_000:6_100].copy()
     holes[3, 1] = np.nan
-    mixture.set_params(missing="marginal", half_life=500, cluster_overlap=0.9, random_state=4, n_components=(1, 50))
+    mixture.set_params(missing="marginal", half_life=500, cluster_overlap=0.9, random_state=4, n_components="auto:1..50")
     assert mixture.partial_fit(holes).n_samples_seen_ == 6_100
-    assert mixture.set_params(n_components=[1, 50]).partial_fit(holes).n_samples_seen_ == 6_200
+    assert mixture.set_params(n_components="auto").partial_fit(holes).n_samples_seen_ == 6_200
+
+
+def test_numbers_of_components_mean_what_they_mean_in_the_command(rows):
+    bounded, several = {"learned": {"least": 2, "most": 4}}, {"given": [2, 3, 4]}
+    for given, components in [("auto:2..4", bounded), ((2, 4), several), (3, {"given": [3]})]:
+        model = json.loads(OnlineGaussianMixture(given, random_state=0).fit(rows[:3_000]).to_bytes())
+        assert model["settings"]["online"]["components"] == components
+    for given in ("auto:2..4", (2, 4), 3, "auto"):
+        mixture = OnlineGaussianMixture(given, random_state=0).fit(rows[:3_000])
+        assert OnlineGaussianMixture._of(mixture._fit).n_components == given
+
+
+def test_a_shard_cannot_get_a_half_life(rows):
+    prior = OnlineGaussianMixture(2, random_state=0).fit(rows[:2_000])
+    shard = prior.shard().set_params(half_life=50)
+    with pytest.raises(ValueError, match="shards cannot have a half-life"):
+        shard.partial_fit(rows[2_000:])

@@ -19,7 +19,7 @@ ESTIMATORS = [
     OnlineGaussianMixture(random_state=0),
     OnlineGaussianMixture(2, random_state=0),
     OnlineGaussianMixture(2, missing="marginal", random_state=0),
-    OnlineGaussianMixture((1, 4), algorithm="oem", effort="fast", random_state=0),
+    OnlineGaussianMixture("auto:1..4", algorithm="oem", effort="fast", random_state=0),
 ]
 
 
@@ -73,9 +73,9 @@ def test_attributes_are_those_of_gaussian_mixture(rows):
     expected = np.argsort(reference.means_[:, 0] + 2 * reference.means_[:, 1])
     np.testing.assert_allclose(mixture.weights_[order], reference.weights_[expected], atol=1e-3)
     np.testing.assert_allclose(mixture.means_[order], reference.means_[expected], atol=1e-2)
-    np.testing.assert_allclose(mixture.covariances_[order], reference.covariances_[expected], atol=2e-2)
+    np.testing.assert_allclose(mixture.covariances_[order], reference.covariances_[expected], atol=3e-2)
     for name in ("precisions_", "precisions_cholesky_"):
-        np.testing.assert_allclose(getattr(mixture, name)[order], getattr(reference, name)[expected], atol=2e-2)
+        np.testing.assert_allclose(getattr(mixture, name)[order], getattr(reference, name)[expected], atol=3e-2)
     assert abs(mixture.score(rows) - reference.score(rows)) < 1e-3
     assert abs(mixture.bic(rows) / reference.bic(rows) - 1) < 1e-3
     assert abs(mixture.aic(rows) / reference.aic(rows) - 1) < 1e-3
@@ -163,7 +163,7 @@ def test_small_inputs():
         OnlineGaussianMixture(20).fit(ten)
 
 
-@pytest.mark.parametrize("wrong", [0, "many", (3, 2), (1, 2, 3), 1.5])
+@pytest.mark.parametrize("wrong", [0, "many", "25", "auto:2", "auto:0..3", "2..5", (3, 2), (1, 2, 3), (1, 10**9), 1.5])
 def test_wrong_numbers_of_components_are_refused(wrong):
     with pytest.raises(ValueError, match="n_components"):
         OnlineGaussianMixture(wrong).fit(np.zeros((30, 2)))

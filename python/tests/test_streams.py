@@ -159,3 +159,18 @@ def test_rows_in_order_of_class_are_learned(rows):
         mixture.partial_fit(batch)
     mixture.finish()
     assert mixture.score(rows) > OnlineGaussianMixture(3, random_state=0).fit(rows).score(rows) - 0.02
+
+
+def test_rows_that_wait_for_the_start_are_fitted_once(rows):
+    mixture = OnlineGaussianMixture(random_state=0).partial_fit(rows[:3_000])
+
+    def seconds(calls):
+        begun = time.process_time()
+        for _ in range(calls):
+            mixture.predict(rows[:1])
+            mixture.score(rows[:1])
+            mixture.n_components_
+        return time.process_time() - begun
+
+    first = seconds(1)
+    assert seconds(10) < first

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files::{is_dash, read_model};
 use super::usage;
-use crate::learn::{Choice, RatedK, TryNext};
+use crate::learn::{KComparison, RatedK, TryNext};
 use crate::model::Model;
 use crate::stats::{Beyond, Elbow};
 use crate::text::number::{NONE, decimal};
@@ -43,7 +43,7 @@ fn decimals_of(candidates: &[RatedK]) -> usize {
 }
 
 /// The scores of several K, of which one was kept, and their elbow.
-pub(super) fn describe_choice(choice: &Choice, kept: usize, heading: &str) -> String {
+pub(super) fn describe_choice(choice: &KComparison, kept: usize, heading: &str) -> String {
     let candidates = &choice.candidates;
     let width = heading.chars().count();
     let decimals = decimals_of(candidates);
@@ -67,7 +67,7 @@ pub(super) fn describe_choice(choice: &Choice, kept: usize, heading: &str) -> St
 }
 
 /// The elbow in words. Nothing where there are no scores.
-pub(super) fn describe_elbow(choice: &Choice, best: usize) -> String {
+pub(super) fn describe_elbow(choice: &KComparison, best: usize) -> String {
     if !choice.is_scored() {
         return String::new();
     }
@@ -95,7 +95,7 @@ pub(super) fn describe_elbow(choice: &Choice, best: usize) -> String {
 }
 
 /// How another K of a model file is used. Nothing where there is one K only.
-pub(super) fn describe_ks(choice: &Choice, best: usize, resumable: bool) -> String {
+pub(super) fn describe_ks(choice: &KComparison, best: usize, resumable: bool) -> String {
     let ks: Vec<usize> = choice.candidates.iter().map(|candidate| candidate.k).collect();
     if ks.len() < 2 {
         return String::new();
@@ -110,7 +110,7 @@ pub(super) fn describe_ks(choice: &Choice, best: usize, resumable: bool) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::Choice;
+    use crate::learn::KComparison;
     use crate::stats::{BatchSums, ScoredK};
 
     /// The text about K = 2, 3, … with these differences to the best and these standard errors.
@@ -129,7 +129,7 @@ mod tests {
             standard_error: rated.standard_error,
         });
         let elbow = Elbow::find(&scored.collect::<Vec<_>>());
-        describe_choice(&Choice { candidates, elbow }, best + 2, "prequential")
+        describe_choice(&KComparison { candidates, elbow }, best + 2, "prequential")
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn without_scores_no_elbow_is_looked_for() {
-        let choice = Choice::new(&[(2, None), (3, None)], &BatchSums::default());
+        let choice = KComparison::new(&[(2, None), (3, None)], &BatchSums::default());
         assert_eq!(describe_elbow(&choice, 3), "");
     }
 

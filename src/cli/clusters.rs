@@ -27,6 +27,8 @@ fn parse_probability(text: &str) -> Result<f64, String> {
 #[derive(Debug, Serialize)]
 pub(super) struct ClustersResult {
     overlap: f64,
+    /// How many clusters there are with other overlaps.
+    by_overlap: Vec<ByOverlap>,
     /// The heaviest first.
     clusters: Vec<ShownCluster>,
     /// Identifiers of the outlier components.
@@ -34,6 +36,15 @@ pub(super) struct ClustersResult {
     #[serde(skip)]
     outlier_weight: f64,
 }
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct ByOverlap {
+    overlap: f64,
+    clusters: usize,
+}
+
+/// Overlaps whose number of clusters is told.
+const OVERLAPS: [f64; 5] = [0.003, 0.01, 0.03, 0.1, 0.3];
 
 #[derive(Debug, Serialize)]
 struct ShownCluster {
@@ -60,21 +71,33 @@ impl ClustersResult {
             weight,
             components: sorted(&mut clusters.members(i)),
         };
-        let weights = model.estimate().weights().to_vec();
+        let mixture = model.estimate();
+        let weights = mixture.weights().to_vec();
+        let by_overlap = |&overlap: &f64| ByOverlap { overlap, clusters: mixture.clusters(overlap).count() };
         ClustersResult {
             overlap,
+            by_overlap: OVERLAPS.iter().map(by_overlap).collect(),
             clusters: clusters.weights().iter().enumerate().map(shown).collect(),
             outliers: sorted(&mut clusters.outliers()),
             outlier_weight: clusters.outliers().map(|component| weights[component]).sum(),
         }
     }
 
-    /// How many clusters there are, and a line for each.
-    pub fn describe(&self) -> String {
-        let mut text = format!("{}:\n", count(self.clusters.len() as u64, "cluster"));
-        for cluster in &self.clusters {
+    /// How many clusters there are, and a line for each of the first ones.
+    pub fn describe(&self, most: usize) -> String {
+        let mut text = count(self.clusters.len() as u64, "cluster");
+        if self.by_overlap.iter().any(|by| by.clusters != self.clusters.len()) {
+            let by = |by: &ByOverlap| format!("{} at {}", by.clusters, by.overlap);
+            let by: Vec<String> = self.by_overlap.iter().map(by).collect();
+            text += &format!(" (by --overlap: {})", by.join(", "));
+        }
+        text += ":\n";
+        for cluster in self.clusters.iter().take(most) {
             let name = format!("cluster {}", cluster.cluster);
             text += &line(&name, cluster.weight, &cluster.components);
+        }
+        if self.clusters.len() > most {
+            text += &format!("  … and {} more\n", self.clusters.len() - most);
         }
         if !self.outliers.is_empty() {
             text += &line("outliers", self.outlier_weight, &self.outliers);
@@ -98,22 +121,27 @@ mod tests {
     fn clusters_and_outliers_have_a_line_each() {
         let cluster = |cluster, weight, components| ShownCluster { cluster, weight, components };
         let result = ClustersResult {
-            overlap: 0.03,
+            overlap: 0.01,
+            by_overlap: vec![
+                ByOverlap { overlap: 0.01, clusters: 2 },
+                ByOverlap { overlap: 0.1, clusters: 3 },
+            ],
             clusters: vec![cluster(3, 0.7, vec![3, 7, 9]), cluster(1, 0.2998, vec![1])],
             outliers: vec![12],
             outlier_weight: 0.0002,
         };
-        let text = result.describe();
+        let text = result.describe(8);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines,
             [
-                "2 clusters:",
+                "2 clusters (by --overlap: 2 at 0.01, 3 at 0.1):",
                 "  cluster 3          70.0 %   components 3, 7, 9",
                 "  cluster 1          30.0 %   component 1",
                 "  outliers          0.020 %   component 12"
             ]
         );
+        assert!(result.describe(1).contains("\n  … and 1 more\n"));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::console::Console;
-use super::{usage_error, wording};
+use super::{usage, usage_error, wording};
 use crate::data::{
-    BadRows, Block, Catalogue, ColumnNames, DataError, DataSet, FileShards, Missing, MissingCounts,
-    ReadOptions, RowReader,
+    BadCells, BadRows, Block, Catalogue, Circular, ColumnNames, DataError, DataSet, FileShards, Missing,
+    MissingCounts, ReadOptions, RowReader,
 };
 
 #[derive(Debug, Clone, Args)]
@@ -49,6 +49,24 @@ pub(super) struct ReadingArgs {
     /// A missing value is no bad cell: --missing is for those.
     #[arg(long, hide_short_help = true, value_enum, default_value_t = BadRows::Refuse, value_name = "HOW")]
     bad_rows: BadRows,
+
+    /// What to do with a cell that is not a number: 'refuse' makes its row a bad row, 'missing' reads it as a missing value
+    ///
+    /// With 'missing', the other values of the row count as --missing says, and the cells are counted. A row with too few or too many cells is still a bad row.
+    #[arg(long, hide_short_help = true, value_enum, default_value_t = BadCells::Refuse, value_name = "HOW")]
+    bad_cells: BadCells,
+
+    /// Values that mean a missing value, such as -999,NULL, besides the usual words; --missing says what to do about them
+    ///
+    /// A number means that value however it is written: -999 is -999.0 too. Upper and lower case are the same.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_name = "LIST")]
+    na: Vec<String>,
+
+    /// Columns whose ends meet, such as '--circular 0..360 wind': the model learns their cosine and sine; repeatable
+    ///
+    /// The columns are chosen by name, number or range. In the model, 'wind' is two columns, 'wind.cos' and 'wind.sin'. The model file remembers it, so 'eval', 'predict', 'impute' and --resume read the same data without this option. A value out of the range is a bad cell.
+    #[arg(long, hide_short_help = true, num_args = 2, allow_hyphen_values = true, value_names = ["LOW..HIGH", "LIST"])]
+    circular: Vec<String>,
 
     /// What to do about missing values: empty cells, 'NA', 'NaN'
     ///
@@ -107,7 +125,7 @@ impl DataArgs {
         console: &Console,
         adapt: impl FnOnce(ReadOptions) -> ReadOptions,
     ) -> anyhow::Result<RowReader> {
-        opened(adapt(self.reading.options(seed, expected)).open(&self.data), console)
+        opened(adapt(self.reading.options(seed, expected)?).open(&self.data), console)
     }
 
     /// The files that are read.
@@ -117,7 +135,7 @@ impl DataArgs {
 
     /// Deals the files to shards that are read separately.
     pub fn deal(&self, shards: usize) -> anyhow::Result<FileShards> {
-        self.reading.options(0, None).deal(&self.data, shards).map_err(refused)
+        self.reading.options(0, None)?.deal(&self.data, shards).map_err(refused)
     }
 
     /// Opens one shard.
@@ -128,7 +146,7 @@ impl DataArgs {
         seed: u64,
         console: &Console,
     ) -> anyhow::Result<RowReader> {
-        opened(self.reading.options(seed, None).open_shard(shards, shard), console)
+        opened(self.reading.options(seed, None)?.open_shard(shards, shard), console)
     }
 }
 
@@ -141,7 +159,7 @@ impl ReadingArgs {
         expected: Option<ColumnNames>,
         console: &Console,
     ) -> anyhow::Result<RowReader> {
-        opened(self.options(seed, expected).open(data), console)
+        opened(self.options(seed, expected)?.open(data), console)
     }
 
     /// Opens one input, of which the texts of the rows are kept and missing values are accepted.
@@ -151,7 +169,7 @@ impl ReadingArgs {
         expected: ColumnNames,
         console: &Console,
     ) -> anyhow::Result<RowReader> {
-        let options = self.options(0, Some(expected)).missing(Missing::Marginal).keep_text();
+        let options = self.options(0, Some(expected))?.missing(Missing::Marginal).keep_text();
         opened(options.open(&[data]), console)
     }
 
@@ -193,7 +211,7 @@ impl ReadingArgs {
 
     /// The files that arguments stand for: patterns are expanded, and sets of the catalogue are replaced by their files.
     pub fn files(&self, data: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-        self.options(0, None).files(data).map_err(refused)
+        self.options(0, None)?.files(data).map_err(refused)
     }
 
     /// The set of the catalogue that `path` names, if its file is not there.
@@ -202,23 +220,43 @@ impl ReadingArgs {
     }
 
     /// The options of the library; the seed is used for shuffling only.
-    fn options(&self, seed: u64, expected: Option<ColumnNames>) -> ReadOptions {
+    fn options(&self, seed: u64, expected: Option<ColumnNames>) -> anyhow::Result<ReadOptions> {
         let options = ReadOptions::default()
             .delimiter(self.delimiter)
             .has_header(self.no_header.then_some(false))
             .columns(&self.columns)
             .drop(&self.drop)
             .bad_rows(self.bad_rows)
+            .bad_cells(self.bad_cells)
             .missing(self.missing)
+            .missing_marks(&self.na)
+            .circular(self.circular()?)
             .skip(self.skip)
             .limit(self.limit)
             .expected(expected)
             .datasets(&self.datasets);
-        match self.shuffle_buffer {
+        Ok(match self.shuffle_buffer {
             Some(slots) => options.shuffle(slots as usize, seed),
             None => options,
-        }
+        })
     }
+
+    /// The circular columns, from pairs of a range and a list.
+    fn circular(&self) -> anyhow::Result<Vec<Circular>> {
+        let mut all = Vec::new();
+        for pair in self.circular.chunks(2) {
+            let ends = pair[0].split_once("..").map(|(low, high)| (low.parse(), high.parse()));
+            for column in pair[1].split(',') {
+                let Some((Ok(low), Ok(high))) = ends.clone() else { return Err(no_range(&pair[0])) };
+                all.push(Circular::new(column, low, high).ok_or_else(|| no_range(&pair[0]))?);
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn no_range(text: &str) -> anyhow::Error {
+    usage(format!("--circular needs the two ends of a range first, such as '0..360 wind', not '{text}'"))
 }
 
 /// The missing values of the rows that were read, for the result of a command.
@@ -228,6 +266,9 @@ pub(super) struct MissingResult {
     pub counts: MissingCounts,
     /// Rows that were skipped because values are missing.
     pub rows_left_out: u64,
+    /// Bad cells that were read as missing values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_cells: Option<u64>,
 }
 
 impl MissingResult {
@@ -238,13 +279,16 @@ impl MissingResult {
 
     /// The missing values of a part of the rows.
     pub fn of_part(rows: &RowReader) -> MissingResult {
-        MissingResult { counts: rows.missing().clone(), rows_left_out: rows.rows_left_out() }
+        let bad_cells = Some(rows.bad_cells()).filter(|cells| *cells > 0);
+        MissingResult { counts: rows.missing().clone(), rows_left_out: rows.rows_left_out(), bad_cells }
     }
 
     /// The missing values of both.
     pub fn with(mut self, other: &MissingResult) -> MissingResult {
         self.counts.add(&other.counts);
         self.rows_left_out += other.rows_left_out;
+        let bad_cells = self.bad_cells.unwrap_or(0) + other.bad_cells.unwrap_or(0);
+        self.bad_cells = Some(bad_cells).filter(|cells| *cells > 0);
         self
     }
 
@@ -268,6 +312,9 @@ pub(super) fn tell_end(rows: &mut RowReader, console: &Console) {
     tell_notices(rows, console);
     if let Some(first) = rows.first_skipped() {
         console.warn(&wording::skipped_rows(rows.rows_skipped(), &first.to_string()));
+    }
+    if let Some(first) = rows.first_bad_cell() {
+        console.warn(&wording::bad_cells(rows.bad_cells(), &first.to_string()));
     }
     if let Some(missing) = MissingResult::of(rows) {
         missing.tell(console);

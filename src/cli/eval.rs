@@ -58,7 +58,7 @@ pub(super) struct Args {
 
     /// Add a column 'explanation' that names the columns responsible for a low score
     ///
-    /// It has up to three columns with their deviation from what the other columns let expect, in standard deviations under the most probable component, such as 'temp:+6.1 flow:-3.2'. Columns that deviate by less than 2 are left out, except the first.
+    /// It has up to three columns that are improbable given the other columns of the row, the most improbable first, such as 'temp:+6.1 flow:-3.2'. The number is the deviation, in standard deviations of the column, at which a normal distribution has the density that the mixture gives the value. Columns that deviate by less than 2 are left out, except the first.
     #[arg(long, requires = "scores")]
     explain: bool,
 
@@ -271,6 +271,10 @@ impl<'a> Evaluation<'a> {
             }
             if let Some(watched) = &mut self.watched {
                 watched.update(&mut self.scorer, self.args, console);
+            }
+            if let Some(noise) = &self.scorer.noise {
+                let first = rows.rows_read() - block.rows() as u64;
+                noise.add_to(block.values_mut(), self.scorer.columns.len(), first);
             }
             self.score(&block, &rows, before)?;
             if let Some(file) = self.scores.as_mut().filter(|_| self.args.prints_scores()) {

@@ -12,7 +12,7 @@ use super::Interrupted;
 use super::console::stdout_failed;
 use super::pass::watch_for_interrupt;
 use super::usage;
-use crate::files::OutputFile;
+use crate::files::{OutputFile, place_of};
 use crate::model::{Model, Seal};
 
 /// Whether a path means standard input or output.
@@ -189,19 +189,12 @@ pub(super) fn refuse_overwriting<'a>(
     outputs: impl Iterator<Item = &'a PathBuf>,
     inputs: impl Iterator<Item = &'a PathBuf>,
 ) -> anyhow::Result<()> {
-    let place = |path: &Path| {
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        let whole = std::fs::canonicalize(path);
-        whole.or_else(|_| {
-            Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
-        })
-    };
     // Standard input may be a file that the shell has opened.
     let read_from = |path: &'a PathBuf| if is_dash(path) { Path::new("/dev/stdin") } else { path };
-    let inputs: Vec<PathBuf> = inputs.filter_map(|path| place(read_from(path)).ok()).collect();
+    let inputs: Vec<PathBuf> = inputs.map(|path| place_of(read_from(path))).collect();
     let mut written: Vec<PathBuf> = Vec::new();
     for path in outputs.filter(|path| !is_dash(path)) {
-        let Ok(whole) = place(path) else { continue };
+        let whole = place_of(path);
         let clash =
             [(&inputs, "reads"), (&written, "writes")].into_iter().find(|(taken, _)| taken.contains(&whole));
         if let Some((_, does)) = clash.filter(|_| whole.is_file() || !whole.exists()) {

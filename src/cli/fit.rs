@@ -3,6 +3,7 @@
 mod args;
 mod batch;
 mod beginning;
+mod learner_args;
 mod parts;
 #[cfg(feature = "mpi")]
 mod ranks;
@@ -11,9 +12,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use args::{Algo, TraceArgs};
-pub(super) use args::{Args, MAX_SHARDS};
+pub(super) use args::Args;
+use args::TraceArgs;
 use beginning::{Beginning, beginning};
+use learner_args::Algo;
+pub(super) use learner_args::MAX_SHARDS;
 
 use super::choice::{describe_choice, describe_ks};
 use super::console::Console;
@@ -27,7 +30,8 @@ use super::trace::CurvePoints;
 use super::{usage, usage_error, wording};
 use crate::data::Reservoir;
 use crate::dist::Clusters;
-use crate::learn::{Choice, DataChanges, Health, OnlineFit};
+use crate::files::place_of;
+use crate::learn::{DataChanges, Health, KComparison, OnlineFit, Today};
 use crate::model::Model;
 use crate::text::count;
 use crate::text::number::decimal;
@@ -50,7 +54,7 @@ struct FitResult {
     prequential_rows: u64,
     /// Each K learned, with its score.
     #[serde(flatten)]
-    choice: Choice,
+    choice: KComparison,
     health: Health,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +62,9 @@ struct FitResult {
     /// Where the data change, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     data_changes: Option<DataChanges>,
+    /// How the rows of this run compare with those learned before, if the run was resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    today: Option<Today>,
     /// The shards, where each reads its own part.
     #[serde(skip_serializing_if = "Option::is_none")]
     parts: Option<parts::PartsResult>,
@@ -73,9 +80,15 @@ struct FitResult {
 }
 
 impl FitResult {
-    fn new(model: &Model, rows_skipped: u64, choice: Choice, read_seconds: f64, learn_seconds: f64) -> Self {
+    fn new(
+        model: &Model,
+        rows_skipped: u64,
+        choice: KComparison,
+        read_seconds: f64,
+        learn_seconds: f64,
+    ) -> Self {
         FitResult {
-            algorithm: model.algorithm().name(),
+            algorithm: model.recipe().name(),
             rows: model.rows(),
             rows_skipped,
             missing: None,
@@ -89,7 +102,8 @@ impl FitResult {
             choice,
             health: model.health(),
             half_life: model.half_life(),
-            data_changes: model.data_changes(),
+            data_changes: model.data_changes().cloned(),
+            today: None,
             parts: None,
             structure: StructureResult::of(model),
             out: PathBuf::new(),
@@ -176,8 +190,8 @@ fn write_and_tell(args: &Args, out: Outputs, fitted: Fitted, console: &Console) 
     }
     out.model.write_model(&model)?;
     if let Some(checkpoint) = &args.checkpoint.checkpoint {
-        // The model is written, so the checkpoint is no longer needed.
-        let _ = std::fs::remove_file(checkpoint);
+        // The model is written, so the checkpoint is no longer needed. A link to it stays.
+        let _ = std::fs::remove_file(place_of(checkpoint));
     }
     if let Some(plot) = out.plot {
         args.plot.write(plot, &model, &model.labels(Clusters::OVERLAP), sample.as_ref())?;
@@ -229,6 +243,7 @@ fn fit_online(args: &Args, console: &Console) -> anyhow::Result<Fitted> {
     let model = fit.to_model()?;
     let mut result = FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, learn_seconds);
     result.missing = MissingResult::of(&rows);
+    result.today = fit.today();
     Ok(Fitted { model, result, sample, curve })
 }
 
@@ -256,8 +271,14 @@ fn describe(result: &FitResult) -> String {
             count(result.prequential_rows, "row")
         );
     }
+    if let Some(today) = &result.today {
+        text += &wording::today(today);
+    }
     if let Some(revisions) = result.structure.describe_revisions() {
         text += &format!("{revisions}\n");
+    }
+    if result.structure.used_all_rows() {
+        text += &format!("all {} were used\n", count(result.rows, "row"));
     }
     text += &format!("model written to {}; it {}\n", result.out.display(), result.structure.describe_rows());
     text += &describe_ks(&result.choice, result.k, result.algorithm != "em");

@@ -187,7 +187,9 @@ impl Filler {
         for (i, row) in block.iter().enumerate() {
             for (draw, copy) in copies.iter().enumerate() {
                 let filled = &copy[i * row.len()..(i + 1) * row.len()];
-                texts.write_filled(i, row, filled, text);
+                // A circular column has one cell and two numbers.
+                let (row, filled) = (rows.columns().contract(row), rows.columns().contract(filled));
+                texts.write_filled(i, &row, &filled, text);
                 if !draws.is_empty() {
                     text.push(texts.delimiter());
                     text.extend_from_slice((draw + 1).to_string().as_bytes());

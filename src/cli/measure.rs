@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::signals::on_request_to_stop;
 use crate::experiment::{Usage, remove_abandoned_folder};
 use processes::{adopt_orphans, end_processes, end_rest, resources};
 
@@ -104,7 +105,7 @@ fn watch_for_ends() -> Receiver<End> {
     let (sender, ends) = channel();
     let signals: Sender<End> = sender.clone();
     // The other side is gone once the command has ended.
-    let _ = ctrlc::set_handler(move || {
+    on_request_to_stop(move || {
         let _ = signals.send(End::Signalled);
     });
     std::thread::spawn(move || {

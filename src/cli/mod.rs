@@ -18,9 +18,11 @@ mod manuals;
 mod measure;
 mod memory;
 mod merge;
+mod option_values;
 mod pass;
 mod plot;
 mod show;
+mod signals;
 mod structure;
 mod synth;
 mod trace;
@@ -180,19 +182,8 @@ pub fn parses<T: Into<std::ffi::OsString> + Clone>(words: impl IntoIterator<Item
     Cli::try_parse_from([std::ffi::OsString::from("gmm-bmm")].into_iter().chain(words)).is_ok()
 }
 
-/// Has a write beyond the limit of a file's size fail, so that it is told with the file's name and the temporary file is
-/// removed. Otherwise the signal ends the process.
-#[cfg(unix)]
-fn ignore_file_size_signal() {
-    use nix::sys::signal::{SigHandler, Signal, signal};
-    // SAFETY: no handler runs.
-    #[allow(unsafe_code)]
-    let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
-}
-
 fn run(cli: Cli, console: &Console) -> anyhow::Result<()> {
-    #[cfg(unix)]
-    ignore_file_size_signal();
+    signals::ignore_file_size_signal();
     if let Some(threads) = cli.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

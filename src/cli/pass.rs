@@ -13,11 +13,12 @@ use ndarray::s;
 use super::Interrupted;
 use super::console::Console;
 use super::files::create_output;
+use super::signals::on_request_to_stop;
 use super::trace::{CurvePoints, Trace};
 use super::usage;
 use crate::data::{Block, Next, Prefetch, Reservoir, RowReader};
 use crate::hash::Fingerprint;
-use crate::learn::{Algorithm, Finding, OnlineFit, Reason, check_enough_rows};
+use crate::learn::{Algorithm, Finding, OnlineFit, Progress, Reason, check_enough_rows};
 use crate::model::Checkpoint;
 use crate::text::count;
 
@@ -143,7 +144,10 @@ impl Pass<'_> {
             if learns {
                 learning += self.revise_if_due(*position, *seen, bar)?;
                 let started = Instant::now();
-                to = from + self.fit.advance(block.view().slice(s![from..to, ..]))?;
+                to = match self.fit.advance(block.view().slice(s![from..to, ..]))? {
+                    Progress::Learned(taken) => from + taken,
+                    Progress::RevisionDue => from,
+                };
                 learning += started.elapsed();
             }
             *position += (to - from) as u64;
@@ -279,8 +283,7 @@ pub(super) fn watch_for_interrupt() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     static WATCHING: OnceLock<()> = OnceLock::new();
     WATCHING.get_or_init(|| {
-        // Without a handler, Ctrl-C ends the process. Files are still written atomically.
-        let _ = ctrlc::set_handler(|| {
+        on_request_to_stop(|| {
             static FIRST: OnceLock<Instant> = OnceLock::new();
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 if FIRST.get().is_some_and(|first| first.elapsed() < ONE_SIGNAL) {

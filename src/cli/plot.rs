@@ -71,12 +71,21 @@ impl PlotArgs {
 
     /// An empty sample for the rows of the picture, if there is to be one; an error for axes that are not among the columns.
     pub fn sample(&self, columns: &[String], seed: u64) -> anyhow::Result<Option<Reservoir>> {
-        if self.plot.is_none() {
-            return Ok(None);
+        self.check(columns)?;
+        Ok(self.plot.is_some().then(|| PlotArgs::empty_sample(columns.len(), seed)))
+    }
+
+    /// An error if there is to be a picture along axes that are not among the columns.
+    pub fn check(&self, columns: &[String]) -> anyhow::Result<()> {
+        if self.plot.is_some() {
+            self.chosen(columns)?;
         }
-        self.chosen(columns)?;
-        let most = (MAX_NUMBERS / columns.len()).clamp(100, MAX_ROWS);
-        Ok(Some(Reservoir::new(columns.len(), most, seed)))
+        Ok(())
+    }
+
+    /// An empty sample for rows of so many columns.
+    pub fn empty_sample(columns: usize, seed: u64) -> Reservoir {
+        Reservoir::new(columns, (MAX_NUMBERS / columns).clamp(100, MAX_ROWS), seed)
     }
 
     /// The chosen columns; `None` where the directions follow from the model.
@@ -148,8 +157,8 @@ fn groups(labels: &Labels) -> Vec<PlotGroup> {
 
 /// The heading of a picture: how the model was learned.
 pub(super) fn heading(model: &Model) -> String {
-    let by = match model.algorithm() {
-        Recipe::Truth => "the true mixture".into(),
+    let by = match model.recipe() {
+        Recipe::Truth { .. } => "the true mixture".into(),
         by => by.describe(),
     };
     format!("{by}, K = {}", model.estimate().k())

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::learn::{Effort, Move, Reason, RevisionRecord, StartKind};
+use crate::learn::{Effort, Move, PriorStrength, Reason, RevisionRecord, StartKind};
 use crate::model::{Model, NoRevisions, Recipe};
 use crate::text::count;
 use crate::text::number::{NONE, decimal, signed};
@@ -16,12 +16,19 @@ pub(super) struct StructureResult {
     start: Option<StartKind>,
     /// The effort of the start and of revisions, where it is known.
     effort: Option<Effort>,
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(rename = "prior_strength", skip_serializing_if = "Option::is_none")]
+    prior_rows: Option<f64>,
+    #[serde(skip)]
+    prior_is_learned: bool,
     /// All revisions, the oldest first; `None` where there is no record of them.
     revisions: Option<Vec<RevisionRecord>>,
     /// Rows of the data that the model file contains.
     kept_rows: u64,
     #[serde(skip)]
     pending: bool,
+    #[serde(skip)]
+    provisional: bool,
     #[serde(skip)]
     forgotten: bool,
     #[serde(skip)]
@@ -31,16 +38,19 @@ pub(super) struct StructureResult {
 impl StructureResult {
     pub fn of(model: &Model) -> Self {
         StructureResult {
-            start: model.algorithm().online().map(|_| model.start()),
-            effort: match model.algorithm() {
+            start: model.recipe().online().map(|_| model.start()),
+            effort: match model.recipe() {
                 Recipe::Online(_) if model.start() == StartKind::Blind => None,
                 Recipe::Online(_) => model.has_history().then(|| model.effort()),
-                Recipe::Em(settings) => Some(settings.effort),
-                Recipe::Truth => None,
+                Recipe::Em { settings, .. } => Some(settings.effort),
+                Recipe::Truth { .. } => None,
             },
+            prior_rows: model.prior_rows(),
+            prior_is_learned: model.prior_strength() == PriorStrength::Auto,
             revisions: model.has_history().then(|| model.revisions().cloned().collect()),
             kept_rows: model.rows_in_file(),
-            pending: model.is_provisional(),
+            pending: model.waits_for_rows(),
+            provisional: model.is_provisional(),
             forgotten: model.may_have_forgotten(),
             no_revisions: model.why_no_revisions(),
         }
@@ -68,6 +78,16 @@ impl StructureResult {
         ))
     }
 
+    /// How many rows the prior is worth, where it is known.
+    pub fn describe_prior(&self) -> Option<String> {
+        let rows = match self.prior_rows? {
+            rows if rows < 10.0 => decimal(rows, 1),
+            rows => decimal(rows, 0),
+        };
+        let source = if self.prior_is_learned { "learned from the data" } else { "as set" };
+        Some(format!("prior: worth {rows} rows per component, {source}"))
+    }
+
     /// Whether the model file contains rows of the data.
     pub fn has_rows(&self) -> bool {
         self.kept_rows > 0
@@ -77,16 +97,24 @@ impl StructureResult {
     pub fn describe_rows(&self) -> String {
         let rows = count(self.kept_rows, "row");
         let all = if self.kept_rows == 1 { "the only row".into() } else { format!("all {rows}") };
-        match (self.has_rows(), self.pending) {
-            (false, _) => "contains no rows of the data".into(),
-            (_, true) => format!(
+        match (self.has_rows(), self.pending, self.provisional) {
+            (false, ..) => "contains no rows of the data".into(),
+            (_, true, false) => format!(
+                "contains {all} of the data for a resumed run, which fits the start again ('fit --no-rows' leaves them out)"
+            ),
+            (_, true, true) => format!(
                 "contains {all} of the data, since the start waits for more or was interrupted: a resumed run fits it again \
                  ('fit --no-rows' leaves them out, --init-rows sets how many the start needs)"
             ),
-            (_, false) => {
+            (_, false, _) => {
                 format!("contains {rows} of the data, for later revisions ('fit --no-rows' leaves them out)")
             }
         }
+    }
+
+    /// Whether all rows were used at once, and the mixture is not provisional.
+    pub fn used_all_rows(&self) -> bool {
+        self.pending && !self.provisional
     }
 
     /// Whether the learner began from a blind start.
@@ -124,11 +152,11 @@ impl StructureResult {
 
 fn describe_why(why: NoRevisions) -> &'static str {
     match why {
-        NoRevisions::NotRecorded => "the model was written by a version that did not revise",
         NoRevisions::FastEffort => "--effort fast only fits the start",
         NoRevisions::BlindStart => "--start blind has none",
         NoRevisions::KeepsNoRows => "--keep-rows 0 turns them off",
         NoRevisions::WaitsForRows => "the start waits for more rows, or was interrupted",
+        NoRevisions::FittedToAll => "the mixture was fitted to all rows at once",
         NoRevisions::Shard => "shards are revised when they are merged",
         NoRevisions::StartedWithoutRows => "the model was started without rows to revise on",
         _ => "none was due",
@@ -184,9 +212,12 @@ mod tests {
         StructureResult {
             start: Some(StartKind::Fitted),
             effort: Some(Effort::Default),
+            prior_rows: None,
+            prior_is_learned: true,
             revisions: Some(revisions),
             kept_rows: 3,
             pending: false,
+            provisional: false,
             forgotten: false,
             no_revisions: Some(NoRevisions::NoneDue),
         }

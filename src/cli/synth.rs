@@ -380,7 +380,12 @@ impl Job {
         };
         let summaries: Vec<ColumnSummary> = self.synth.column_moments().into_iter().map(summarise).collect();
         let columns = self.synth.columns().clone();
-        Model::from_mixture(self.synth.truth().clone(), Recipe::Truth, spec.seed, &columns, &summaries)
+        Model::from_mixtures(
+            vec![self.synth.truth().clone()],
+            Recipe::Truth { seed: spec.seed },
+            &columns,
+            &summaries,
+        )
     }
 }
 

@@ -224,9 +224,13 @@ impl Trace {
         if let Some(picture) = &mut self.picture {
             picture.test.retain(|(at, ..)| *at != rows);
         }
+        let noise = fit.noise();
+        let noisy = |rows: &Block| noise.as_ref().map(|noise| noise.noisy(rows.view(), 0));
+        let noisy = self.test.as_ref().and_then(noisy);
+        let test = self.test.as_ref().map(|rows| noisy.as_ref().map_or(rows.view(), |noisy| noisy.view()));
         let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
         for (k, score, mixture) in fit.mixtures()? {
-            let test = finite(self.test.as_ref().map(|rows| mixture.score(rows.view())));
+            let test = finite(test.map(|rows| mixture.mean_log_density(rows)));
             if self.file.is_some() {
                 let prequential = finite(score.mean());
                 self.points.push(CurvePoint { rows, k, seconds, prequential, test });

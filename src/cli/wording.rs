@@ -4,9 +4,10 @@ use std::error::Error;
 
 use crate::data::{Availability, DataError, DataSet, MissingCounts, Notice};
 use crate::experiment::ExperimentError;
-use crate::learn::{Finding, LearnError};
+use crate::learn::{Finding, LearnError, Today};
 use crate::model::{MergeError, ModelError};
 use crate::remedy::Remedy;
+use crate::text::number::decimal;
 use crate::text::{count, quoted};
 
 /// An error of any layer: what happened, and what the user can do.
@@ -38,12 +39,34 @@ pub(super) fn is_warning(finding: &Finding) -> bool {
         Finding::RowNumbers { .. }
             | Finding::Identifiers { .. }
             | Finding::DiscreteColumns { .. }
+            | Finding::Sentinel { .. }
+            | Finding::NarrowColumns { .. }
             | Finding::ColumnsAtFloor { .. }
             | Finding::DataChange { .. }
             | Finding::LargestK { .. }
             | Finding::RepeatedRows { .. }
             | Finding::LiteralStepsKept { .. }
             | Finding::LargeStart { .. }
+    )
+}
+
+/// How the rows of a resumed run compare with those before.
+pub(super) fn today(today: &Today) -> String {
+    let percent = |share: f64| {
+        let share = 100.0 * share;
+        if share > 99.9 { "more than 99.9".to_string() } else { format!("{share:.1}") }
+    };
+    let than = if today.lower_than >= 0.5 {
+        format!("lower than on {} %", percent(today.lower_than))
+    } else {
+        format!("higher than on {} %", percent(1.0 - today.lower_than))
+    };
+    let with_error = |value: f64, error: f64| format!("{} ± {}", decimal(value, 2), decimal(error, 2));
+    format!(
+        "the {} of this run: {}, expected {}: {than} of earlier days' rows\n",
+        count(today.rows, "scored row"),
+        with_error(today.mean, today.error),
+        with_error(today.expected, today.expected_error)
     )
 }
 
@@ -59,6 +82,12 @@ pub(super) fn faulty_columns(columns: usize) -> String {
 pub(super) fn skipped_rows(rows: u64, first: &str) -> String {
     let were = if rows == 1 { "was" } else { "were" };
     format!("{} {were} skipped; the first: {first}", count(rows, "bad row"))
+}
+
+/// Cells that were read as missing values, with the first of them.
+pub(super) fn bad_cells(cells: u64, first: &str) -> String {
+    let (were, values) = if cells == 1 { ("was", "a missing value") } else { ("were", "missing values") };
+    format!("{} {were} read as {values}; the first: {first}", count(cells, "bad cell"))
 }
 
 /// The missing values of each column, and the rows that were skipped because of them.
@@ -116,9 +145,52 @@ fn remedy(remedy: &Remedy) -> String {
         }
         Remedy::DropColumns(_) => "leave such columns out with --drop",
         Remedy::DropFewerColumns => "name fewer columns in --drop",
+        Remedy::MaxShards(most) => return format!("use at most {most} shards"),
+        Remedy::BuildWithFeature(feature) => {
+            return format!(
+                "build it with the feature '{feature}' (cargo install --locked --path . --features {feature})"
+            );
+        }
+        Remedy::NameInput => "name at least one",
+        Remedy::CheckPath => "check the path",
+        Remedy::NameFiles => "name the files in it",
+        Remedy::WriteToFile => "write the rows to a file first",
+        Remedy::Unpack => "unpack it",
+        Remedy::GiveMoreFiles => "give more files",
+        Remedy::ConvertToUtf8 => "convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'",
+        Remedy::GiveReadableFormat => {
+            "give delimited text, plain or compressed with gzip, or .npy, Parquet or Arrow files"
+        }
+        Remedy::SaveAsCsv => "save the rows as CSV",
+        Remedy::GiveLines => "give lines of text",
+        Remedy::LeaveOutColumns => "leave out such columns, in the file if all of it is written",
+        Remedy::StripArffLines => {
+            "strip the lines that begin with '@' or '%' first, for instance with \"grep -v '^[@%]'\""
+        }
+        Remedy::WriteDecimalPoints { separators: false } => {
+            "write decimal points (if the file has no other commas: tr ',' '.')"
+        }
+        Remedy::WriteDecimalPoints { separators: true } => {
+            "write decimal points (if the file has no other commas and points: tr -d . | tr ',' '.')"
+        }
+        Remedy::RemoveSeparators => {
+            "leave the separators out (or, if that is a decimal comma, write a point)"
+        }
+        Remedy::CorrectHeader => "make the header name every column, and remove any lines above it",
+        Remedy::ChooseByNumber => "choose by number instead",
+        Remedy::GiveSameColumns => "give every input the same columns, all with names or all without",
+        Remedy::FetchAgain => "fetch or compress the file anew",
+        Remedy::LookForQuote => "look for an unclosed quote or missing line ends",
+        Remedy::RemoveQuotationMark => {
+            "if the quotation mark is a stray one, remove it, or double it in a quoted cell"
+        }
         Remedy::ChooseColumns => "choose the columns with --columns or --drop",
         Remedy::ChooseColumnsInModelOrder => "name the columns to use, in the model's order, with --columns",
+        Remedy::ReadAsMissing(values) => {
+            return format!("if that means a missing value, use --na {} --missing marginal", values.join(","));
+        }
         Remedy::SkipBadRows => "skip such rows with --bad-rows skip",
+        Remedy::BadCellsAsMissing => "read such cells as missing values with --bad-cells missing --missing marginal",
         Remedy::UseObservedValues => "use the values that are there with --missing marginal",
         Remedy::SkipRowsWithGaps => "skip such rows with --missing skip",
         Remedy::ReadFirstLineAsData => "if it is data, use --no-header",
@@ -139,7 +211,7 @@ fn remedy(remedy: &Remedy) -> String {
             "learn shards from rows that the prior has not learned ('fit --skip N' leaves out the first N)"
         }
         Remedy::GiveMoreRows => "give more rows",
-        Remedy::Dequantize => "'compare --dequantize' scores them with noise of one quantum",
+        Remedy::Dequantize => "--dequantize adds noise of one quantum, so that they are",
         Remedy::FewerComponents => "choose a smaller --k",
         Remedy::MoreComponents => "allow more with --k auto:MIN..MAX",
         Remedy::FewerShards => "use fewer shards (--shards)",
@@ -172,13 +244,61 @@ mod tests {
         assert_eq!(
             error(&DataError::BadRow(Box::new(row))),
             "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number: correct the data, leave the column out with \
-             --drop 'Height', or skip such rows with --bad-rows skip"
+             --drop 'Height', read such cells as missing values with --bad-cells missing --missing marginal, or skip such rows with --bad-rows skip"
         );
         assert_eq!(
             error(&LearnError::ShortFirstShard { rows: 10, wanted: 500 }),
             "the first shard has 10 rows, and the start needs 500: use fewer shards (--shards), or lower --init-rows"
         );
         assert_eq!(error(&std::io::Error::other("disk full")), "disk full");
+    }
+
+    #[test]
+    fn an_error_in_a_file_says_what_to_do_with_the_file() {
+        let file = || "a.csv".to_string();
+        let cut = DataError::CannotCut { file: file(), files: 2, shares: 4 };
+        let decimal = DataError::DecimalComma { file: file(), column: "x".into(), cell: "1,5".into() };
+        let (lines, open) = (3, false);
+        for (fact, words) in [
+            (
+                cut,
+                "'a.csv' is compressed and cannot be cut into byte ranges for 4 shards from 2 files: unpack it, give more \
+                 files, or use at most 2 shards",
+            ),
+            (DataError::Missing { file: file() }, "'a.csv' does not exist: check the path"),
+            (
+                DataError::NeedsFeature { file: file(), format: "Parquet", feature: "parquet" },
+                "'a.csv' is Parquet, which this build cannot read: build it with the feature 'parquet' (cargo install \
+                 --locked --path . --features parquet), or save the rows as CSV",
+            ),
+            (
+                decimal,
+                "'a.csv': column 'x' holds '1,5', a number with a decimal comma where a point is needed: write decimal \
+                 points (if the file has no other commas: tr ',' '.'), or leave the column out with --drop 'x'",
+            ),
+            (
+                DataError::Utf16 { file: file() },
+                "'a.csv' is UTF-16 text: convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'",
+            ),
+            (
+                DataError::Quotation { file: file(), line: 7, lines, open },
+                "'a.csv', line 7: a quoted cell starting here spans 3 lines, so the record is not numeric: if the quotation \
+                 mark is a stray one, remove it, or double it in a quoted cell",
+            ),
+        ] {
+            assert_eq!(error(&fact), words);
+        }
+    }
+
+    #[test]
+    fn a_resumed_run_says_how_it_compares() {
+        let day = |lower_than| {
+            let (mean, error, expected, expected_error) = (-5.78, 0.03, -5.36, 0.02);
+            today(&Today { rows: 3000, mean, error, expected, expected_error, lower_than })
+        };
+        let known = "the 3000 scored rows of this run: -5.78 ± 0.03, expected -5.36 ± 0.02: ";
+        assert_eq!(day(0.9999), format!("{known}lower than on more than 99.9 % of earlier days' rows\n"));
+        assert_eq!(day(0.25), format!("{known}higher than on 75.0 % of earlier days' rows\n"));
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub enum BadCell {
     Thousands,
     /// It is a date or a time.
     Date,
+    /// It is out of the range of its circular column.
+    OutOfRange,
 }
 
 impl BadRow {
@@ -129,6 +131,9 @@ impl fmt::Display for RowProblem {
             }
             RowProblem::Cell { column, cell, why: BadCell::Date, .. } => {
                 write!(f, "'{cell}' in column '{column}' is a date or time, not a number")
+            }
+            RowProblem::Cell { column, cell, why: BadCell::OutOfRange, .. } => {
+                write!(f, "{cell} is out of the range of the circular column '{column}'")
             }
             RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
             RowProblem::Fields { found, expected } => {

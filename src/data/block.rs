@@ -101,6 +101,17 @@ impl Block {
         &mut self.values[begin..]
     }
 
+    /// All numbers, row after row.
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// The numbers of the rows from `row` on.
+    #[cfg(feature = "csv")]
+    pub(super) fn rows_from(&mut self, row: usize) -> &mut [f64] {
+        &mut self.values[row * self.columns..]
+    }
+
     /// Appends rows of zeros and returns them.
     #[cfg(feature = "csv")]
     pub(super) fn grow_by(&mut self, rows: usize) -> std::slice::ChunksExactMut<'_, f64> {

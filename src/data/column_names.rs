@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use super::circular::Circular;
+
 /// The names of a table's columns, and whether they come from a header.
 ///
 /// A number of columns, or names, convert into it:
@@ -7,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// use gmm_bmm::data::ColumnNames;
 ///
-/// assert_eq!(ColumnNames::from(2), ColumnNames { names: vec!["c1".into(), "c2".into()], named: false });
+/// assert_eq!(ColumnNames::from(2).names, ["c1", "c2"]);
 /// assert_eq!(ColumnNames::from(["x", "y"]).names, ["x", "y"]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,17 +18,21 @@ pub struct ColumnNames {
     pub names: Vec<String>,
     /// Whether the names come from a header, or from a user; otherwise they only number the columns.
     pub named: bool,
+    /// Columns of the data that are circular. Each takes two columns: its cosine and its sine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circular: Vec<Circular>,
 }
 
 impl ColumnNames {
     /// The names of columns that have a header.
     pub fn named(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        ColumnNames { names: names.into_iter().map(Into::into).collect(), named: true }
+        ColumnNames { names: names.into_iter().map(Into::into).collect(), named: true, circular: Vec::new() }
     }
 
     /// The names of `count` columns without a header: `c1`, `c2` and so on.
     pub fn unnamed(count: usize) -> Self {
-        ColumnNames { names: (0..count).map(ColumnNames::by_position).collect(), named: false }
+        let names = (0..count).map(ColumnNames::by_position).collect();
+        ColumnNames { names, named: false, circular: Vec::new() }
     }
 
     /// The name of column `position` (from 0) if it has none of its own.

@@ -129,7 +129,7 @@ fn number_range(text: &str) -> Option<(usize, usize)> {
 
 /// The columns to read, and what a user should know about them.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct ColumnChoice {
     /// Positions in the file, in the order of the result.
     pub(super) positions: Vec<usize>,
     pub(super) notices: Vec<Notice>,
@@ -144,7 +144,7 @@ pub(super) fn choose(
     columns: &[String],
     drop: &[String],
     take_empty: bool,
-) -> Result<Choice, DataError> {
+) -> Result<ColumnChoice, DataError> {
     let select = |selectors| names.select_all(selectors).map_err(|error| error.in_file(file));
     let dropped: HashSet<usize> = select(drop)?.into_iter().collect();
     let wanted = if columns.is_empty() { (0..samples.len()).collect() } else { select(columns)? };
@@ -184,7 +184,7 @@ pub(super) fn choose(
     if !renamed.is_empty() {
         notices.push(Notice::Renamed { columns: renamed });
     }
-    Ok(Choice { positions, notices })
+    Ok(ColumnChoice { positions, notices })
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@ use std::collections::HashMap;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// A discrete column.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DiscreteColumn {
     /// Which column, from 0.
     pub column: usize,
@@ -43,7 +45,7 @@ const MIN: f64 = 0.01;
 /// ```
 pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
     let found = |(column, values): (usize, ArrayView1<f64>)| {
-        let values = Values::of(values);
+        let values = DistinctValues::of(values);
         values
             .is_discrete()
             .then(|| values.quantum())
@@ -55,34 +57,107 @@ pub fn find_discrete(rows: ArrayView2<f64>) -> Vec<DiscreteColumn> {
 
 /// Column `column` of `rows` with its quantum, even if it does not look discrete; `None` if it is constant.
 pub fn discrete_column(rows: ArrayView2<f64>, column: usize) -> Option<DiscreteColumn> {
-    let quantum = Values::of(rows.column(column)).quantum()?;
+    let quantum = DistinctValues::of(rows.column(column)).quantum()?;
     Some(DiscreteColumn { column, quantum })
 }
 
 /// A copy of `rows` with uniform noise of one quantum, centred on zero, in `columns`. The noise of a column depends only on
 /// the seed, the column's number and the row's. Missing values stay NaN.
 pub fn with_noise(rows: ArrayView2<f64>, columns: &[DiscreteColumn], seed: u64) -> Array2<f64> {
-    let mut noisy = rows.to_owned();
-    for &DiscreteColumn { column, quantum } in columns {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(column as u64);
-        for value in noisy.column_mut(column) {
-            *value += quantum * (rng.random::<f64>() - 0.5);
+    Noise { columns: columns.to_vec(), seed }.noisy(rows, 0)
+}
+
+/// Uniform noise of one quantum, centred on zero, in discrete columns. That of a value depends only on the seed, the column's
+/// number and the row's, so batches change no bit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Noise {
+    pub(crate) columns: Vec<DiscreteColumn>,
+    pub(crate) seed: u64,
+}
+
+impl Noise {
+    /// A copy of rows with their noise. The first of them is row `first` of the data, counted from 0.
+    pub fn noisy(&self, rows: ArrayView2<f64>, first: u64) -> Array2<f64> {
+        let mut noisy = rows.as_standard_layout().into_owned();
+        let dim = noisy.ncols().max(1);
+        self.add_to(noisy.as_slice_mut().expect("standard layout is contiguous"), dim, first);
+        noisy
+    }
+
+    /// Adds the noise to rows of `dim` numbers.
+    pub(crate) fn add_to(&self, values: &mut [f64], dim: usize, first: u64) {
+        // A random number takes two words of the generator.
+        const WORDS: u128 = 2;
+        for &DiscreteColumn { column, quantum } in &self.columns {
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            rng.set_stream(column as u64);
+            rng.set_word_pos(WORDS * u128::from(first));
+            for value in values.iter_mut().skip(column).step_by(dim) {
+                *value += quantum * (rng.random::<f64>() - 0.5);
+            }
         }
     }
-    noisy
+}
+
+/// Whether discrete columns get noise of one quantum, which makes them continuous.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dequantize {
+    /// They do not.
+    #[default]
+    Off,
+    /// Those that the rows of the start show to be discrete do.
+    Discrete,
+    /// These do.
+    Columns(Vec<DiscreteColumn>),
+}
+
+impl Dequantize {
+    /// Whether any column may get noise.
+    pub fn is_on(&self) -> bool {
+        *self != Dequantize::Off
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        !self.is_on()
+    }
+
+    /// The same for the columns that these rows show to be discrete, unless the columns are known.
+    pub(crate) fn decided(&self, rows: ArrayView2<f64>) -> Dequantize {
+        match self {
+            Dequantize::Discrete => Dequantize::Columns(find_discrete(rows)),
+            known => known.clone(),
+        }
+    }
+
+    /// The noise, if its columns are known.
+    pub(crate) fn noise(&self, seed: u64) -> Option<Noise> {
+        match self {
+            Dequantize::Columns(columns) if !columns.is_empty() => {
+                Some(Noise { columns: columns.clone(), seed })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the columns can be those of rows of `dim` numbers.
+    pub(crate) fn is_sound(&self, dim: usize) -> bool {
+        let is_sound =
+            |one: &DiscreteColumn| one.column < dim && one.quantum > 0.0 && one.quantum.is_finite();
+        !matches!(self, Dequantize::Columns(columns) if !columns.iter().all(is_sound))
+    }
 }
 
 /// The distinct values of a column in order, with how often each occurs, without missing ones.
-struct Values {
+struct DistinctValues {
     /// Rows that have a value.
     rows: usize,
     sorted: Vec<(f64, usize)>,
     standard_deviation: f64,
 }
 
-impl Values {
-    fn of(column: ArrayView1<f64>) -> Values {
+impl DistinctValues {
+    fn of(column: ArrayView1<f64>) -> DistinctValues {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         // Adding zero makes −0 a 0.
         let values = column.iter().filter(|value| !value.is_nan());
@@ -97,7 +172,7 @@ impl Values {
         };
         let mean = weighed(&|value| value);
         let standard_deviation = weighed(&|value| (value - mean).powi(2)).sqrt();
-        Values { rows, sorted, standard_deviation }
+        DistinctValues { rows, sorted, standard_deviation }
     }
 
     fn is_discrete(&self) -> bool {
@@ -222,6 +297,9 @@ mod tests {
         assert!(noise.iter().all(|value| value.abs() <= 0.25));
         assert!(noise.sum().abs() / 1000.0 < 0.02 && noise.iter().any(|value| value.abs() > 0.2));
         assert_eq!(noisy, with_noise(rows.view(), &columns, 7));
+        let part =
+            Noise { columns: columns.to_vec(), seed: 7 }.noisy(rows.slice(ndarray::s![333.., ..]), 333);
+        assert_eq!(part, noisy.slice(ndarray::s![333.., ..]));
         assert_ne!(noisy, with_noise(rows.view(), &columns, 8));
     }
 }

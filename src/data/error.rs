@@ -1,12 +1,15 @@
+//! What can go wrong while data are opened and read.
+
+mod remedies;
+
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::bad_row::{BadRow, ChosenBy, MissingValue, RowProblem};
+use super::bad_row::{BadRow, MissingValue};
 use super::catalogue::DataSet;
 use super::notice::Notice;
-use crate::remedy::Remedy;
 use crate::text::{count, listed, quoted};
 
 /// What can go wrong while data are opened and read. The text names the file and states the fact;
@@ -15,21 +18,20 @@ use crate::text::{count, listed, quoted};
 #[non_exhaustive]
 pub enum DataError {
     /// No input was given.
-    #[error("no input was given: name at least one")]
+    #[error("no input was given")]
     NoInputs,
     /// Standard input was named twice.
     #[error("standard input was named more than once, and it can be read only once")]
     StdinTwice,
     /// Only files can be dealt to shards.
-    #[error("'{file}' cannot be dealt to shards, which is for files: write the rows to a file first")]
+    #[error("'{file}' cannot be dealt to shards, which is for files")]
     NotDealt {
         /// What it is.
         file: String,
     },
     /// A compressed file cannot be read from the middle.
     #[error(
-        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shards from {}: unpack it, \
-         give more files, or use at most {files}",
+        "'{file}' is compressed and cannot be cut into byte ranges for {shares} shards from {}",
         count(*files as u64, "file")
     )]
     CannotCut {
@@ -41,13 +43,13 @@ pub enum DataError {
         shares: usize,
     },
     /// There is no such file.
-    #[error("'{file}' does not exist: check the path")]
+    #[error("'{file}' does not exist")]
     Missing {
         /// The file.
         file: String,
     },
     /// The path is a directory.
-    #[error("'{file}' is a directory: name the files in it")]
+    #[error("'{file}' is a directory")]
     Directory {
         /// The path.
         file: String,
@@ -73,15 +75,13 @@ pub enum DataError {
         file: String,
     },
     /// The file is UTF-16 text.
-    #[error("'{file}' is UTF-16 text: convert it first, for instance with 'iconv -f UTF-16 -t UTF-8'")]
+    #[error("'{file}' is UTF-16 text")]
     Utf16 {
         /// The file.
         file: String,
     },
     /// The file is not text.
-    #[error(
-        "'{file}' looks binary ({looks}): give delimited text, plain or compressed with gzip, or .npy, Parquet or Arrow files"
-    )]
+    #[error("'{file}' looks binary ({looks})")]
     Binary {
         /// The file.
         file: String,
@@ -99,10 +99,7 @@ pub enum DataError {
         what: String,
     },
     /// The program was built without what reads this format.
-    #[error(
-        "'{file}' is {format}, which this build cannot read: build it with the feature '{feature}' \
-         (cargo install --locked --path . --features {feature}), or save the rows as CSV or .npy"
-    )]
+    #[error("'{file}' is {format}, which this build cannot read")]
     NeedsFeature {
         /// The file.
         file: String,
@@ -120,7 +117,7 @@ pub enum DataError {
         format: &'static str,
     },
     /// A file cannot be read while it is written.
-    #[error("'{file}' is {format}, which cannot be followed while it is written: give lines of text")]
+    #[error("'{file}' is {format}, which cannot be followed while it is written")]
     NotFollowed {
         /// The file.
         file: String,
@@ -139,7 +136,7 @@ pub enum DataError {
     },
     /// The text of a column cannot be kept.
     #[error(
-        "'{file}': the values of {} {} cannot be written as text: leave out such columns, in the file if all of it is written",
+        "'{file}': the values of {} {} cannot be written as text",
         if columns.len() == 1 { "column" } else { "columns" },
         quoted(columns, 20)
     )]
@@ -150,16 +147,13 @@ pub enum DataError {
         columns: Vec<String>,
     },
     /// The file is in ARFF or KEEL format.
-    #[error(
-        "'{file}' looks like an ARFF or KEEL file: strip the lines that begin with '@' or '%' first, \
-         for instance with \"grep -v '^[@%]'\""
-    )]
+    #[error("'{file}' looks like an ARFF or KEEL file")]
     Arff {
         /// The file.
         file: String,
     },
     /// The file is JSON.
-    #[error("'{file}' looks like JSON, not rows of numbers: export it as CSV first")]
+    #[error("'{file}' looks like JSON, not rows of numbers")]
     Json {
         /// The file.
         file: String,
@@ -172,9 +166,7 @@ pub enum DataError {
     },
     /// Numbers are written with decimal commas.
     #[error(
-        "'{file}': column '{column}' holds '{cell}', a number with a decimal comma where a point is needed (if the file has \
-         no other commas{})",
-        if cell.contains('.') { " and points: tr -d . | tr ',' '.'" } else { ": tr ',' '.'" }
+        "'{file}': column '{column}' holds '{cell}', a number with a decimal comma where a point is needed"
     )]
     DecimalComma {
         /// The file.
@@ -186,8 +178,7 @@ pub enum DataError {
     },
     /// Numbers are written with commas between their digits.
     #[error(
-        "'{file}': column '{column}' holds '{cell}', a number with thousands separators, which have to be left out (or, if \
-         that is a decimal comma, it has to be a point)"
+        "'{file}': column '{column}' holds '{cell}', a number with thousands separators or a decimal comma"
     )]
     ThousandsComma {
         /// The file.
@@ -198,12 +189,11 @@ pub enum DataError {
         cell: String,
     },
     /// The delimiter asked for cannot delimit numbers.
-    #[error("{0:?} cannot be the delimiter: use a comma, semicolon, tab, '|' or blank")]
+    #[error("{0:?} cannot be the delimiter, which is a comma, semicolon, tab, '|' or blank")]
     BadDelimiter(char),
     /// The header and the rows differ in width.
     #[error(
-        "'{file}': the first line has {} but most rows have {rows}: make the header name \
-         every column, and remove any lines above it",
+        "'{file}': the first line has {} but most rows have {rows}",
         count(*header as u64, "field")
     )]
     HeaderWidth {
@@ -239,7 +229,7 @@ pub enum DataError {
         count: usize,
     },
     /// Several columns have the name.
-    #[error("columns {} are all called '{wanted}': choose by number instead", joined(numbers, ", "))]
+    #[error("columns {} are all called '{wanted}'", joined(numbers, ", "))]
     AmbiguousColumn {
         /// What was asked for.
         wanted: String,
@@ -311,21 +301,35 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// A column is declared circular that is not read.
+    #[error("column '{column}' is declared circular, but it is not among the columns that are read")]
+    CircularNotRead {
+        /// The column.
+        column: String,
+    },
+    /// A column is declared circular that is not circular, or has another range, in the model.
+    #[error(
+        "column '{column}' is not circular with this range in the model, which knows its circular columns"
+    )]
+    NotCircularInModel {
+        /// The column.
+        column: String,
+    },
     /// A later file has no header although the first has.
-    #[error("'{file}' has no names of columns, but the first input has: give every input names, or none")]
+    #[error("'{file}' has no names of columns, but the first input has")]
     HeaderMissing {
         /// The later file.
         file: String,
     },
     /// A later file has a header although the first has none.
-    #[error("'{file}' has names of columns, but the first input has none: give every input names, or none")]
+    #[error("'{file}' has names of columns, but the first input has none")]
     HeaderUnexpected {
         /// The later file.
         file: String,
     },
     /// A later file has another number of fields.
     #[error(
-        "'{file}' has {} in a row, but the first input has {expected}: give every input the same columns",
+        "'{file}' has {} in a row, but the first input has {expected}",
         count(*found as u64, "field")
     )]
     FieldCount {
@@ -343,9 +347,7 @@ pub enum DataError {
     #[error("{0}")]
     MissingValue(Box<MissingValue>),
     /// The compressed data end early or are damaged.
-    #[error(
-        "'{file}': the gzip data are truncated or corrupt after row {row}: fetch or compress the file anew ({source})"
-    )]
+    #[error("'{file}': the gzip data are truncated or corrupt after row {row} ({source})")]
     Gzip {
         /// The file.
         file: String,
@@ -365,7 +367,7 @@ pub enum DataError {
         source: io::Error,
     },
     /// A field or a row is too large.
-    #[error("'{file}': the row after row {row} has {what}: look for an unclosed quote or missing line ends")]
+    #[error("'{file}': the row after row {row} has {what}")]
     TooLarge {
         /// The file.
         file: String,
@@ -376,12 +378,11 @@ pub enum DataError {
     },
     /// The text ends inside a quotation, or a row cannot be used because a quotation in it goes on over several lines.
     #[error(
-        "'{file}', line {line}: a quotation opens here and {}: if the quotation mark is a stray one, remove it, or double it in a \
-         quoted cell",
+        "'{file}', line {line}: {}",
         if *open {
-            format!("the text ends {} later without closing it", count(*lines, "line"))
+            format!("a quoted cell starting here is not closed in the {} to the end", count(*lines, "line"))
         } else {
-            format!("goes on for {}, which makes no row of numbers", count(*lines, "line"))
+            format!("a quoted cell starting here spans {}, so the record is not numeric", count(*lines, "line"))
         }
     )]
     Quotation {
@@ -396,8 +397,8 @@ pub enum DataError {
     },
     /// The same in a part of a text, which may end inside a quoted cell because it was cut there.
     #[error(
-        "'{file}', line {line}: a quotation opens here that this part of the file does not close, or that makes no row of numbers; a \
-         file with line ends in quoted cells cannot be cut into parts"
+        "'{file}', line {line}: a quoted cell starting here is not closed in this part of the file, or the record is not \
+         numeric; a file with line ends in quoted cells cannot be cut into parts"
     )]
     QuotationInPart {
         /// The file, and where the part begins.
@@ -414,7 +415,7 @@ pub enum DataError {
         reason: String,
     },
     /// A pattern matches no file.
-    #[error("no file matches '{pattern}': check the path")]
+    #[error("no file matches '{pattern}'")]
     NoMatch {
         /// The pattern.
         pattern: String,
@@ -441,45 +442,8 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// What can be done about it, where the text does not say it.
-    pub fn remedies(&self) -> Vec<Remedy> {
-        let drop = |column: &String| Remedy::DropColumns(vec![column.clone()]);
-        match self {
-            DataError::Model { .. } => vec![Remedy::UseAsModel],
-            DataError::UnknownName { .. } => vec![Remedy::ChooseDataSet],
-            DataError::DecimalComma { column, .. } | DataError::ThousandsComma { column, .. } => {
-                vec![Remedy::CorrectData, drop(column)]
-            }
-            DataError::AllColumnsDropped { .. } | DataError::NeededColumn { .. } => {
-                vec![Remedy::DropFewerColumns]
-            }
-            DataError::NoNumbers { is_text: true, .. } => vec![Remedy::SetDelimiter, Remedy::ChooseColumns],
-            DataError::NoNumbers { .. } => vec![Remedy::CorrectData],
-            DataError::ColumnCount { .. } | DataError::NotNumbers { .. } => vec![Remedy::ChooseColumns],
-            DataError::ExpectedColumn { .. } | DataError::MisplacedColumn { .. } => {
-                vec![Remedy::ChooseColumnsInModelOrder]
-            }
-            DataError::QuotationInPart { .. } => vec![Remedy::ReadWhole],
-            DataError::MissingValue(_) => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
-            DataError::BadRow(bad) => match &bad.problem {
-                RowProblem::Cell { column, chosen: ChosenBy::Content, .. } => {
-                    vec![Remedy::CorrectData, drop(column), Remedy::SkipBadRows]
-                }
-                RowProblem::Cell { chosen: ChosenBy::User, .. } => {
-                    vec![Remedy::CorrectData, Remedy::ChooseColumns, Remedy::SkipBadRows]
-                }
-                RowProblem::Cell { chosen: ChosenBy::Model, .. } | RowProblem::Fields { .. } => {
-                    vec![Remedy::CorrectData, Remedy::SkipBadRows]
-                }
-                RowProblem::Missing { .. } => vec![Remedy::UseObservedValues, Remedy::SkipRowsWithGaps],
-            },
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl DataError {
     /// The error in a file that is no text.
+    #[cfg(feature = "csv")]
     pub(super) fn not_in_text(self) -> DataError {
         match self {
             DataError::NoNumbers { file, left_out, .. } => {
@@ -490,6 +454,7 @@ impl DataError {
     }
 
     /// The error in a part of a text.
+    #[cfg(feature = "csv")]
     pub(super) fn in_part(self) -> DataError {
         match self {
             DataError::Quotation { file, line, .. } => DataError::QuotationInPart { file, line },
@@ -498,6 +463,7 @@ impl DataError {
     }
 
     /// The error with the file in which a column is not found.
+    #[cfg(feature = "csv")]
     pub(super) fn in_file(self, name: &str) -> DataError {
         match self {
             DataError::UnknownColumn { wanted, nearest, columns, .. } => {
@@ -528,30 +494,4 @@ fn columns_there_are(wanted: &str, nearest: Option<&str>, columns: &[String]) ->
 
 fn joined(items: &[impl ToString], between: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::bad_row::BadCell;
-    use super::*;
-
-    #[test]
-    fn a_bad_row_says_where_it_is_and_the_remedy_depends_on_who_chose_the_column() {
-        let row = |chosen| {
-            let (column, cell) = ("Height".into(), "tall".into());
-            let problem = RowProblem::Cell { column, cell, why: BadCell::NotANumber, chosen };
-            BadRow { file: "a.csv".into(), line: Some(8), row: 7, problem }
-        };
-        let remedies = |chosen| DataError::BadRow(Box::new(row(chosen))).remedies();
-        assert_eq!(
-            row(ChosenBy::Content).to_string(),
-            "'a.csv', line 8, row 7: 'tall' in column 'Height' is not a number"
-        );
-        let drop = Remedy::DropColumns(vec!["Height".into()]);
-        assert_eq!(remedies(ChosenBy::Content), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
-        assert!(remedies(ChosenBy::User).contains(&Remedy::ChooseColumns));
-        assert_eq!(remedies(ChosenBy::Model), [Remedy::CorrectData, Remedy::SkipBadRows]);
-        let text = DataError::BadRow(Box::new(row(ChosenBy::Model))).to_string();
-        assert!(text.ends_with("is not a number, and the model needs the column"), "{text}");
-    }
 }

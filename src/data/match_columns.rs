@@ -1,7 +1,7 @@
 //! Which columns of a file are the expected ones, such as those that a model was learned from.
 
 use super::column_names::ColumnNames;
-use super::columns::{Choice, Names, choose};
+use super::columns::{ColumnChoice, Names, choose};
 use super::csv::ColumnSample;
 use super::error::DataError;
 use super::notice::Notice;
@@ -19,14 +19,14 @@ pub(super) fn choose_expected(
     samples: &[ColumnSample],
     expected: &ColumnNames,
     options: &ReadOptions,
-) -> Result<Choice, DataError> {
+) -> Result<ColumnChoice, DataError> {
     let (both_named, neither_named) = (expected.named && has_header, !expected.named && !has_header);
     let is_chosen = !options.columns.is_empty();
     if both_named && !is_chosen {
         return all_by_name(file, names, expected, &options.drop);
     }
     let choose = |take_empty| choose(file, names, samples, &options.columns, &options.drop, take_empty);
-    let fits = |choice: &Choice| choice.positions.len() == expected.len();
+    let fits = |choice: &ColumnChoice| choice.positions.len() == expected.len();
     let mut choice = choose(false);
     if options.missing == Missing::Marginal && !choice.as_ref().is_ok_and(fits) {
         // A column of the model may be empty here.
@@ -61,7 +61,7 @@ fn all_by_name(
     names: &Names,
     expected: &ColumnNames,
     drop: &[String],
-) -> Result<Choice, DataError> {
+) -> Result<ColumnChoice, DataError> {
     let positions = names.positions(&expected.names).map_err(|column| missing(file, column))?;
     for word in drop {
         // Columns to leave out need not exist in this file.
@@ -72,7 +72,7 @@ fn all_by_name(
             return Err(DataError::NeededColumn { column: column.to_string() });
         }
     }
-    Ok(Choice { positions, notices: Vec::new() })
+    Ok(ColumnChoice { positions, notices: Vec::new() })
 }
 
 fn missing(file: &str, column: &str) -> DataError {
@@ -109,7 +109,7 @@ mod tests {
         let is_unnamed = |names: &str| names.starts_with('c');
         let header = if is_unnamed(header) { String::new() } else { header.replace(' ', ",") + "\n" };
         let text = format!("{header}1,2,3\n4,5,6\n");
-        let expected = ColumnNames { names: words(model), named: !is_unnamed(model) };
+        let expected = ColumnNames { named: !is_unnamed(model), ..ColumnNames::named(words(model)) };
         let options = ReadOptions::default().columns(words(columns)).drop(words(drop)).expected(expected);
         let rows = options.open_inputs(vec![Input::from_bytes("data", text)]);
         let mut rows = rows.map_err(|error| error.to_string())?;

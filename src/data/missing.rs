@@ -60,6 +60,43 @@ impl fmt::Display for MissingCounts {
     }
 }
 
+/// What a user calls a missing value, besides the usual words.
+#[cfg(feature = "csv")]
+#[derive(Debug, Clone, Default)]
+pub(super) struct MissingMarks {
+    words: Vec<String>,
+    numbers: Vec<f64>,
+}
+
+#[cfg(feature = "csv")]
+impl MissingMarks {
+    pub(super) fn new(marks: &[String]) -> MissingMarks {
+        let words: Vec<String> = marks.iter().map(|mark| mark.trim().to_string()).collect();
+        let numbers =
+            words.iter().filter_map(|word| word.parse().ok()).filter(|value: &f64| value.is_finite());
+        MissingMarks { numbers: numbers.collect(), words }
+    }
+
+    /// Whether a cell is one of the words.
+    pub(super) fn is_word(&self, cell: &[u8]) -> bool {
+        self.words.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(cell.trim_ascii()))
+    }
+
+    /// Whether there is a number among the marks.
+    pub(super) fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    /// Replaces the numbers by NaN. Returns whether there was any.
+    pub(super) fn replace(&self, values: &mut [f64]) -> bool {
+        let mut any = false;
+        for value in values.iter_mut().filter(|value| self.numbers.contains(value)) {
+            (*value, any) = (f64::NAN, true);
+        }
+        any
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

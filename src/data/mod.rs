@@ -11,6 +11,7 @@ mod bad_row;
 mod binary;
 mod block;
 mod catalogue;
+mod circular;
 mod column_names;
 #[cfg(feature = "csv")]
 mod columns;
@@ -52,8 +53,9 @@ pub use block::Block;
 #[cfg(feature = "cli")]
 pub(crate) use catalogue::TEXT as CATALOGUE_TEXT;
 pub use catalogue::{Availability, Catalogue, DataSet, Source};
+pub use circular::Circular;
 pub use column_names::ColumnNames;
-pub use dequantize::{DiscreteColumn, discrete_column, find_discrete, with_noise};
+pub use dequantize::{Dequantize, DiscreteColumn, Noise, discrete_column, find_discrete, with_noise};
 pub use error::DataError;
 pub use missing::MissingCounts;
 pub use notice::{ColumnContent, Notice};
@@ -65,7 +67,7 @@ pub use self::columns::select_columns;
 #[cfg(feature = "csv")]
 pub use self::{
     input::Input,
-    options::{BadRows, Missing, ReadOptions},
+    options::{BadCells, BadRows, Missing, ReadOptions},
     prefetch::{Next, Prefetch},
     row_reader::RowReader,
     row_texts::RowTexts,

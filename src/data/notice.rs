@@ -39,7 +39,7 @@ pub enum Notice {
         /// The file.
         file: String,
     },
-    /// A quoted cell outside the chosen columns goes on for many lines, or holds lines that may be rows.
+    /// A quoted cell outside the chosen columns spans many lines, or holds lines that may be rows.
     LongCell {
         /// The file.
         file: String,
@@ -127,11 +127,11 @@ impl fmt::Display for Notice {
                 write!(f, "{} left out: {why}", columns_named(columns))
             }
             Notice::Renamed { columns } => {
-                let why = match columns.len() {
-                    1 => "an earlier one has the same name",
-                    _ => "earlier ones have the same name",
+                let (column, why) = match columns.len() {
+                    1 => ("column", "an earlier column has that name"),
+                    _ => ("columns", "earlier columns have these names"),
                 };
-                write!(f, "{} so called because {why}", columns_named(columns))
+                write!(f, "{column} renamed to {}: {why}", quoted(columns, MAX_NAMED))
             }
             Notice::MatchedByOrder { pairs } => {
                 let pairs = pairs.iter().map(|(found, expected)| format!("'{found}' for '{expected}'"));
@@ -144,8 +144,8 @@ impl fmt::Display for Notice {
             Notice::HeaderOnly { file } => write!(f, "'{file}' has only a header, no rows"),
             Notice::LongCell { file, line, row, column, lines } => write!(
                 f,
-                "'{file}', line {line}, row {row}: the quoted cell in column '{column}' goes on for {}; if a quotation mark \
-                 in it is a stray one, rows are lost",
+                "'{file}', line {line}, row {row}: the quoted cell in column '{column}' spans {}; if a quotation mark in \
+                 it is a stray one, rows are lost",
                 count(*lines, "line")
             ),
         }

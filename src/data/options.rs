@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use super::circular::Circular;
 use super::column_names::ColumnNames;
 use super::error::DataError;
 use super::input::Input;
@@ -25,7 +26,10 @@ pub struct ReadOptions {
     pub(super) columns: Vec<String>,
     pub(super) drop: Vec<String>,
     pub(super) bad_rows: BadRows,
+    pub(super) bad_cells: BadCells,
     pub(super) missing: Missing,
+    pub(super) missing_marks: Vec<String>,
+    pub(super) circular: Vec<Circular>,
     pub(super) skip: u64,
     pub(super) limit: Option<u64>,
     pub(super) expected: Option<ColumnNames>,
@@ -42,7 +46,6 @@ pub struct ReadOptions {
 
 /// What to do about a row with a cell that is neither a finite number nor missing, or with too few or too many fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BadRows {
     /// Stop with an error that says where it is
     #[default]
@@ -51,10 +54,20 @@ pub enum BadRows {
     Skip,
 }
 
+/// What to do about a cell that is neither a finite number nor missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum BadCells {
+    /// Its row is a bad row
+    #[default]
+    Refuse,
+    /// Read it as a missing value and count it
+    Missing,
+}
+
 /// What to do about missing values. A cell is missing if it is empty, or if it is `NA`, `NaN`, `N/A`, `#N/A`, `null`, `none`, `?`,
 /// `-` or `.`, in upper or lower case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Missing {
     /// Stop with an error that counts them
     #[default]
@@ -75,7 +88,10 @@ impl Default for ReadOptions {
             columns: Vec::new(),
             drop: Vec::new(),
             bad_rows: BadRows::default(),
+            bad_cells: BadCells::default(),
             missing: Missing::default(),
+            missing_marks: Vec::new(),
+            circular: Vec::new(),
             skip: 0,
             limit: None,
             expected: None,
@@ -122,6 +138,25 @@ impl ReadOptions {
     /// Sets what to do about rows that cannot be used.
     pub fn bad_rows(mut self, bad_rows: BadRows) -> Self {
         self.bad_rows = bad_rows;
+        self
+    }
+
+    /// Sets what to do about cells that hold no number, in rows of the right width.
+    pub fn bad_cells(mut self, bad_cells: BadCells) -> Self {
+        self.bad_cells = bad_cells;
+        self
+    }
+
+    /// Sets further marks of missing values: words, in upper or lower case, and numbers such as `-999`, however they are written.
+    pub fn missing_marks(mut self, marks: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.missing_marks = marks.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets circular columns, chosen in the terms of [`columns`](Self::columns). If columns are [expected](Self::expected), their
+    /// circular columns are known, and these must be the same.
+    pub fn circular(mut self, columns: impl IntoIterator<Item = Circular>) -> Self {
+        self.circular = columns.into_iter().collect();
         self
     }
 

@@ -7,14 +7,14 @@ use super::block::Block;
 use super::column_names::ColumnNames;
 use super::error::DataError;
 use super::input::{Input, RowRange};
-use super::missing::MissingCounts;
+use super::missing::{MissingCounts, MissingMarks};
 use super::notice::Notice;
-use super::options::{BadRows, Missing, ReadOptions};
+use super::options::{BadCells, BadRows, Missing, ReadOptions};
 use super::row_texts::RowTexts;
 use super::shards::{FileShards, Range};
 use super::shuffle::ShuffleBuffer;
 use super::source::RowSource;
-use super::table::{OpenTable, Shape, Step, open_first, open_later};
+use super::table::{BadCellCount, Flaw, OpenTable, TableShape, TableStep, open_first, open_later};
 
 /// Numbers that are read at a time where all rows are read: few enough to stay in the processor's cache until they are copied.
 const NUMBERS_AT_A_TIME: usize = 1 << 15;
@@ -43,8 +43,14 @@ pub struct RowReader {
     table: Option<OpenTable>,
     /// Whether an input is a part of a text.
     is_cut: bool,
-    shape: Shape,
+    /// Whether rows may be read without a look at each.
+    takes_plain_rows: bool,
+    shape: TableShape,
     notices: Vec<Notice>,
+    /// The marks of missing values.
+    marks: MissingMarks,
+    /// The columns of the data in the last row, and that row with two columns for each that is circular.
+    data_row: Vec<f64>,
     row: Vec<f64>,
     /// The texts of the header and of the rows of the last block, if they are kept.
     header_text: Vec<u8>,
@@ -54,6 +60,9 @@ pub struct RowReader {
     rows_read: u64,
     rows_skipped: u64,
     first_skipped: Option<BadRow>,
+    /// Bad cells that were read as missing values.
+    bad_cells: u64,
+    first_bad_cell: Option<BadRow>,
     missing: MissingCounts,
     /// Rows with missing values that were left out.
     rows_left_out: u64,
@@ -86,26 +95,34 @@ impl RowReader {
         let bytes = Arc::new(AtomicU64::new(0));
         let (table, shape, notices) = open_first(first.open(bytes.clone(), rows)?, &options)?;
         let (skip, shuffle) = (options.skip, options.shuffle);
-        let row = vec![0.0; shape.columns.len()];
+        let data_row = vec![0.0; shape.of_data.len()];
         let missing = MissingCounts::new(&shape.columns.names);
+        let marks = MissingMarks::new(&options.missing_marks);
         let header_text = table.header_text();
         let texts = table.texts();
         // Rows that are left out at the beginning are read too.
         let limit = options.limit.map_or(u64::MAX, |limit| limit.saturating_add(options.skip));
+        let takes_plain_rows =
+            shape.takes_plain_rows() && (options.missing == Missing::Marginal || !marks.has_numbers());
         let mut reader = RowReader {
             options,
             waiting,
             table: Some(table),
             is_cut: false,
+            takes_plain_rows,
             shape,
             notices,
-            row,
+            marks,
+            data_row,
+            row: Vec::new(),
             header_text,
             texts,
             limit,
             rows_read: 0,
             rows_skipped: 0,
             first_skipped: None,
+            bad_cells: 0,
+            first_bad_cell: None,
             missing,
             rows_left_out: 0,
             listed: Vec::new(),
@@ -133,11 +150,11 @@ impl RowReader {
         reader.total_bytes = Some(shards.bytes_of(shard));
         if pieces.iter().any(|piece| matches!(piece.range, Range::Bytes(..))) {
             // The first line of a range is not the first line of its file, so nothing can be detected in it.
-            reader.options.has_header = Some(reader.shape.columns.named);
+            reader.options.has_header = Some(reader.shape.of_data.named);
             reader.is_cut = true;
         }
         reader.waiting =
-            pieces.iter().map(|piece| piece.input(reader.shape.columns.named)).collect::<Result<_, _>>()?;
+            pieces.iter().map(|piece| piece.input(reader.shape.of_data.named)).collect::<Result<_, _>>()?;
         Ok(reader)
     }
 
@@ -152,7 +169,8 @@ impl RowReader {
         Ok(())
     }
 
-    /// The columns read. Their names are those in the header, or `c1`, `c2` and so on by position in the file.
+    /// The columns of a row. Their names are those in the header, or `c1`, `c2` and so on by position in the file. A circular
+    /// column has two.
     pub fn columns(&self) -> &ColumnNames {
         &self.shape.columns
     }
@@ -198,6 +216,16 @@ impl RowReader {
     /// The first row that was skipped.
     pub fn first_skipped(&self) -> Option<&BadRow> {
         self.first_skipped.as_ref()
+    }
+
+    /// Bad cells read so far as missing values.
+    pub fn bad_cells(&self) -> u64 {
+        self.bad_cells
+    }
+
+    /// The first of these cells.
+    pub fn first_bad_cell(&self) -> Option<&BadRow> {
+        self.first_bad_cell.as_ref()
     }
 
     /// How many values are missing in the rows read so far, without those that were left out at the beginning.
@@ -283,37 +311,43 @@ impl RowReader {
                 break;
             }
             let room = (self.limit - self.rows_read).min((most - before) as u64);
-            let read = table.read_plain(block, room as usize);
+            let read = if self.takes_plain_rows { table.read_plain(block, room as usize) } else { Ok(0) };
             self.rows_read += (block.rows() - before) as u64;
-            let width = self.row.len();
-            if table.has_met_gap() {
-                self.missing.add_rows(&block.values()[before * width..]);
+            let has_mark = self.marks.has_numbers() && self.marks.replace(block.rows_from(before));
+            if table.has_met_gap() || has_mark {
+                self.missing.add_rows(block.rows_from(before));
             } else {
                 self.missing.rows += (block.rows() - before) as u64;
             }
             if read? > 0 {
                 continue;
             }
-            let step = table.read_row(&mut self.row)?;
-            if !matches!(step, Step::End) && !self.shape.kept.1.is_empty() {
+            let step = table.read_row(&mut self.data_row)?;
+            let step = self.refine(step);
+            let table = self.table.as_ref().expect("a row was just read from it");
+            if !matches!(step, TableStep::End) && !self.shape.kept.1.is_empty() {
                 self.kept.push(table.kept_cells());
             }
             match step {
-                Step::Row => {
+                TableStep::Row => {
                     block.push(&self.row);
                     self.texts.push(table.text());
                     self.rows_read += 1;
                     self.missing.rows += 1;
                 }
-                Step::Gaps => {
+                TableStep::Gaps(bad) => {
                     self.missing.add_rows(&self.row);
+                    self.bad_cells += bad.cells;
+                    if let Some(flaw) = bad.first {
+                        self.first_bad_cell.get_or_insert_with(|| self.shape.describe(&**table, flaw));
+                    }
                     match self.options.missing {
                         Missing::Refuse => return Err(self.refuse_gap()),
                         Missing::Skip => {
                             self.rows_left_out += 1;
                             block.skip_one();
                             if self.options.list_skipped_rows {
-                                let gap = table.describe_gap(&self.row, &self.shape.columns.names);
+                                let gap = table.describe_gap(&self.data_row, &self.shape.of_data.names);
                                 self.listed.push((block.place(block.rows()) - 1, gap.into()));
                             }
                         }
@@ -324,30 +358,51 @@ impl RowReader {
                         }
                     }
                 }
-                Step::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
-                    return Err(DataError::BadRow(Box::new(table.describe(flaw, &self.shape.columns.names))));
+                TableStep::Bad(flaw) if self.options.bad_rows == BadRows::Refuse => {
+                    return Err(DataError::BadRow(Box::new(self.shape.describe(&**table, flaw))));
                 }
-                Step::Bad(flaw) => {
+                TableStep::Bad(flaw) => {
                     self.rows_skipped += 1;
                     block.skip_one();
-                    let columns = &self.shape.columns.names;
+                    let describe = || self.shape.describe(&**table, flaw);
                     if self.options.list_skipped_rows {
-                        let place = block.place(block.rows()) - 1;
-                        self.listed.push((place, table.describe(flaw, columns)));
+                        self.listed.push((block.place(block.rows()) - 1, describe()));
                     }
-                    self.first_skipped.get_or_insert_with(|| table.describe(flaw, columns));
+                    self.first_skipped.get_or_insert_with(describe);
                 }
-                Step::End => self.close(),
+                TableStep::End => self.close(),
             }
         }
         Ok(())
+    }
+
+    /// What a row of the data is after the marks of missing values and the ranges of circular columns. Makes the row of it.
+    fn refine(&mut self, mut step: TableStep) -> TableStep {
+        let mut bad = match step {
+            TableStep::Row => BadCellCount::default(),
+            TableStep::Gaps(bad) => bad,
+            TableStep::Bad(_) | TableStep::End => return step,
+        };
+        if self.marks.replace(&mut self.data_row) {
+            step = TableStep::Gaps(bad);
+        }
+        while let Some((nth, value)) = self.shape.out_of_range(&self.data_row) {
+            if self.options.bad_cells == BadCells::Refuse {
+                return TableStep::Bad(Flaw::OutOfRange(nth, value));
+            }
+            bad.add(Flaw::OutOfRange(nth, value));
+            self.data_row[nth] = f64::NAN;
+            step = TableStep::Gaps(bad);
+        }
+        self.shape.columns.expand(&self.data_row, &mut self.row);
+        step
     }
 
     /// The error for the row with a missing value that was just read. Counts what is missing in the rows after it, unless
     /// they come from a pipe, which may never end.
     fn refuse_gap(&mut self) -> DataError {
         let table = self.table.as_ref().expect("a row was read from it");
-        let mut value = table.describe_gap(&self.row, &self.shape.columns.names);
+        let mut value = table.describe_gap(&self.data_row, &self.shape.of_data.names);
         value.counted_all = self.total_bytes.is_some() && self.count_rest();
         value.counts = self.missing.clone();
         DataError::MissingValue(Box::new(value))
@@ -359,6 +414,7 @@ impl RowReader {
         // The row that was just read is one of those up to the limit.
         self.rows_read += 1;
         self.options.missing = Missing::Marginal;
+        self.takes_plain_rows = self.shape.takes_plain_rows();
         self.options.bad_rows = BadRows::Skip;
         self.table.iter_mut().for_each(|table| table.take_gaps());
         let mut block = Block::new(self.shape.columns.len());

@@ -2,9 +2,10 @@
 
 use std::io::{Cursor, Read};
 
-use super::bad_row::{BadRow, ChosenBy, MissingValue};
+use super::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use super::binary::{BinaryTable, Format};
 use super::block::Block;
+use super::circular::Circular;
 use super::column_names::ColumnNames;
 use super::columns::{Names, choose};
 use super::csv::{ColumnSample, TextTable};
@@ -16,12 +17,12 @@ use super::options::ReadOptions;
 use super::row_texts::RowTexts;
 
 /// One open input of any format.
-pub(super) trait Table: Send {
+pub(super) trait RowTable: Send {
     /// Appends the next rows that need no further look, at most `most`, and returns their number.
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError>;
 
     /// Reads the next row into `row`: one number per chosen column.
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError>;
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError>;
 
     /// The text of the header, if texts are kept, before the first row is read.
     fn header_text(&self) -> Vec<u8>;
@@ -57,34 +58,50 @@ pub(super) trait Table: Send {
     fn describe_gap(&self, row: &[f64], columns: &[String]) -> MissingValue;
 }
 
-pub(super) type OpenTable = Box<dyn Table>;
+pub(super) type OpenTable = Box<dyn RowTable>;
 
 /// What the next row is.
-pub(super) enum Step {
+pub(super) enum TableStep {
     /// A row, now in the buffer.
     Row,
-    /// A row with missing values, now in the buffer as NaN.
-    Gaps,
+    /// A row with missing values, now in the buffer as NaN, and the bad cells among them.
+    Gaps(BadCellCount),
     /// A row that cannot be used.
     Bad(Flaw),
     /// The end of the input.
     End,
 }
 
-/// What is wrong with a row. [`Table::describe`] adds the details.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Bad cells of a row that are read as missing values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct BadCellCount {
+    pub(super) cells: u64,
+    pub(super) first: Option<Flaw>,
+}
+
+impl BadCellCount {
+    pub(super) fn add(&mut self, flaw: Flaw) {
+        self.cells += 1;
+        self.first.get_or_insert(flaw);
+    }
+}
+
+/// What is wrong with a row. [`RowTable::describe`] adds the details.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Flaw {
     /// The number of fields.
     Fields,
     /// The cell of this chosen column.
     Cell(usize),
+    /// The value of this circular column.
+    OutOfRange(usize, f64),
 }
 
 /// Opens the first input: chooses the columns. Also returns what a user should know.
 pub(super) fn open_first(
     input: OpenInput,
     options: &ReadOptions,
-) -> Result<(OpenTable, Shape, Vec<Notice>), DataError> {
+) -> Result<(OpenTable, TableShape, Vec<Notice>), DataError> {
     Ok(match detect(input)? {
         (None, input) => {
             let (table, shape, notices) = TextTable::first(input, options)?;
@@ -100,7 +117,7 @@ pub(super) fn open_first(
 /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
 pub(super) fn open_later(
     input: OpenInput,
-    shape: &Shape,
+    shape: &TableShape,
     options: &ReadOptions,
 ) -> Result<(OpenTable, Option<Notice>), DataError> {
     Ok(match detect(input)? {
@@ -137,7 +154,10 @@ pub(super) fn detect(mut input: OpenInput) -> Result<(Option<Format>, OpenInput)
 }
 
 /// What the first input determines for all.
-pub(super) struct Shape {
+pub(super) struct TableShape {
+    /// The columns of the data that are read.
+    pub(super) of_data: ColumnNames,
+    /// The columns of a row, in which a circular one has two.
     pub(super) columns: ColumnNames,
     width: usize,
     pub(super) positions: Vec<usize>,
@@ -145,7 +165,7 @@ pub(super) struct Shape {
     pub(super) kept: (Vec<String>, Vec<usize>),
 }
 
-impl Shape {
+impl TableShape {
     /// Chooses the columns of the first input. Also returns what a user should know about them.
     pub(super) fn choose(
         file: &str,
@@ -153,16 +173,41 @@ impl Shape {
         named: bool,
         samples: &[ColumnSample],
         options: &ReadOptions,
-    ) -> Result<(Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TableShape, Vec<Notice>), DataError> {
         let choice = match &options.expected {
-            Some(expected) => choose_expected(file, names, named, samples, expected, options)?,
+            Some(expected) => choose_expected(file, names, named, samples, &expected.of_data(), options)?,
             None => choose(file, names, samples, &options.columns, &options.drop, false)?,
         };
         let name = |&i: &usize| names.name(i).to_string();
-        let columns = ColumnNames { names: choice.positions.iter().map(name).collect(), named };
+        let read = choice.positions.iter().map(name);
+        let of_data = ColumnNames { named, ..ColumnNames::named(read) };
+        let columns = of_data.with_circular(circular_of(file, names, &of_data, &choice.positions, options)?);
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
-        Ok((Shape { columns, width: samples.len(), positions: choice.positions, kept }, choice.notices))
+        let (width, positions) = (samples.len(), choice.positions);
+        Ok((TableShape { of_data, columns, width, positions, kept }, choice.notices))
+    }
+
+    /// Whether rows need no further look: none of their columns is circular.
+    pub(super) fn takes_plain_rows(&self) -> bool {
+        self.columns.circular.is_empty()
+    }
+
+    /// The first column of the data that is circular and has a value out of its range.
+    pub(super) fn out_of_range(&self, row: &[f64]) -> Option<(usize, f64)> {
+        let place = |circular: &Circular| self.of_data.names.iter().position(|name| *name == circular.column);
+        let out = |circular: &Circular| place(circular).filter(|&nth| !circular.holds(row[nth]));
+        self.columns.circular.iter().find_map(out).map(|nth| (nth, row[nth]))
+    }
+
+    /// The bad row that was just read from a table.
+    pub(super) fn describe(&self, table: &dyn RowTable, flaw: Flaw) -> BadRow {
+        let mut bad = table.describe(flaw, &self.of_data.names);
+        if let Flaw::OutOfRange(nth, value) = flaw {
+            let (column, cell) = (self.of_data.names[nth].clone(), value.to_string());
+            bad.problem = RowProblem::Cell { column, cell, why: BadCell::OutOfRange, chosen: ChosenBy::User };
+        }
+        bad
     }
 
     /// Where these columns, and those whose text is kept, are in a later input.
@@ -174,13 +219,13 @@ impl Shape {
         width: usize,
     ) -> Result<(Vec<usize>, Vec<usize>), DataError> {
         let file = || file.to_string();
-        match (named, self.columns.named) {
+        match (named, self.of_data.named) {
             (true, false) => Err(DataError::HeaderUnexpected { file: file() }),
             (false, true) => Err(DataError::HeaderMissing { file: file() }),
             (true, true) => {
                 let missing =
                     |column: &str| DataError::MissingColumn { file: file(), column: column.to_string() };
-                let positions = names.positions(&self.columns.names).map_err(missing)?;
+                let positions = names.positions(&self.of_data.names).map_err(missing)?;
                 Ok((positions, names.positions(&self.kept.0).map_err(missing)?))
             }
             (false, false) if width != self.width => {
@@ -188,6 +233,43 @@ impl Shape {
             }
             (false, false) => Ok((self.positions.clone(), self.kept.1.clone())),
         }
+    }
+}
+
+/// The circular columns among those that are read: the expected ones, or those asked for.
+fn circular_of(
+    file: &str,
+    names: &Names,
+    columns: &ColumnNames,
+    positions: &[usize],
+    options: &ReadOptions,
+) -> Result<Vec<Circular>, DataError> {
+    let at = |place: usize, circular: &Circular| Circular {
+        column: columns.names[place].clone(),
+        ..circular.clone()
+    };
+    let mut asked = Vec::new();
+    for circular in &options.circular {
+        for position in names.select(&circular.column).map_err(|error| error.in_file(file))? {
+            let place = positions.iter().position(|read| *read == position);
+            let place = place
+                .ok_or_else(|| DataError::CircularNotRead { column: names.name(position).to_string() })?;
+            asked.push(at(place, circular));
+        }
+    }
+    let Some(expected) = &options.expected else { return Ok(asked) };
+    let of_data = expected.of_data().names;
+    let place = |circular: &Circular| of_data.iter().position(|name| *name == circular.column);
+    let known: Vec<Circular> =
+        expected.circular.iter().filter_map(|circular| Some(at(place(circular)?, circular))).collect();
+    let is_known = |asked: &Circular| {
+        known
+            .iter()
+            .any(|known| (&known.column, known.low, known.high) == (&asked.column, asked.low, asked.high))
+    };
+    match asked.iter().find(|asked| !is_known(asked)) {
+        Some(other) => Err(DataError::NotCircularInModel { column: other.column.clone() }),
+        None => Ok(known),
     }
 }
 

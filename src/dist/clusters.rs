@@ -42,7 +42,7 @@ pub struct Clusters {
 
 impl Clusters {
     /// The default of the largest misclassification probability between clusters.
-    pub const OVERLAP: f64 = 0.03;
+    pub const OVERLAP: f64 = 0.01;
 
     /// The number of clusters, at least one.
     pub fn count(&self) -> usize {
@@ -100,7 +100,7 @@ impl GaussianMixture {
         let is_scattered = self.scattered(light);
         let draws = draws_per_component(self.k(), self.dim());
         let mut united = United::new(self.weights(), self.contested_rows(draws));
-        for (component, home) in self.predict(self.means().view()).into_iter().enumerate() {
+        for (component, home) in self.most_probable_components(self.means().view()).into_iter().enumerate() {
             if !is_scattered[component] && !is_scattered[home] {
                 united.unite(component, home);
             }
@@ -126,7 +126,7 @@ impl GaussianMixture {
         let mut log_densities = self.score_whole(rows);
         let light = light_below(self.k());
         if self.weights().iter().any(|&weight| weight < light) {
-            let (clusters, responsibilities) = (self.clusters(overlap), self.predict_proba(rows));
+            let (clusters, responsibilities) = (self.clusters(overlap), self.probabilities(rows));
             for (log_density, row) in log_densities.iter_mut().zip(responsibilities.outer_iter()) {
                 *log_density += clusters.log_share(row.iter().copied());
             }
@@ -355,7 +355,7 @@ mod tests {
         let rows = ndarray::array![[0.0], [5.0], [60.0]];
         let usual = far.usualness(rows.view(), Clusters::OVERLAP);
         assert!(usual[0] > usual[1] && usual[1] > usual[2] && usual[2] < -1000.0, "{usual}");
-        assert_eq!(usual[0], far.score_samples(rows.view())[0]);
+        assert_eq!(usual[0], far.log_densities(rows.view())[0]);
     }
 
     #[test]

@@ -1,47 +1,118 @@
-//! How far each column of a row is from what the other columns let expect.
+//! How improbable each column of a row is, given the other columns.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
-use super::{Gaussian, GaussianMixture, most_probable};
+use super::{Gaussian, GaussianMixture};
 use crate::linalg::Factor;
 
-/// The deviations of a row's columns, each given the others, under a component of a mixture.
+/// How improbable each column of a row is under a mixture, given the other columns of the row.
 ///
-/// With the precision matrix `P` of the component and `v = x − μ`, column `j` given the others has the variance `1 / Pⱼⱼ`,
-/// and its deviation from its conditional mean is `(P v)ⱼ / Pⱼⱼ`. In standard deviations that is `(P v)ⱼ / √Pⱼⱼ`.
+/// The density of column `j` given the others is `f(x) / f(x without j)`. With the precision matrix `P` of a component and
+/// `v = x − μ`, the component's density without column `j` follows from that of the whole row: the column given the others has the
+/// variance `1 / Pⱼⱼ` and deviates by `(P v)ⱼ / √Pⱼⱼ` standard deviations.
+///
+/// The density is per standard deviation of the column in the whole mixture, so columns of different units are comparable. It is
+/// told as the deviation at which a normal distribution has this density. So the column that was most probably moved has the
+/// largest deviation.
 #[derive(Debug, Clone)]
 pub struct Deviations {
-    components: Vec<Gaussian>,
-    /// The precision matrix of each component, of which row `j` is divided by `√Pⱼⱼ`.
-    precisions: Vec<Array2<f64>>,
+    components: Vec<Weighted>,
+    /// The logarithm of each column's standard deviation in the whole mixture.
+    units: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+struct Weighted {
+    log_weight: f64,
+    component: Gaussian,
+    given_others: GivenOthers,
+}
+
+/// Each column given the others, under a component.
+#[derive(Debug, Clone)]
+struct GivenOthers {
+    /// The precision matrix, of which row `j` is divided by `√Pⱼⱼ`.
+    precision: Array2<f64>,
+    /// The logarithm of the density of the row at its mean.
+    log_peak: f64,
+}
+
+impl GivenOthers {
+    fn new(covariance: &Factor) -> Self {
+        let dim = covariance.dim();
+        let log_peak = Gaussian::log_density_of(0.0, covariance.log_det(), dim);
+        GivenOthers { precision: divided(covariance.inverse()), log_peak }
+    }
 }
 
 impl Deviations {
     /// Prepares the components of a mixture.
     pub fn new(mixture: &GaussianMixture) -> Self {
-        let components = mixture.components().to_vec();
-        let precisions = components.iter().map(|component| divided(component.covariance().inverse()));
-        Deviations { precisions: precisions.collect(), components }
+        let weighted = |(&weight, component): (&f64, &Gaussian)| Weighted {
+            log_weight: weight.ln(),
+            component: component.clone(),
+            given_others: GivenOthers::new(component.covariance()),
+        };
+        let components = mixture.weights().iter().zip(mixture.components()).map(weighted).collect();
+        let unit = |column: usize| {
+            let weighted = || mixture.weights().iter().zip(mixture.components());
+            let mean: f64 = weighted().map(|(weight, own)| weight * own.mean()[column]).sum();
+            let square =
+                |own: &Gaussian| own.covariance().diagonal()[column] + (own.mean()[column] - mean).powi(2);
+            0.5 * weighted().map(|(weight, own)| weight * square(own)).sum::<f64>().ln()
+        };
+        Deviations { components, units: (0..mixture.dim()).map(unit).collect() }
     }
 
-    /// The deviation of each column of `row` given the others, in standard deviations, under one component. A column
-    /// without a value has none (NaN), and the others are given the columns that have values.
-    pub fn of(&self, component: usize, row: &[f64]) -> Vec<f64> {
-        let own = &self.components[component];
-        let v: Vec<f64> = row.iter().zip(own.mean()).map(|(x, mean)| x - mean).collect();
-        if v.iter().all(|v| !v.is_nan()) {
-            return along(&self.precisions[component], &v);
-        }
-        let observed: Vec<usize> = (0..v.len()).filter(|&j| !v[j].is_nan()).collect();
-        let mut deviations = vec![f64::NAN; v.len()];
-        let covariance = own.covariance().matrix().select(Axis(0), &observed).select(Axis(1), &observed);
-        if let Ok(factor) = Factor::from_matrix(covariance.view()) {
-            let v: Vec<f64> = observed.iter().map(|&j| v[j]).collect();
-            let found = along(&divided(factor.inverse()), &v);
-            observed.iter().zip(found).for_each(|(&j, found)| deviations[j] = found);
+    /// The deviation of each column of `row` given the others. A column without a value has none (NaN), and the others are given
+    /// the columns that have values.
+    pub fn of(&self, row: &[f64]) -> Vec<f64> {
+        let observed: Vec<usize> = (0..row.len()).filter(|&j| !row[j].is_nan()).collect();
+        // For each component: the log-density of the row, and the deviation of each observed column and its log-density.
+        let found: Vec<_> = self.components.iter().filter_map(|own| own.columns(row, &observed)).collect();
+        let mut deviations = vec![f64::NAN; row.len()];
+        let whole = log_sum(found.iter().map(|own| own.0));
+        for (i, &column) in observed.iter().enumerate() {
+            let without = log_sum(found.iter().map(|own| own.0 - own.1[i].1));
+            // Twice the logarithm of the density, relative to the largest one of a standard normal distribution.
+            let square = -2.0 * (whole - without + self.units[column]) - (2.0 * std::f64::consts::PI).ln();
+            let mean: f64 = found.iter().map(|own| (own.0 - own.1[i].1 - without).exp() * own.1[i].0).sum();
+            deviations[column] = square.max(0.0).sqrt().copysign(mean);
         }
         deviations
     }
+}
+
+impl Weighted {
+    /// The log-density of the observed columns with the weight, and for each of them the deviation and the log-density given the
+    /// others. `None` if the covariance of these columns is not positive definite.
+    fn columns(&self, row: &[f64], observed: &[usize]) -> Option<(f64, Vec<(f64, f64)>)> {
+        let v: Vec<f64> = observed.iter().map(|&j| row[j] - self.component.mean()[j]).collect();
+        let of_observed;
+        let given_others = if observed.len() == row.len() {
+            &self.given_others
+        } else {
+            let covariance = self.component.covariance().matrix();
+            let covariance = covariance.select(Axis(0), observed).select(Axis(1), observed);
+            of_observed = GivenOthers::new(&Factor::from_matrix(covariance.view()).ok()?);
+            &of_observed
+        };
+        let deviations = along(&given_others.precision, &v);
+        let column = |(i, &deviation): (usize, &f64)| {
+            // The diagonal holds √Pⱼⱼ.
+            let log_density = Gaussian::log_density_of(deviation * deviation, 0.0, 1);
+            (deviation, log_density + given_others.precision[(i, i)].ln())
+        };
+        let columns = deviations.iter().enumerate().map(column).collect();
+        let roots = given_others.precision.diag();
+        let square: f64 = deviations.iter().zip(roots).zip(&v).map(|((d, root), v)| d * root * v).sum();
+        Some((self.log_weight + given_others.log_peak - 0.5 * square, columns))
+    }
+}
+
+fn log_sum(logarithms: impl Iterator<Item = f64> + Clone) -> f64 {
+    let top = logarithms.clone().fold(f64::NEG_INFINITY, f64::max);
+    if top.is_finite() { top + logarithms.map(|value| (value - top).exp()).sum::<f64>().ln() } else { top }
 }
 
 /// A precision matrix with row `j` divided by `√Pⱼⱼ`.
@@ -58,8 +129,8 @@ fn along(rows: &Array2<f64>, v: &[f64]) -> Vec<f64> {
 }
 
 impl GaussianMixture {
-    /// For each row, how far each column is from what the other columns let expect, in standard deviations, under the most
-    /// probable component.
+    /// For each row, how improbable each column is given the other columns, as the deviation at which a normal distribution with
+    /// the column's spread has this density.
     ///
     /// ```
     /// use gmm_bmm::GaussianMixture;
@@ -70,17 +141,14 @@ impl GaussianMixture {
     ///     GaussianMixture::from_arrays(array![1.0].view(), array![[0.0, 0.0]].view(), covariance.view())?;
     /// let found = mixture.explain(array![[2.0, 1.6], [0.0, 3.0]].view());
     /// // The second column is 1.6 if the first is 2, so it does not deviate.
-    /// assert!((&found - &array![[1.2, 0.0], [-4.0, 5.0]]).iter().all(|off| off.abs() < 1e-9), "{found}");
+    /// assert!((&found - &array![[0.65, 0.0], [-3.87, 4.90]]).iter().all(|off| off.abs() < 0.01), "{found}");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self, rows: ArrayView2<f64>) -> Array2<f64> {
-        let (deviations, responsibilities) = (Deviations::new(self), self.predict_proba(rows));
+        let deviations = Deviations::new(self);
         let mut found = Array2::zeros(rows.dim());
-        for ((mut to, row), own) in
-            found.outer_iter_mut().zip(rows.outer_iter()).zip(responsibilities.outer_iter())
-        {
-            let component = most_probable(own.iter().copied()).0;
-            to.iter_mut().zip(deviations.of(component, &row.to_vec())).for_each(|(to, found)| *to = found);
+        for (mut to, row) in found.outer_iter_mut().zip(rows.outer_iter()) {
+            to.assign(&ndarray::Array1::from(deviations.of(&row.to_vec())));
         }
         found
     }
@@ -91,42 +159,66 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::dist::{Gaussian, Mixture};
+
+    fn two() -> GaussianMixture {
+        let covariances = array![
+            [[4.0, 1.5, -0.5], [1.5, 2.0, 0.3], [-0.5, 0.3, 1.0]],
+            [[1.0, 0.2, 0.1], [0.2, 0.5, -0.3], [0.1, -0.3, 2.0]]
+        ];
+        let means = array![[1.0, -2.0, 3.0], [4.0, 0.0, 1.0]];
+        GaussianMixture::from_arrays(array![0.7, 0.3].view(), means.view(), covariances.view()).unwrap()
+    }
+
+    /// The mixture of some columns.
+    fn part(mixture: &GaussianMixture, columns: &[usize]) -> GaussianMixture {
+        let means = mixture.means().select(Axis(1), columns);
+        let covariances = mixture.covariances().select(Axis(1), columns).select(Axis(2), columns);
+        let weights = ndarray::Array1::from(mixture.weights().to_vec());
+        GaussianMixture::from_arrays(weights.view(), means.view(), covariances.view()).unwrap()
+    }
 
     #[test]
-    fn a_deviation_is_that_from_the_regression_on_the_other_columns() {
-        let covariance = array![[4.0, 1.5, -0.5], [1.5, 2.0, 0.3], [-0.5, 0.3, 1.0]];
-        let component =
-            Gaussian::new(vec![1.0, -2.0, 3.0], Factor::from_matrix(covariance.view()).unwrap()).unwrap();
-        let mixture = Mixture::new(vec![1.0], vec![component]).unwrap();
-        let row = [2.5, -4.0, 5.0];
-        let found = Deviations::new(&mixture).of(0, &row);
-        for (j, found) in found.into_iter().enumerate() {
-            let (a, b) = ((j + 1) % 3, (j + 2) % 3);
-            // Regression of column j on columns a and b, by Cramer's rule.
-            let s = |i: usize, j: usize| covariance[(i, j)];
-            let det = s(a, a) * s(b, b) - s(a, b) * s(a, b);
-            let beta_a = (s(j, a) * s(b, b) - s(j, b) * s(a, b)) / det;
-            let beta_b = (s(j, b) * s(a, a) - s(j, a) * s(a, b)) / det;
-            let v = |i: usize| row[i] - mixture.components()[0].mean()[i];
-            let variance = s(j, j) - beta_a * s(j, a) - beta_b * s(j, b);
-            let expected = (v(j) - beta_a * v(a) - beta_b * v(b)) / variance.sqrt();
-            assert!((found - expected).abs() < 1e-12, "{j}: {found} {expected}");
+    fn a_deviation_has_the_density_of_the_column_given_the_others() {
+        let mixture = two();
+        for row in [[2.5, -4.0, 5.0], [3.0, -1.0, 8.0], [-6.0, 0.0, 1.0]] {
+            let found = Deviations::new(&mixture).of(&row);
+            for (j, found) in found.into_iter().enumerate() {
+                let others = [(j + 1) % 3, (j + 2) % 3];
+                let without = part(&mixture, &others).log_density(&others.map(|other| row[other]));
+                let one = part(&mixture, &[j]);
+                let parts =
+                    || (0..2).map(|n| ([0.7, 0.3][n], one.means()[(n, 0)], one.covariances()[(n, 0, 0)]));
+                let mean: f64 = parts().map(|(weight, mean, _)| weight * mean).sum();
+                let square =
+                    |(weight, own, variance): (f64, f64, f64)| weight * (variance + (own - mean).powi(2));
+                let unit = parts().map(square).sum::<f64>().sqrt();
+                let density = mixture.log_density(&row) - without + unit.ln();
+                let expected = (-2.0 * density - std::f64::consts::TAU.ln()).max(0.0).sqrt();
+                assert!((found.abs() - expected).abs() < 1e-9, "{j}: {found} {expected}");
+            }
         }
     }
 
     #[test]
     fn a_column_without_a_value_is_left_out() {
-        let covariance = array![[4.0, 1.5, -0.5], [1.5, 2.0, 0.3], [-0.5, 0.3, 1.0]];
-        let normal = |covariance: &Array2<f64>| {
-            let dim = covariance.nrows();
-            let factor = Factor::from_matrix(covariance.view()).unwrap();
-            Mixture::new(vec![1.0], vec![Gaussian::new(vec![1.0; dim], factor).unwrap()]).unwrap()
-        };
-        let found = Deviations::new(&normal(&covariance)).of(0, &[2.0, f64::NAN, -1.0]);
-        let rest = covariance.select(Axis(0), &[0, 2]).select(Axis(1), &[0, 2]);
-        let expected = Deviations::new(&normal(&rest)).of(0, &[2.0, -1.0]);
+        let found = Deviations::new(&two()).of(&[2.0, f64::NAN, -1.0]);
+        let expected = Deviations::new(&part(&two(), &[0, 2])).of(&[2.0, -1.0]);
         assert!(found[1].is_nan() && (found[0] - expected[0]).abs() < 1e-12);
         assert!((found[2] - expected[1]).abs() < 1e-12);
+    }
+
+    /// The likeliest component of a row between two clusters is not the one that it came from.
+    #[test]
+    fn the_moved_column_is_named_under_the_whole_mixture() {
+        let narrow = [[1.0, 0.0], [0.0, 1.0]];
+        let mixture = GaussianMixture::from_arrays(
+            array![0.5, 0.5].view(),
+            array![[0.0, 0.0], [8.0, 8.0]].view(),
+            ndarray::arr3(&[narrow, narrow]).view(),
+        )
+        .unwrap();
+        // The first column is that of the second cluster, the other one is between both.
+        let found = mixture.explain(array![[8.0, 3.5], [3.5, 0.0]].view());
+        assert!(found[(0, 1)].abs() > found[(0, 0)].abs() && found[(1, 0)].abs() > found[(1, 1)].abs());
     }
 }

@@ -52,7 +52,7 @@ impl GaussianMixture {
 
     /// The log-density of each row, where missing values are as probable as usual; see [`Self::log_density_of_missing`].
     pub fn score_whole(&self, rows: ArrayView2<f64>) -> Array1<f64> {
-        let scores = self.score_samples(rows);
+        let scores = self.log_densities(rows);
         match self.log_density_of_missing(rows) {
             Some(missing) => scores + missing,
             None => scores,
@@ -223,8 +223,11 @@ mod tests {
         let mut drawn = Array2::from_shape_fn((40_000, 3), |(_, j)| rows[(0, j)]);
         mixture.draw_missing(drawn.view_mut(), &mut rng);
         let gains = mixture.log_density_of_missing(rows.view()).unwrap();
-        let whole = mixture.score_samples(rows.view())[0] + gains[0];
-        assert!((whole - mixture.score(drawn.view())).abs() < 0.03 && gains[0].abs() > 1.0, "{gains}");
+        let whole = mixture.log_densities(rows.view())[0] + gains[0];
+        assert!(
+            (whole - mixture.mean_log_density(drawn.view())).abs() < 0.03 && gains[0].abs() > 1.0,
+            "{gains}"
+        );
         assert_eq!((gains[1], mixture.log_density_of_missing(drawn.view())), (0.0, None));
     }
 

@@ -19,8 +19,8 @@ use crate::linalg::special::log_sum_exp;
 /// assert_eq!(mixture.covariances().dim(), (2, 1, 1));
 ///
 /// let rows = array![[0.0], [8.0]];
-/// assert_eq!(mixture.predict(rows.view()), [0, 1]);
-/// assert!(mixture.predict_proba(rows.view())[(1, 1)] > 0.999);
+/// assert_eq!(mixture.predict(rows.view())?, array![0, 1]);
+/// assert!(mixture.predict_proba(rows.view())?[(1, 1)] > 0.999);
 /// # Ok::<(), gmm_bmm::dist::DistError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

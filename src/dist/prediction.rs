@@ -73,7 +73,7 @@ impl GaussianMixture {
 
     /// The log-density of the columns `targets` of each row given its other columns.
     pub fn conditional_log_density(&self, rows: ArrayView2<f64>, targets: &[usize]) -> Array1<f64> {
-        self.score_samples(rows) - self.score_samples(self.without(rows, targets).view())
+        self.log_densities(rows) - self.log_densities(self.without(rows, targets).view())
     }
 
     /// A copy of the rows without the values of `targets`.
@@ -114,7 +114,7 @@ mod tests {
         let grid: Vec<f64> = (0..24_000).map(|i| from + step * i as f64).collect();
         let mut rows = Array2::from_shape_fn((grid.len(), 3), |(_, j)| row[j]);
         grid.iter().enumerate().for_each(|(i, x)| rows[(i, target)] = *x);
-        let densities = mixture().score_samples(rows.view()).mapv(f64::exp);
+        let densities = mixture().log_densities(rows.view()).mapv(f64::exp);
         let total = densities.sum();
         let mean = grid.iter().zip(&densities).map(|(x, p)| x * p).sum::<f64>() / total;
         let variance = grid.iter().zip(&densities).map(|(x, p)| (x - mean).powi(2) * p).sum::<f64>() / total;

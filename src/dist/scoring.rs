@@ -8,7 +8,7 @@ use rand::Rng;
 use rayon::prelude::*;
 
 use super::gaps::GappedRows;
-use super::{Density, Mixture};
+use super::{Density, DistError, Mixture};
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, TILE, square_norms, square_norms_up_to};
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::special::{exp, ln};
@@ -18,14 +18,47 @@ use crate::linalg::{has_gaps, lower_inverse};
 /// Rows that one thread scores at a time. Only these are copied into blocks, not the whole matrix.
 const CHUNK: usize = 32 * BLOCK;
 
-/// Methods for many rows. They run in parallel on the current rayon thread pool. The result does not depend on the number of
+/// Scores of many rows. They run in parallel on the current rayon thread pool. The result does not depend on the number of
 /// threads.
 ///
-/// # Panics
-/// All of them panic if the rows do not have [`Mixture::dim`] columns.
+/// # Errors
+/// [`DistError::Shape`] if the rows do not have [`Mixture::dim`] columns.
 impl<C: Density> Mixture<C> {
     /// The log-density of each row.
-    pub fn score_samples(&self, rows: ArrayView2<f64>) -> Array1<f64> {
+    pub fn score_samples(&self, rows: ArrayView2<f64>) -> Result<Array1<f64>, DistError> {
+        self.check_width(rows).map(|()| self.log_densities(rows))
+    }
+
+    /// The mean log-density of the rows; 0 without rows.
+    pub fn score(&self, rows: ArrayView2<f64>) -> Result<f64, DistError> {
+        self.check_width(rows).map(|()| self.mean_log_density(rows))
+    }
+
+    /// The log-density of each row, and the matrix of [`Mixture::predict_proba`].
+    pub fn responsibilities(&self, rows: ArrayView2<f64>) -> Result<(Array1<f64>, Array2<f64>), DistError> {
+        self.check_width(rows).map(|()| self.scored(rows))
+    }
+
+    /// The responsibilities: the probability of each component given the row, with one row for each row and one column for
+    /// each component. Each row sums to one, except that a row whose density is zero in double precision has only zeros.
+    pub fn predict_proba(&self, rows: ArrayView2<f64>) -> Result<Array2<f64>, DistError> {
+        self.check_width(rows).map(|()| self.probabilities(rows))
+    }
+
+    /// The most probable component of each row.
+    pub fn predict(&self, rows: ArrayView2<f64>) -> Result<Array1<usize>, DistError> {
+        self.check_width(rows).map(|()| self.most_probable_components(rows))
+    }
+
+    fn check_width(&self, rows: ArrayView2<f64>) -> Result<(), DistError> {
+        let (found, expected) = (rows.ncols(), self.dim());
+        if found == expected { Ok(()) } else { Err(DistError::Shape { what: "a row", found, expected }) }
+    }
+}
+
+/// The same for rows that have the mixture's columns.
+impl<C: Density> Mixture<C> {
+    pub(crate) fn log_densities(&self, rows: ArrayView2<f64>) -> Array1<f64> {
         let mut log_densities = Array1::zeros(rows.nrows());
         let chunks = log_densities.axis_chunks_iter_mut(Axis(0), CHUNK);
         self.score_chunks(rows, chunks, |log_densities, range, scored| {
@@ -34,13 +67,11 @@ impl<C: Density> Mixture<C> {
         log_densities
     }
 
-    /// The mean log-density of the rows; 0 without rows.
-    pub fn score(&self, rows: ArrayView2<f64>) -> f64 {
-        self.score_samples(rows).sum() / rows.nrows().max(1) as f64
+    pub(crate) fn mean_log_density(&self, rows: ArrayView2<f64>) -> f64 {
+        self.log_densities(rows).sum() / rows.nrows().max(1) as f64
     }
 
-    /// The log-density of each row, and the matrix of [`Mixture::predict_proba`].
-    pub fn responsibilities(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
+    pub(crate) fn scored(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
         let mut log_densities = Array1::zeros(rows.nrows());
         let mut responsibilities = Array2::zeros((rows.nrows(), self.k()));
         let chunks = log_densities
@@ -56,16 +87,13 @@ impl<C: Density> Mixture<C> {
         (log_densities, responsibilities)
     }
 
-    /// The responsibilities: the probability of each component given the row, with one row for each row and one column for
-    /// each component. Each row sums to one, except that a row whose density is zero in double precision has only zeros.
-    pub fn predict_proba(&self, rows: ArrayView2<f64>) -> Array2<f64> {
-        self.responsibilities(rows).1
+    pub(crate) fn probabilities(&self, rows: ArrayView2<f64>) -> Array2<f64> {
+        self.scored(rows).1
     }
 
-    /// The most probable component of each row.
-    pub fn predict(&self, rows: ArrayView2<f64>) -> Vec<usize> {
-        let responsibilities = self.predict_proba(rows);
-        responsibilities.outer_iter().map(|row| most_probable(row.iter().copied()).0).collect()
+    pub(crate) fn most_probable_components(&self, rows: ArrayView2<f64>) -> Array1<usize> {
+        let probabilities = self.probabilities(rows);
+        probabilities.outer_iter().map(|row| most_probable(row.iter().copied()).0).collect()
     }
 
     /// Scores chunks of rows in parallel. `store` writes a scored block to the given rows of the chunk's output.
@@ -324,17 +352,17 @@ mod tests {
         let mixture = mixture();
         let rows =
             Array2::from_shape_fn((32 * BLOCK + 77, 2), |(i, j)| ((i * 7 + j * 3) % 90) as f64 / 9.0 - 5.0);
-        let (log_densities, responsibilities) = mixture.responsibilities(rows.view());
-        assert_eq!(log_densities, mixture.score_samples(rows.view()));
-        assert_eq!(responsibilities, mixture.predict_proba(rows.view()));
-        let predicted = mixture.predict(rows.view());
+        let (log_densities, responsibilities) = mixture.responsibilities(rows.view()).unwrap();
+        assert_eq!(log_densities, mixture.log_densities(rows.view()));
+        assert_eq!(responsibilities, mixture.probabilities(rows.view()));
+        let predicted = mixture.most_probable_components(rows.view());
         for (i, row) in rows.outer_iter().enumerate() {
             let exact = mixture.log_density(row.as_slice().unwrap());
             assert!((log_densities[i] - exact).abs() < 1e-12 * (1.0 + exact.abs()));
             assert!((responsibilities.row(i).sum() - 1.0).abs() < 1e-14);
             assert!(responsibilities[(i, predicted[i])] >= 0.5);
         }
-        assert_eq!(mixture.score(rows.slice(s![..0, ..])), 0.0);
+        assert_eq!(mixture.mean_log_density(rows.slice(s![..0, ..])), 0.0);
     }
 
     #[test]
@@ -354,9 +382,18 @@ mod tests {
     #[test]
     fn a_row_that_overflows_has_density_and_responsibilities_zero() {
         let rows = ndarray::array![[1e200, 1e200], [0.0, 0.0]];
-        let (log_densities, responsibilities) = mixture().responsibilities(rows.view());
+        let (log_densities, responsibilities) = mixture().scored(rows.view());
         assert_eq!(log_densities[0], f64::NEG_INFINITY);
         assert_eq!(responsibilities.row(0).sum(), 0.0);
         assert!(log_densities[1].is_finite());
+    }
+
+    #[test]
+    fn rows_of_another_width_are_an_error() {
+        let rows = Array2::zeros((3, mixture().dim() + 1));
+        let expected =
+            DistError::Shape { what: "a row", found: mixture().dim() + 1, expected: mixture().dim() };
+        assert_eq!(mixture().score_samples(rows.view()), Err(expected.clone()));
+        assert_eq!(mixture().predict(rows.view()), Err(expected));
     }
 }

@@ -26,7 +26,7 @@ pub struct Profile {
     pub id: &'static str,
     /// The group of variants that it belongs to.
     pub family: &'static str,
-    /// A short description; `{starts}`, `{plain_starts}`, `{moves}`, `{shards}` and `{half_life}` are replaced by the run's
+    /// A short description; `{starts}`, `{plain_starts}`, `{shards}` and `{half_life}` are replaced by the run's
     /// settings.
     pub description: &'static str,
     /// How it is trained.
@@ -123,10 +123,6 @@ impl Contender {
             return format!("{}{}", one_line(&learner.command), scorer.unwrap_or_default());
         }
         let settings = run.map(|run| run.settings).unwrap_or_default();
-        let moves = match run.is_none_or(|run| run.moves) {
-            true => "with moves (splits and merges of components)",
-            false => "without moves",
-        };
         let starts = match settings.em_restarts {
             1 => "from 1 start".to_string(),
             several => format!("the best of {}", count(several as u64, "start")),
@@ -137,7 +133,6 @@ impl Contender {
         };
         self.profile()
             .description
-            .replace("{moves}", moves)
             .replace("{starts}", &starts)
             .replace("{plain_starts}", &PLAIN_STARTS.to_string())
             .replace("{shards}", &settings.shards.to_string())
@@ -384,7 +379,7 @@ contenders! {
         name: "EM",
         id: "em",
         family: "em",
-        description: "batch EM {moves}, {starts}, which reads the data many times: the level to reach, but not always the best on new rows",
+        description: "batch EM with moves (splits and merges of components), {starts}, which reads the data many times: the level to reach, but not always the best on new rows",
         way: Way::Batch { structure: Structure::Revised },
     },
     /// Batch EM that learns K.
@@ -392,7 +387,7 @@ contenders! {
         name: "EM auto",
         id: "em_auto",
         family: "em_auto",
-        description: "batch EM {moves} that also learns K, by BIC",
+        description: "batch EM with moves (splits and merges of components) that also learns K, by BIC",
         way: Way::Batch { structure: Structure::LearnedK },
     },
 }

@@ -44,7 +44,7 @@ pub fn figure1_curves(
     let synth = Synth::new(spec)?;
     let mut test = Block::new(dim);
     read_rows(&mut synth.test(test_rows), test_rows, &mut test);
-    let level = Some(("true model".to_string(), synth.truth().score(test.view())));
+    let level = Some(("true model".to_string(), synth.truth().mean_log_density(test.view())));
     let data = format!("set {set}: d = {dim}");
     let curve = |contender: Contender| {
         let mut block = Block::new(dim);
@@ -63,7 +63,7 @@ pub fn figure1_curves(
             read_rows(&mut training, target as u64 - fit.rows(), &mut block);
             fit.observe(block.view())?;
             if fit.has_started() || target as u64 == rows {
-                points.push((fit.rows(), fit.mixture()?.score(test.view())));
+                points.push((fit.rows(), fit.mixture()?.mean_log_density(test.view())));
             }
         }
         fit.finish(&AtomicBool::new(false))?;

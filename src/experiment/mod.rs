@@ -6,7 +6,6 @@
 
 mod contender;
 mod curve;
-mod early;
 mod error;
 mod export;
 mod external;
@@ -28,7 +27,7 @@ pub use export::{FOLDS_FILE, export_folds};
 pub use external::{ExternalLearner, Failure, Launcher, PROTOCOL, Usage, remove_abandoned_folder};
 pub use figure1::figure1_curves;
 pub use index::{Folds, RecordIndex, SetIndex};
-pub use paper::{PaperColumns, PaperRecord, Reported, Units};
+pub use paper::{PaperColumns, PaperRecord, Reported, Units, paper_figures};
 pub use plan::{Plan, PlannedSet};
 pub use record::{CellRecord, CellSettings, CurveRecord, DataRecord, Record, RunRecord};
 pub use record::{STAND_IN, name_without_noise};

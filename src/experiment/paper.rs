@@ -46,7 +46,7 @@ fn read_all() -> HashMap<String, Reported> {
 }
 
 /// The units that a log-likelihood is measured in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
     /// Those of the data
@@ -133,7 +133,7 @@ impl From<PaperTriple> for PaperColumns {
 }
 
 /// What the paper reports for a data set, if the catalogue has it with as many columns.
-pub(super) fn paper_figures(data: &DataRecord) -> PaperRecord {
+pub fn paper_figures(data: &DataRecord) -> PaperRecord {
     let is_same = |width: Option<usize>| {
         data.missing.is_some() || width.is_none_or(|width| width == data.columns.len())
     };

@@ -181,8 +181,6 @@ impl Plan {
     /// Refuses to mix with records that were made with other settings or from other data.
     pub(super) fn check_against(&self, index: &RecordIndex) -> Result<(), ExperimentError> {
         for run in index.runs() {
-            // Cells of early versions say nothing about the learners of this version.
-            same("start", &moves(run.moves), &moves(true))?;
             same("seed", &run.seed, &self.seed)?;
             same("number of folds", &run.folds, &self.folds)?;
             same("number of starts of EM", &run.settings.em_restarts, &self.settings.em_restarts)?;
@@ -271,10 +269,6 @@ fn half_life(settings: &CellSettings) -> String {
     settings.half_life.map_or("a tenth of the rows".into(), |rows| format!("{rows} rows"))
 }
 
-fn moves(moves: bool) -> &'static str {
-    if moves { "with moves" } else { "without moves (as in early versions)" }
-}
-
 fn noise(data: &DataRecord) -> String {
     if data.dequantized.is_empty() {
         return "none".into();
@@ -304,7 +298,6 @@ fn derived_seed(seed: u64, purpose: &str) -> u64 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::record::Record;
     use super::*;
     use crate::experiment::Units;
 
@@ -352,27 +345,6 @@ pub(super) mod tests {
         assert!(refused(&|plan| plan.ks = vec![30]).contains("too few rows for K = 30"));
         assert!(refused(&|plan| plan.sets.push(plan.sets[0].clone())).contains("two data sets"));
         assert!(refused(&|plan| plan.repeat = 0).contains("at least 1"));
-    }
-
-    /// Their starts and their batch EM differ, and their run records lack some settings.
-    #[test]
-    fn records_of_early_versions_are_not_added_to() {
-        let early = r#"{"kind":"run","tool":"0.1.0","command":"","began":"","processor":"","threads":1,"seed":1,
-            "folds":3,"ks":[2]}"#;
-        let early: Record = serde_json::from_str(early).unwrap();
-        let refused = plan_of(60, 3)
-            .check_against(&RecordIndex::new(std::slice::from_ref(&early)))
-            .unwrap_err()
-            .to_string();
-        assert!(refused.contains("the start differs: without moves (as in early versions)"), "{refused}");
-        let Record::Run(run) = early else { panic!("a run") };
-        let description = Contender::Em.describe(Some(&run));
-        assert!(description.starts_with("batch EM without moves, the best of 10 starts"), "{description}");
-        let now = Contender::Em.describe(None);
-        assert!(
-            now.starts_with("batch EM with moves (splits and merges of components), the best of 2 starts,"),
-            "{now}"
-        );
     }
 
     #[test]

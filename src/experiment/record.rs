@@ -27,8 +27,7 @@ pub enum Record {
 /// Settings and provenance of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Version of the form of the records, `RECORDS_VERSION`; 0 in those of early versions.
-    #[serde(default)]
+    /// Version of the form of the records, `RECORDS_VERSION`.
     pub version: u32,
     /// Version of the tool.
     pub tool: String,
@@ -50,12 +49,7 @@ pub struct RunRecord {
     /// The numbers of components compared.
     pub ks: Vec<usize>,
     /// Other settings that the cells depend on.
-    #[serde(default = "early_settings")]
     pub settings: CellSettings,
-    /// Whether the start and batch EM split and merge components. They do not in early versions, whose cells cannot be
-    /// compared with others.
-    #[serde(default)]
-    pub moves: bool,
     /// The learners that were commands. Of several with the same name, the tables show the one of the last run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learners: Vec<ExternalLearner>,
@@ -67,11 +61,6 @@ fn one_seed() -> usize {
 
 fn is_one_seed(seeds: &usize) -> bool {
     *seeds == 1
-}
-
-/// The settings of versions that did not record them.
-fn early_settings() -> CellSettings {
-    CellSettings { em_restarts: 10, ..CellSettings::default() }
 }
 
 /// Settings of the learners that every cell of a folder has to share.
@@ -124,8 +113,8 @@ pub struct DataRecord {
     /// The first few columns of a random sample of rows, for a picture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Vec<Vec<f64>>>,
-    /// What the paper reports for it. `None` in a plan, if the catalogue has the set, and in records of early versions: it is
-    /// filled in by name.
+    /// What the paper reports for it. `None` in a plan, if the catalogue has the set: a session
+    /// fills it in by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperRecord>,
 }
@@ -227,8 +216,7 @@ pub struct CurveRecord {
     /// Rows seen, and the mean test log-likelihood after them in the data's own units.
     pub points: Vec<(u64, f64)>,
     /// Rows that the start was fitted to: the rows of the first point. If these are all training rows, there is one
-    /// point. A learner with a blind start has a point after its first row. `None` in records of early versions, whose points begin before the start was complete; reading them fills
-    /// it in.
+    /// point. A learner with a blind start has a point after its first row. `None` where the points begin before the start was complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<u64>,
     /// Rows seen at each revision of the structure that changed the mixture.

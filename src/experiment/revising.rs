@@ -7,7 +7,8 @@ use ndarray::{ArrayView2, s};
 
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, default_start_rows,
+    Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress,
+    default_start_rows,
 };
 
 /// The settings of passes that differ in algorithm and rows.
@@ -98,11 +99,11 @@ impl Revising {
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
-            let (taken, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
+            let (progress, own) = pass.advance_and_score(rows.slice(s![seen.., ..]))?;
             score = score.joined(own);
-            seen += taken;
-            if pass.revision_due().is_some() {
-                pass.revise(&AtomicBool::new(false))?;
+            match progress {
+                Progress::Learned(taken) => seen += taken,
+                Progress::RevisionDue => drop(pass.revise(&AtomicBool::new(false))?),
             }
         }
         Ok(score)
@@ -162,7 +163,7 @@ mod tests {
         let rows = stream();
         for (few, alpha) in [(8000, 0.6), (300, 1.0)] {
             let rows = rows.slice(s![..few, ..]);
-            let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap();
+            let straight = fit(rows, revising(4).settings(oem(alpha))).unwrap().mixture;
             assert_eq!(revising(4).learn(oem(alpha), rows).unwrap().mixture, straight);
             let shared = revising(4).learn_with_each(&[oem(0.5), oem(alpha)], rows).unwrap();
             assert_eq!(shared.len(), if few == 300 { 1 } else { 2 });

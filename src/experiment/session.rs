@@ -98,7 +98,6 @@ impl Session {
             folds: self.plan.folds,
             ks: self.plan.ks.clone(),
             settings: self.plan.settings,
-            moves: true,
             learners: self.plan.learners().cloned().collect(),
         }
     }

@@ -4,14 +4,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::early;
 use super::error::ExperimentError;
 use super::record::{RECORDS_VERSION, Record};
 
 /// The name of the record file in its folder.
 pub const RECORDS_FILE: &str = "records.jsonl";
 
-/// Reads the records of a folder without a last line that was cut short, and completes those of earlier versions.
+/// Reads the records of a folder without a last line that was cut short.
 pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     let path = folder.join(RECORDS_FILE);
     if !path.exists() {
@@ -98,23 +97,21 @@ fn whole_lines(text: &[u8]) -> usize {
 
 fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
     let lines = text.split(|&byte| byte == b'\n').enumerate();
-    let mut records = lines
+    lines
         .filter(|(_, line)| !line.is_empty())
         .map(|(index, line)| {
             let refuse =
                 |why: String| ExperimentError::BadRecord { path: path.to_path_buf(), line: index + 1, why };
             match serde_json::from_slice(line) {
-                Ok(Record::Run(run)) if run.version > RECORDS_VERSION => Err(refuse(format!(
-                    "it has version {}, and this program reads up to {RECORDS_VERSION}",
+                Ok(Record::Run(run)) if run.version != RECORDS_VERSION => Err(refuse(format!(
+                    "it has version {}, and this program reads {RECORDS_VERSION}",
                     run.version
                 ))),
                 Ok(record) => Ok(record),
                 Err(error) => Err(refuse(error.to_string())),
             }
         })
-        .collect::<Result<Vec<Record>, ExperimentError>>()?;
-    early::complete(&mut records);
-    Ok(records)
+        .collect()
 }
 
 #[cfg(test)]

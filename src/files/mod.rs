@@ -8,4 +8,4 @@ mod output;
 pub(crate) use npz::{NpyValues, NpzWriter};
 pub(crate) use output::OutputFile;
 #[cfg(feature = "cli")]
-pub(crate) use output::is_output_failure;
+pub(crate) use output::{is_output_failure, place_of};

@@ -37,7 +37,7 @@ impl OutputFile {
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let shown = path.as_ref().to_path_buf();
         // A link stays a link: its target is replaced.
-        let place = fs::canonicalize(&shown).unwrap_or_else(|_| end_of_links(&shown));
+        let place = place_of(&shown);
         match open_target(&place) {
             Ok(target) => Ok(OutputFile { shown, place, target }),
             Err(error) => Err(failed(&shown, &error)),
@@ -101,6 +101,7 @@ impl fmt::Display for OutputFailure {
 impl std::error::Error for OutputFailure {}
 
 /// Whether an error comes from an [`OutputFile`], not from standard output.
+#[cfg(feature = "cli")]
 pub fn is_output_failure(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<OutputFailure>())
 }
@@ -137,6 +138,17 @@ fn put_in_place(target: Target, place: &Path) -> io::Result<()> {
             sync_directory(place)
         }
     }
+}
+
+/// Where a file is or will be, with links resolved.
+pub fn place_of(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| {
+        let end = end_of_links(path);
+        match (fs::canonicalize(directory_of(&end)), end.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => end,
+        }
+    })
 }
 
 /// Where a link leads whose last target does not exist.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dist::GaussianMixture;
 use crate::learn::structure::{
-    Effort, Em, Improved, ScaledRows, Shape, Size, filled, find_structure, kmeans_mixture, with_judged_price,
+    Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture, with_judged_price,
 };
 use crate::learn::{Components, LearnError};
 use crate::linalg::blocks::RowBlocks;
@@ -58,7 +58,7 @@ impl EmFit {
 }
 
 /// `p ln n / 2n` for a mixture with `p` free numbers.
-pub(super) fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
+fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
     let (k, dim) = (mixture.k(), mixture.dim());
     let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
     free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
@@ -76,7 +76,8 @@ pub fn fit_em(
     fit_em_of_size(rows, Size::Given(k), seed, settings)
 }
 
-/// Batch EM that learns K within bounds: a component is added where it is worth the price that BIC puts on it.
+/// Batch EM that learns K within bounds: a component is added where it is worth the price that BIC puts on it or, with many
+/// columns, where the evidence rises. Covariances have a learned prior.
 pub fn fit_em_learning_k(
     rows: ArrayView2<f64>,
     bounds: RangeInclusive<usize>,
@@ -96,13 +97,12 @@ fn fit_em_of_size(
 ) -> Result<EmFit, LearnError> {
     let never = AtomicBool::new(false);
     let limits = settings.effort.limits();
-    let least = match size {
-        Size::Given(k) => k,
-        Size::Learned { least, .. } => least,
-    };
-    best_of_starts(rows, least, seed, settings, |rows, seed| {
-        let size = with_judged_price(&rows.blocks, size, seed, settings.ridge, &never);
-        find_structure(&rows.blocks, size, seed, limits, settings.ridge, &never)
+    let (Size::Given(least) | Size::Learned { least, .. }) = size;
+    best_of_starts(rows, least, seed, settings, size, |rows, seed| {
+        let (prior, ridge) = (PriorStrength::Auto, settings.ridge);
+        let finder = Finder { size, prior, limits, ridge, seed, stop: &never };
+        let size = with_judged_price(&rows.blocks, finder);
+        Finder { size, ..finder }.find(&rows.blocks).0
     })
 }
 
@@ -114,38 +114,41 @@ pub fn fit_em_from_kmeans(
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
-    best_of_starts(rows, k, seed, settings, |rows, seed| {
+    best_of_starts(rows, k, seed, settings, Size::Given(k), |rows, seed| {
         let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
         let complete = rows.blocks.has_gaps().then(fill);
         kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
     })
 }
 
-/// EM from each start, which follows from the scaled rows and a seed. The best by BIC is kept, which of one K is the best by
-/// likelihood.
+/// EM from each start, which follows from the scaled rows and a seed. The best is kept: by likelihood for a given K, and
+/// otherwise by likelihood minus the price of the components.
+///
+/// With a given K, EM maximises the likelihood. If K is learned, covariances have the learned prior.
 fn best_of_starts(
     rows: ArrayView2<f64>,
     k: usize,
     seed: u64,
     settings: &EmSettings,
+    size: Size,
     start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
 ) -> Result<EmFit, LearnError> {
     let scaled = ScaledRows::new(rows, k)?;
     let never = AtomicBool::new(false);
-    let em = settings.em();
+    let prior = matches!(size, Size::Learned { .. }).then_some(PriorStrength::Auto);
+    let em = Em { prior, price: size.price(&scaled.blocks), ..settings.em() };
     let from_start = |restart: usize| {
         let start = start(&scaled, seed.wrapping_add(restart as u64));
         em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
     };
     // Of equals the earlier start is kept.
     let fits = (0..settings.restarts.max(1)).map(from_start);
-    let level = |fit: &Improved| fit.mean_log_likelihood - bic_price(&fit.mixture, rows.nrows());
-    let best = fits.reduce(|a, b| if level(&b) > level(&a) { b } else { a });
+    let best = fits.reduce(|a, b| if b.level > a.level { b } else { a });
     let best = best.expect("there is at least one start");
     let mixture = scaled.unscale(&best.mixture);
     // With gaps, the Jacobian differs from row to row.
     let mean_log_likelihood = if scaled.blocks.has_gaps() {
-        mixture.score(rows)
+        mixture.mean_log_density(rows)
     } else {
         best.mean_log_likelihood - scaled.log_jacobian()
     };
@@ -155,7 +158,7 @@ fn best_of_starts(
 impl EmSettings {
     fn em(&self) -> Em {
         let EmSettings { iterations, tolerance, ridge, .. } = *self;
-        Em { iterations, tolerance, shape: Shape::Free, ridge, noise: None }
+        Em { iterations, tolerance, prior: None, price: Price::NONE, ridge, noise: None }
     }
 }
 

@@ -11,27 +11,28 @@ mod structure;
 pub use batch_em::{
     EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
+pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};
-pub use monitor::drift::{DataChanges, DriftWatch, Surprise};
 pub use monitor::findings::{
-    Finding, NamedShift, find_discrete_columns, find_numbering, judge_row_count, name_column_faults,
+    Finding, NamedShift, find_discrete_columns, find_numbering, find_odd_values, judge_row_count,
+    name_column_faults,
 };
 pub use monitor::ranks::{RankTable, ScoreRanks};
 pub use monitor::recognise::RowSample;
 pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
+pub use monitor::surprise::Surprise;
+pub use monitor::today::Today;
 pub use pass::blind::{blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
-pub use pass::k_comparison::{Choice, RatedK, TryNext};
-pub use pass::online_fit::{OnlineFit, check_enough_rows, fit};
+pub use pass::counts::{Health, Prequential};
+pub use pass::k_comparison::{KComparison, RatedK, TryNext};
+pub use pass::online_fit::{Fitted, OnlineFit, Progress, check_enough_rows, fit};
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
-pub(crate) use pass::state::mixture_of;
-pub use pass::state::{
-    CandidateState, Estimate, Finished, FitState, Health, LearnerState, Prequential, Structure,
-};
+pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState, Structure};
 pub use rules::method::{Algorithm, Method};
 pub use rules::obmm::{Moments, ObmmSettings};
 pub use rules::oem::OemSettings;
@@ -39,12 +40,12 @@ pub use rules::prior::{prior_around, prior_strength};
 pub use shards::lineage::{Lineage, Numbered, Shard};
 pub use shards::merge::{MergeReport, align, merge, permute};
 pub use shards::odmm::{OdmmSettings, ShardedState};
-pub(crate) use shards::warm_up::close_merged;
+pub(crate) use shards::warm_up::finish_merged;
 pub use shards::warm_up::{CommonPrior, LearnedShard, WarmUp};
 pub use structure::{
-    Effort, Identifiers, KeptRows, MergeMove, Move, Reason, Revised, RevisionRecord, SplitMove,
+    ActiveRows, Effort, Identifiers, KeptRows, MergeMove, Move, PriorStrength, Reason, Revised,
+    RevisionRecord, SplitMove,
 };
-pub(crate) use structure::{PACKED_FIELDS, packed};
 
 use crate::dist::GaussianMixture;
 use crate::remedy::Remedy;
@@ -228,6 +229,12 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// The squared distances of the rows since the learner was made; `None` for a learner without an order of rows.
     fn surprise(&self) -> Option<Surprise> {
         None
+    }
+
+    /// For each component, the rows since the learner was made that most probably belong to it; at least one number for each, or
+    /// none for a learner without an order of rows.
+    fn assigned_rows(&self) -> &[f64] {
+        &[]
     }
 
     /// From now on, a row has half its weight after this many further rows.

@@ -53,18 +53,21 @@ fn use_one_blas_thread() {
 
 fn plain_cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
     let dim = matrix.nrows();
-    let mut lower = Array2::zeros((dim, dim));
+    let (mut lower, mut transposed) = (Array2::zeros((dim, dim)), Array2::<f64>::zeros((dim, dim)));
+    let mut dots = vec![0.0; dim];
     for i in 0..dim {
+        dots[..=i].fill(0.0);
         for j in 0..=i {
-            let dot: f64 = (0..j).map(|k| lower[(i, k)] * lower[(j, k)]).sum();
-            let rest = matrix[(i, j)] - dot;
-            if i != j {
-                lower[(i, j)] = rest / lower[(j, j)];
-            } else if rest > 0.0 && rest.is_finite() {
-                lower[(i, i)] = rest.sqrt();
-            } else {
+            let rest = matrix[(i, j)] - dots[j];
+            if i == j && !(rest > 0.0 && rest.is_finite()) {
                 return Err(FactorError::NotPositiveDefinite { pivot: i, value: rest });
             }
+            let value = if i == j { rest.sqrt() } else { rest / lower[(j, j)] };
+            (lower[(i, j)], transposed[(j, i)]) = (value, value);
+            // Contiguous: row j of the transposed factor is column j.
+            let column = transposed.row(j);
+            let column = &column.to_slice().expect("the rows of a matrix are contiguous")[j..=i];
+            dots[j..=i].iter_mut().zip(column).for_each(|(dot, other)| *dot += value * other);
         }
     }
     Ok(lower)
@@ -74,12 +77,18 @@ fn plain_cholesky(matrix: ArrayView2<f64>) -> Result<Array2<f64>, FactorError> {
 pub fn lower_inverse(lower: ArrayView2<f64>) -> Array2<f64> {
     let dim = lower.nrows();
     let mut inverse = Array2::zeros((dim, dim));
-    for j in 0..dim {
-        inverse[(j, j)] = 1.0 / lower[(j, j)];
-        for i in j + 1..dim {
-            let dot: f64 = (j..i).map(|k| lower[(i, k)] * inverse[(k, j)]).sum();
+    let mut dots = vec![0.0; dim];
+    for i in 0..dim {
+        dots[..i].fill(0.0);
+        for k in 0..i {
+            let (coefficient, row) = (lower[(i, k)], inverse.row(k));
+            let row = &row.to_slice().expect("the rows of a matrix are contiguous")[..=k];
+            dots[..=k].iter_mut().zip(row).for_each(|(dot, value)| *dot += coefficient * value);
+        }
+        for (j, dot) in dots[..i].iter().enumerate() {
             inverse[(i, j)] = -dot / lower[(i, i)];
         }
+        inverse[(i, i)] = 1.0 / lower[(i, i)];
     }
     inverse
 }

@@ -6,7 +6,7 @@ use super::gram::add_gram;
 use super::simd::{Arithmetic, at_run_time};
 use super::vector::{Quad, Vector, Vector4};
 
-pub use super::row_blocks::{RowBlocks, Table, in_units};
+pub use super::row_blocks::{RowBlocks, UnitTable, in_units};
 
 /// Rows in one block: many enough for fast products, few enough for the cache.
 pub const BLOCK: usize = 128;

@@ -3,6 +3,7 @@
 mod batch;
 pub(crate) mod blocks;
 mod conditional;
+mod eigen;
 mod factor;
 mod gram;
 mod row_blocks;
@@ -14,5 +15,6 @@ pub(crate) mod vector;
 
 pub use batch::{cholesky, lower_inverse};
 pub(crate) use conditional::{Conditional, has_gaps};
+pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;

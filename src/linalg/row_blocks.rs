@@ -12,18 +12,18 @@ use super::has_gaps;
 pub struct RowBlocks {
     dim: usize,
     rows: usize,
-    values: Values,
+    values: Layout,
     weights: Vec<f64>,
     /// See [`RowBlocks::effective_rows`].
     effective: f64,
 }
 
 #[derive(Debug, Clone)]
-enum Values {
+enum Layout {
     /// All blocks in memory, one after the other.
     LaidOut(Vec<f64>),
     /// These rows of a table. Each request for a block lays it out again, so that a large table is in memory only once.
-    Gathered { table: Arc<Table>, rows: Vec<usize> },
+    Gathered { table: Arc<UnitTable>, rows: Vec<usize> },
 }
 
 /// Tables of at most this many numbers (6.4 MB) are laid out once, which is faster.
@@ -44,23 +44,23 @@ impl RowBlocks {
                 here.enumerate().for_each(|(r, place)| *place = value(b * BLOCK + r, j));
             }
         }
-        RowBlocks::with_values(rows, dim, Values::LaidOut(values))
+        RowBlocks::with_values(rows, dim, Layout::LaidOut(values))
     }
 
     /// Every `step`-th row of a table, in the units of its columns.
-    pub fn of_table(table: Table, step: usize) -> Self {
+    pub fn of_table(table: UnitTable, step: usize) -> Self {
         let rows = (0..table.rows()).step_by(step).collect();
         RowBlocks::gathered(Arc::new(table), rows)
     }
 
     /// These rows of a table.
-    fn gathered(table: Arc<Table>, rows: Vec<usize>) -> Self {
+    fn gathered(table: Arc<UnitTable>, rows: Vec<usize>) -> Self {
         let (count, dim) = (rows.len(), table.dim());
-        let gathered = RowBlocks::with_values(count, dim, Values::Gathered { table, rows });
+        let gathered = RowBlocks::with_values(count, dim, Layout::Gathered { table, rows });
         if count * dim > MAX_LAID_OUT { gathered } else { gathered.laid_out() }
     }
 
-    fn with_values(rows: usize, dim: usize, values: Values) -> Self {
+    fn with_values(rows: usize, dim: usize, values: Layout) -> Self {
         let mut weights = vec![0.0; rows.div_ceil(BLOCK) * BLOCK];
         weights[..rows].fill(1.0);
         RowBlocks { dim, rows, values, weights, effective: 1.0 }
@@ -68,11 +68,11 @@ impl RowBlocks {
 
     /// The same rows, all blocks in memory.
     fn laid_out(self) -> Self {
-        let Values::Gathered { table, rows } = &self.values else { return self };
+        let Layout::Gathered { table, rows } = &self.values else { return self };
         let mut values = vec![0.0; self.blocks() * self.dim * BLOCK];
         let blocks = values.chunks_exact_mut(self.dim * BLOCK);
         blocks.zip(rows.chunks(BLOCK)).for_each(|(block, rows)| table.lay_out(rows, block));
-        RowBlocks { values: Values::LaidOut(values), ..self }
+        RowBlocks { values: Layout::LaidOut(values), ..self }
     }
 
     /// The same rows, with weight `weight(i)` for row `i`.
@@ -111,22 +111,19 @@ impl RowBlocks {
         self.weights.iter().sum()
     }
 
-    /// Replaces each row `v` by `Av`, where `A` is lower triangular.
-    pub fn multiply_lower(self, lower: &ndarray::Array2<f64>) -> Self {
-        let mut all = self.laid_out();
-        let Values::LaidOut(values) = &mut all.values else { return all };
-        let mut out = vec![0.0; all.dim * BLOCK];
-        for block in values.chunks_exact_mut(all.dim * BLOCK) {
-            out.fill(0.0);
-            for (i, out) in out.chunks_exact_mut(BLOCK).enumerate() {
-                for (l, column) in block.chunks_exact(BLOCK).enumerate().take(i + 1) {
-                    let coefficient = lower[(i, l)];
+    /// The rows `Av` for each row `v`. Zeros of `A` cost nothing.
+    pub fn multiply(&self, matrix: &ndarray::Array2<f64>) -> Self {
+        let dim = matrix.nrows();
+        let mut values = vec![0.0; self.blocks() * dim * BLOCK];
+        for ((block, _), out) in self.iter().zip(values.chunks_exact_mut(dim * BLOCK)) {
+            for (coefficients, out) in matrix.rows().into_iter().zip(out.chunks_exact_mut(BLOCK)) {
+                let terms = coefficients.iter().zip(block.chunks_exact(BLOCK));
+                for (coefficient, column) in terms.filter(|(coefficient, _)| **coefficient != 0.0) {
                     out.iter_mut().zip(column).for_each(|(sum, value)| *sum += coefficient * value);
                 }
             }
-            block.copy_from_slice(&out);
         }
-        all
+        RowBlocks { dim, values: Layout::LaidOut(values), weights: self.weights.clone(), ..*self }
     }
 
     /// Whether a value is missing.
@@ -144,7 +141,7 @@ impl RowBlocks {
         }
         let weights = self.weights.clone();
         let (dim, rows, effective) = (self.dim, self.rows, self.effective);
-        RowBlocks { dim, rows, values: Values::LaidOut(values), weights, effective }
+        RowBlocks { dim, rows, values: Layout::LaidOut(values), weights, effective }
     }
 
     /// Appends rows, with these weights if they have any. `values` has them one after the other, `units` has centre and unit
@@ -159,7 +156,7 @@ impl RowBlocks {
             Some(weights) => self.weights[before..self.rows].copy_from_slice(weights),
         }
         match &mut self.values {
-            Values::LaidOut(laid_out) => {
+            Layout::LaidOut(laid_out) => {
                 laid_out.resize(blocks * dim * BLOCK, 0.0);
                 for (i, row) in (before..).zip(values.chunks_exact(dim)) {
                     for (j, (value, unit)) in row.iter().zip(units).enumerate() {
@@ -167,7 +164,7 @@ impl RowBlocks {
                     }
                 }
             }
-            Values::Gathered { table, rows } => {
+            Layout::Gathered { table, rows } => {
                 let of_table = table.rows();
                 Arc::make_mut(table).more.extend_from_slice(values);
                 rows.extend(of_table..table.rows());
@@ -178,8 +175,8 @@ impl RowBlocks {
     /// The rows with these indices, in this order.
     pub fn reordered(&self, order: &[usize]) -> Self {
         let rows = match &self.values {
-            Values::LaidOut(_) => RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j)),
-            Values::Gathered { table, rows } => {
+            Layout::LaidOut(_) => RowBlocks::from_fn(order.len(), self.dim, |i, j| self.value(order[i], j)),
+            Layout::Gathered { table, rows } => {
                 RowBlocks::gathered(table.clone(), order.iter().map(|&i| rows[i]).collect())
             }
         };
@@ -194,8 +191,8 @@ impl RowBlocks {
     /// The value in row `i` and column `j`.
     pub fn value(&self, i: usize, j: usize) -> f64 {
         match &self.values {
-            Values::LaidOut(values) => values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK],
-            Values::Gathered { table, rows } => table.value(rows[i], j),
+            Layout::LaidOut(values) => values[(i / BLOCK * self.dim + j) * BLOCK + i % BLOCK],
+            Layout::Gathered { table, rows } => table.value(rows[i], j),
         }
     }
 
@@ -218,8 +215,8 @@ impl RowBlocks {
     pub fn block(&self, i: usize) -> (Cow<'_, [f64]>, usize) {
         let (size, filled) = (self.dim * BLOCK, BLOCK.min(self.rows - i * BLOCK));
         let block = match &self.values {
-            Values::LaidOut(values) => Cow::Borrowed(&values[i * size..(i + 1) * size]),
-            Values::Gathered { table, rows } => {
+            Layout::LaidOut(values) => Cow::Borrowed(&values[i * size..(i + 1) * size]),
+            Layout::Gathered { table, rows } => {
                 let mut block = vec![0.0; size];
                 table.lay_out(&rows[i * BLOCK..][..filled], &mut block);
                 Cow::Owned(block)
@@ -237,7 +234,7 @@ impl RowBlocks {
 /// Rows in memory, one after the other, read in the units of their columns. Values are clamped to ±1e100 units, so that
 /// squares do not overflow.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct UnitTable {
     values: Arc<Vec<f64>>,
     /// Rows appended later.
     more: Vec<f64>,
@@ -248,10 +245,10 @@ pub struct Table {
 /// Rows that are laid out together: as many as share a cache line in each column.
 const TOGETHER: usize = 8;
 
-impl Table {
+impl UnitTable {
     /// From values by rows, and centre and unit of each column.
     pub fn new(values: Arc<Vec<f64>>, units: Vec<(f64, f64)>) -> Self {
-        Table { values, more: Vec::new(), units }
+        UnitTable { values, more: Vec::new(), units }
     }
 
     fn dim(&self) -> usize {
@@ -315,11 +312,11 @@ mod tests {
         let units = vec![(0.3, 1.7); dim];
         let order: Vec<usize> = (0..rows).map(|i| (i * 7 + 3) % rows).collect();
         let laid_out = RowBlocks::from_fn(rows, dim, |i, j| in_units(numbers[(i, j)], units[j]));
-        let table = Table::new(Arc::new(numbers.iter().copied().collect()), units);
+        let table = UnitTable::new(Arc::new(numbers.iter().copied().collect()), units);
         let every = (0..rows).collect();
         let gathered =
-            RowBlocks::with_values(rows, dim, Values::Gathered { table: Arc::new(table), rows: every });
-        assert!(matches!(gathered.values, Values::Gathered { .. }));
+            RowBlocks::with_values(rows, dim, Layout::Gathered { table: Arc::new(table), rows: every });
+        assert!(matches!(gathered.values, Layout::Gathered { .. }));
         let weight = |i: usize| 1.0 + i as f64;
         for change in [
             (|rows, _| rows) as fn(RowBlocks, &[usize]) -> RowBlocks,

@@ -9,22 +9,21 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
+use super::earlier::upgraded;
 use super::format::ModelFormatter;
-use super::lift::Lifting;
 use super::seal::{Checking, Seal, Sum, Summing};
-use super::{Column, Model, Recipe};
+use super::{Model, Recipe};
 use crate::dist::{GaussianMixture, Posterior};
 use crate::files::OutputFile;
-use crate::learn::{LearnError, LearnerState, MAX_MODEL_BYTES, Numbered, mixture_of};
+use crate::learn::{CandidateState, Components, LearnError, LearnerState, MAX_MODEL_BYTES};
 use crate::remedy::Remedy;
 
 /// The version of the format that this library writes, and the highest that it reads.
 ///
-/// Versions 1 to 3 differ in the matrix states: 1 has none, and those of 2 are ignored. Version 4 adds the structure and the
-/// kept rows, reports the damping of weights separately, and has the scores of several K in another form; those of earlier
-/// versions are ignored. Version 5 adds members that may be missing: the distribution of the log-densities, the keys of rows,
-/// the half-life with the weights of kept rows, and the watch for changes of the data.
-pub const VERSION: u32 = 5;
+/// Version 6 has the settings and the state as they are in memory. Versions 4 and 5 are read; earlier ones are refused.
+pub const VERSION: u32 = 6;
+/// The lowest version that is read.
+const MIN_VERSION: u32 = 4;
 /// The name of the format in the file.
 pub(crate) const FORMAT: &str = "gmm-bmm model";
 
@@ -62,6 +61,11 @@ pub enum ModelError {
          or a later one"
     )]
     LaterVersion(u32),
+    /// Written by a version of the library whose files are not read any more.
+    #[error(
+        "it has version {0} of the format, and this library reads {MIN_VERSION} and later ones: learn it again"
+    )]
+    EarlierVersion(u32),
     /// Parts that do not fit together.
     #[error("it is damaged: {0}")]
     Inconsistent(String),
@@ -168,8 +172,7 @@ impl Model {
             return Err(ModelError::NotAModel { looks: looks_like(&beginning) });
         }
         let mut text = Checking::new(beginning.chain(from).take(MAX_MODEL_BYTES));
-        let present = is_present_form(&beginning);
-        let parsed = if present { parse_present_form(&mut text) } else { parse_other_form(&mut text) };
+        let parsed = if is_present_form(&beginning) { parse(&mut text) } else { parse_other_form(&mut text) };
         if text.size() >= MAX_MODEL_BYTES {
             return Err(ModelError::TooLarge);
         }
@@ -184,90 +187,108 @@ impl Model {
         }
     }
 
-    fn check_structure(&self) -> Result<(), ModelError> {
-        let dim = self.columns.len();
-        let own = (&self.learned, &self.structure);
-        for (learned, structure) in
-            std::iter::once(own).chain(self.rivals.iter().map(|rival| (&rival.learned, &rival.structure)))
-        {
-            if structure.as_ref().is_some_and(|structure| !structure.is_sound(learned.k(), dim, self.rows)) {
-                return Err(ModelError::Inconsistent("its structure is not that of its components".into()));
-            }
-        }
-        if self.kept.as_ref().is_some_and(|kept| !kept.is_sound(dim)) {
-            return Err(ModelError::Inconsistent(
-                "the rows that it keeps are not those of its columns".into(),
-            ));
-        }
-        Ok(())
-    }
-
     /// Checks that the parts fit together. Each part has checked itself.
     fn check(&self) -> Result<(), ModelError> {
         let inconsistent = |what: String| Err(ModelError::Inconsistent(what));
-        let dim = self.columns.len();
-        for learned in std::iter::once(&self.learned).chain(self.rivals.iter().map(|rival| &rival.learned)) {
-            if learned.dim() != dim || !learned.is_consistent() {
-                return inconsistent(format!("it names {dim} columns and holds {}", learned.dim()));
-            }
-            if !learned.owns_its_matrix_states() {
-                return inconsistent(
-                    "a matrix state is not that of its component's matrix: where matrices were changed, leave out 'working'"
-                        .into(),
-                );
-            }
-            let belongs = match self.algorithm {
-                Recipe::Online(algorithm) => algorithm.makes(learned),
-                Recipe::Em(_) | Recipe::Truth => matches!(learned, LearnerState::Point { .. }),
-            };
-            if !belongs {
-                return inconsistent(format!(
-                    "algorithm {} does not make such a state",
-                    self.algorithm.name()
-                ));
-            }
+        let (dim, state) = (self.columns.len(), &self.state);
+        if (state.columns.len(), state.floor.len()) != (dim, dim) {
+            return inconsistent(format!("it names {dim} columns and summarises {}", state.columns.len()));
         }
-        self.check_structure()?;
+        if !self.columns.circular.iter().all(|circular| circular.is_sound(dim)) {
+            return inconsistent("a circular column has no place among its columns".into());
+        }
+        if !self.settings.dequantize().is_sound(dim) {
+            return inconsistent("it has noise in a column that it does not have".into());
+        }
+        self.check_candidates()?;
         self.check_range()?;
-        if let Some(algorithm) = self.algorithm.online() {
-            algorithm.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
+        if let Some(settings) = self.settings.online() {
+            settings.check().map_err(|error| ModelError::Inconsistent(error.to_string()))?;
         }
-        for Column { name, summary, floor } in &self.columns {
-            if !(1e-300..=1e300).contains(floor) {
-                return inconsistent(format!("the floor of column '{name}' is {floor}"));
-            }
-            let sound = summary.mean.is_finite() && summary.squares.is_finite() && summary.squares >= 0.0;
-            if !sound || summary.count > self.rows {
-                return inconsistent(format!(
-                    "the summary of column '{name}' is not that of {} rows",
-                    self.rows
-                ));
-            }
+        self.check_columns()?;
+        if state.kept.as_ref().is_some_and(|kept| !kept.is_sound(dim)) {
+            return inconsistent("the rows that it keeps are not those of its columns".into());
         }
-        if let Some(fault) =
-            self.lineage.iter().flat_map(|lineage| &lineage.numbered).find_map(Numbered::fault)
-        {
+        if let Some(fault) = self.lineage().and_then(|lineage| lineage.numbered.as_ref()?.fault()) {
             return inconsistent(fault);
         }
         self.check_counts()?;
-        if !self.sample.is_sound() || !self.seen.is_sound(self.rows) {
+        if !state.sample.is_sound() || !state.seen.is_sound(state.rows) {
             return inconsistent("the sample of its rows is broken".into());
         }
-        if self.scores.as_ref().is_some_and(|scores| !scores.is_sound(self.rivals.len() + 1)) {
+        if !state.scores.is_empty() && !state.scores.is_sound(state.candidates.len()) {
             return inconsistent("the scores of its K over batches do not fit together".into());
         }
-        if !self.prequential.log_likelihood.is_finite() {
-            return inconsistent("its prequential score is not a number".into());
-        }
-        match &self.pending {
-            Some(values) if Some(values.len() as u64) != self.rows.checked_mul(dim as u64) => {
-                inconsistent(format!("it says {} rows and holds {} numbers", self.rows, values.len()))
+        match &state.pending {
+            Some(values) if Some(values.len() as u64) != state.rows.checked_mul(dim as u64) => {
+                inconsistent(format!("it says {} rows and holds {} numbers", state.rows, values.len()))
             }
             Some(values) if values.iter().any(|value| value.is_infinite()) => {
                 inconsistent("a row that it holds is not of numbers".into())
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks each K, and that they are those of the settings.
+    fn check_candidates(&self) -> Result<(), ModelError> {
+        let inconsistent = |what: &str| Err(ModelError::Inconsistent(what.into()));
+        let (dim, candidates) = (self.columns.len(), &self.state.candidates);
+        if self.best >= candidates.len() {
+            return inconsistent("it does not have its best K");
+        }
+        let ks: Vec<usize> = candidates.iter().map(|candidate| candidate.learned.k()).collect();
+        let are_given = match self.settings.online().map(|settings| &settings.components) {
+            Some(Components::Given(given)) => ks == *given,
+            Some(Components::Learned { .. }) => ks.len() == 1,
+            None => ks.is_sorted_by(|a, b| a < b),
+        };
+        if !are_given {
+            return inconsistent("its numbers of components are not those of its settings");
+        }
+        for CandidateState { learned, structure, prequential, .. } in candidates {
+            if learned.dim() != dim || !learned.is_consistent() {
+                let text = format!("it names {dim} columns and holds {}", learned.dim());
+                return Err(ModelError::Inconsistent(text));
+            }
+            if !learned.owns_its_matrix_states() {
+                return inconsistent(
+                    "a matrix state is not that of its component's matrix: where matrices were changed, leave out 'working'",
+                );
+            }
+            let belongs = match &self.settings {
+                Recipe::Online(settings) => settings.algorithm.makes(learned),
+                Recipe::Em { .. } | Recipe::Truth { .. } => matches!(learned, LearnerState::Point { .. }),
+            };
+            if !belongs {
+                let text = format!("algorithm {} does not make such a state", self.settings.name());
+                return Err(ModelError::Inconsistent(text));
+            }
+            if structure.as_ref().is_some_and(|own| !own.is_sound(learned.k(), dim, self.state.rows)) {
+                return inconsistent("its structure is not that of its components");
+            }
+            if !prequential.log_likelihood.is_finite() {
+                return inconsistent("its prequential score is not a number");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_columns(&self) -> Result<(), ModelError> {
+        let rows = self.state.rows;
+        let columns = self.columns.names.iter().zip(&self.state.columns).zip(&self.state.floor);
+        for ((name, summary), floor) in columns {
+            if !(1e-300..=1e300).contains(floor) {
+                let text = format!("the floor of column '{name}' is {floor}");
+                return Err(ModelError::Inconsistent(text));
+            }
+            let sound = summary.mean.is_finite() && summary.squares.is_finite() && summary.squares >= 0.0;
+            if !sound || summary.count > rows {
+                let text = format!("the summary of column '{name}' is not that of {rows} rows");
+                return Err(ModelError::Inconsistent(text));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -309,11 +330,10 @@ fn check_strength(posterior: &Posterior) -> Result<(), ModelError> {
 impl Model {
     /// An error where parameters are so large that scores or moments would not be finite.
     fn check_range(&self) -> Result<(), ModelError> {
-        let own = (&self.learned, self.structure.as_ref());
-        let rivals = self.rivals.iter().map(|rival| (&rival.learned, rival.structure.as_ref()));
-        for (learned, structure) in std::iter::once(own).chain(rivals) {
-            check_mixture(&mixture_of(learned, None))?;
-            check_mixture(&mixture_of(learned, structure))?;
+        for candidate in &self.state.candidates {
+            let learned = &candidate.learned;
+            check_mixture(&learned.estimate())?;
+            check_mixture(&candidate.mixture())?;
             if let LearnerState::Bayes { prior, posterior, .. } = learned {
                 check_mixture(&prior.point_estimate())?;
                 check_strength(prior)?;
@@ -328,16 +348,14 @@ impl Model {
         let too_large = |what: &str, count: u64| {
             Err(ModelError::Inconsistent(format!("it counts {count} {what}, and there can be 2^53 at most")))
         };
-        let own = (&self.learned, &self.prequential, &self.health);
-        let rivals = self.rivals.iter().map(|rival| (&rival.learned, &rival.prequential, &rival.health));
-        let mut rows = vec![self.rows];
-        rows.extend(self.lineage.iter().map(|lineage| lineage.prior_rows));
+        let mut rows = vec![self.state.rows];
+        rows.extend(self.lineage().map(|lineage| lineage.prior_rows));
         let mut guarded = Vec::new();
-        for (learned, prequential, health) in std::iter::once(own).chain(rivals) {
-            if prequential.rows > self.rows {
+        for CandidateState { learned, prequential, health, .. } in &self.state.candidates {
+            if prequential.rows > self.state.rows {
                 return Err(ModelError::Inconsistent(format!(
                     "it says {} rows and has scored {}",
-                    self.rows, prequential.rows
+                    self.state.rows, prequential.rows
                 )));
             }
             guarded.push(health.total());
@@ -385,22 +403,12 @@ fn parse<T: DeserializeOwned>(text: &mut dyn Read) -> Result<T, ModelError> {
     })
 }
 
-fn parse_present_form(text: &mut dyn Read) -> Result<Model, ModelError> {
-    let mut text = Lifting::new(text);
-    let mut model: Model = parse(&mut text)?;
-    if let Some(kept) = &mut model.kept {
-        kept.set_rows(text.into_rows());
-    }
-    Ok(model)
-}
-
 /// Parses a file of an earlier version, one with members in another order, or some other file.
 fn parse_other_form(from: &mut dyn Read) -> Result<Model, ModelError> {
     #[derive(Deserialize)]
     struct Heading {
         format: Option<String>,
-        #[serde(default)]
-        version: u32,
+        version: Option<u32>,
     }
     let mut text = Vec::new();
     from.read_to_end(&mut text)?;
@@ -410,45 +418,19 @@ fn parse_other_form(from: &mut dyn Read) -> Result<Model, ModelError> {
         Some(other) if other != FORMAT => return Err(ModelError::OtherFormat(other)),
         Some(_) => {}
     }
-    if heading.version > VERSION {
-        return Err(ModelError::LaterVersion(heading.version));
-    }
-    if heading.version == VERSION {
-        return parse(&mut text.as_slice());
-    }
-    let mut value = parse(&mut text.as_slice())?;
-    upgrade(&mut value, heading.version);
-    // Parsed as a text again: the code to read a model from a 'Value' would be as large as that to read it from a text.
-    let text = serde_json::to_string(&value)?;
-    parse(&mut text.as_bytes())
-}
-
-/// Converts a file of an earlier version to the present form.
-fn upgrade(value: &mut serde_json::Value, version: u32) {
-    if version < 3 {
-        remove_working_copies(value);
-    }
-    if version >= 4 {
-        return;
-    }
-    // Settings of batch EM that no longer exist.
-    if let Some(settings) = value.pointer_mut("/algorithm/em").and_then(|em| em.as_object_mut()) {
-        settings.retain(|name, _| name != "finalists" && name != "kmeans_rounds");
-    }
-    // Sums over batches that cannot be merged any more. A run that resumes has no standard errors.
-    if let Some(members) = value.as_object_mut() {
-        members.remove("scores");
-    }
-}
-
-/// Removes the matrix states. The matrices themselves are enough to resume.
-fn remove_working_copies(value: &mut serde_json::Value) {
-    if let Some(members) = value.as_object_mut() {
-        members.retain(|name, _| name != "working" && name != "common_working");
-        members.values_mut().for_each(remove_working_copies);
-    }
-    if let Some(elements) = value.as_array_mut() {
-        elements.iter_mut().for_each(remove_working_copies);
+    let Some(version) = heading.version else {
+        return Err(ModelError::Inconsistent("it does not say its version".into()));
+    };
+    match version {
+        VERSION => parse(&mut text.as_slice()),
+        later if later > VERSION => Err(ModelError::LaterVersion(later)),
+        earlier if earlier < MIN_VERSION => Err(ModelError::EarlierVersion(earlier)),
+        _ => {
+            let old = parse(&mut text.as_slice())?;
+            drop(text);
+            // Parsed as a text again: the code to read a model from a 'Value' would be as large as that to read it from a text.
+            parse(&mut upgraded(old).to_string().as_bytes())
+        }
     }
 }
 

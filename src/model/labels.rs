@@ -41,7 +41,7 @@ impl Labels {
 impl Model {
     /// The identifier of each component of [`Model::estimate`], in their order. Without a history they count from 1.
     pub fn identifiers(&self) -> Vec<u64> {
-        match &self.structure {
+        match self.structure() {
             Some(structure) => structure.latest_identifiers().all().to_vec(),
             None => (1..=self.k() as u64).collect(),
         }
@@ -59,13 +59,13 @@ impl Model {
 
     /// The family of each component.
     fn families(&self, mixture: &GaussianMixture, identifiers: &[u64]) -> Vec<Family> {
-        let Some(structure) = &self.structure else {
+        let Some(structure) = self.structure() else {
             return identifiers.iter().map(|&own| Family::from([own])).collect();
         };
         let kept = structure.revisions().filter(|revision| revision.kept);
         let known = known_families(kept.flat_map(|revision| &revision.moves));
         let running = structure.identifiers.all();
-        let places = self.learned.estimate().predict(mixture.means().view());
+        let places = self.own().learned.estimate().most_probable_components(mixture.means().view());
         let of = |(&own, place): (&u64, usize)| {
             // A mixture that was searched again at the end of the stream has components without a record. Each comes from the
             // component of the running state that its mean belongs to.

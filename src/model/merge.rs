@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use rayon::prelude::*;
 
 use super::file::MAX_ROWS;
-use super::{Column, Model, Recipe};
+use super::{Model, Recipe};
 use crate::dist::Posterior;
 use crate::hash::Fingerprint;
 use crate::learn::{
-    Algorithm, Health, KeptRows, LearnError, LearnerState, Lineage, MergeReport, Numbered, Prequential,
-    ScoreRanks, SeenRows, Structure, align, close_merged, merge, permute,
+    Algorithm, CandidateState, Components, FitSettings, FitState, Health, KeptRows, LearnError, LearnerState,
+    Lineage, MergeReport, Numbered, Prequential, ScoreRanks, SeenRows, Shard, Structure, align,
+    finish_merged, merge, permute,
 };
 use crate::remedy::Remedy;
-use crate::stats::ColumnSummary;
+use crate::stats::{BatchSums, ColumnSummary};
 
 /// Why models cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -147,25 +148,29 @@ impl Model {
     /// The fingerprint that identifies this model as a common prior.
     pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
         let (posterior, _) = self.common_prior()?;
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        let text = serde_json::to_vec(&(names, posterior)).expect("a posterior has only finite numbers");
+        let text = serde_json::to_vec(&(&self.columns.names, posterior))
+            .expect("a posterior has only finite numbers");
         Ok(Fingerprint::of_bytes(&text))
     }
 
     /// The posterior that shards begin from, and how they learn.
-    pub(super) fn common_prior(&self) -> Result<(&Posterior, Algorithm), MergeError> {
-        if self.half_life.is_some() {
+    pub(super) fn common_prior(&self) -> Result<(&Posterior, &FitSettings), MergeError> {
+        if self.half_life().is_some() {
             return Err(LearnError::ShardsForget.into());
         }
-        match (self.algorithm, self.posterior()) {
-            (Recipe::Online(algorithm @ Algorithm::Obmm(_)), Some(posterior)) => Ok((posterior, algorithm)),
-            _ => Err(MergeError::NotAPrior(self.algorithm.name())),
+        match (&self.settings, self.posterior()) {
+            (Recipe::Online(settings), Some(posterior))
+                if matches!(settings.algorithm, Algorithm::Obmm(_)) =>
+            {
+                Ok((posterior, settings))
+            }
+            _ => Err(MergeError::NotAPrior(self.settings.name())),
         }
     }
 
     /// The posterior of a shard before any closing revision, so that its components are those of the prior.
     fn shard_posterior(&self) -> Result<&Posterior, MergeError> {
-        self.learned.posterior().ok_or(MergeError::NotAPrior(self.algorithm.name()))
+        self.own().learned.posterior().ok_or(MergeError::NotAPrior(self.settings.name()))
     }
 }
 
@@ -202,11 +207,9 @@ pub fn merge_models(
     let rows = count_rows(shards)?;
     // In a fixed order, so that the result does not depend on the order of the arguments.
     let mut shards: Vec<&(String, Model)> = shards.iter().collect();
-    shards.sort_by(|(_, a), (_, b)| {
-        a.lineage.as_ref().map(|l| &l.shards).cmp(&b.lineage.as_ref().map(|l| &l.shards))
-    });
+    shards.sort_by(|(_, a), (_, b)| a.lineage().map(|l| &l.shards).cmp(&b.lineage().map(|l| &l.shards)));
     let shards = shards.as_slice();
-    let (common, _) = prior.common_prior()?;
+    let (common, settings) = prior.common_prior()?;
     let own = shards.iter().map(|(_, shard)| shard.shard_posterior()).collect::<Result<Vec<_>, _>>()?;
     let orders: Vec<Vec<usize>> = own.par_iter().map(|own| align(common, own)).collect();
     let mut permuted = Vec::new();
@@ -222,43 +225,72 @@ pub fn merge_models(
         posteriors.push(common.weakened());
     }
     let (posterior, report) = merge(common, &posteriors.iter().collect::<Vec<_>>());
-    let mut model = prior.clone();
-    model.rivals.clear();
-    model.scores = None;
-    model.pending = None;
-    model.structure = prior.structure.as_ref().map(Structure::inherited);
-    model.kept = joined_rows(prior, shards, options);
-    model.seen = SeenRows::merged(shards.iter().map(|(_, shard)| (&shard.seen, shard.rows)));
-    model.ranks = ScoreRanks::merged(shards.iter().map(|(_, shard)| shard.ranks.as_ref()));
-    model.checkpoint = None;
-    model.curve = Vec::new();
-    model.learned = LearnerState::Bayes { prior: common.clone(), posterior, matrix_states: Vec::new() };
-    model.rows = rows;
-    model.columns = merged_columns(prior, shards);
-    let scores = shards.iter().map(|(_, shard)| shard.prequential);
-    model.prequential = scores.fold(Prequential::default(), Prequential::joined);
-    model.health = shards.iter().fold(Health::default(), |sum, (_, shard)| sum + shard.health);
-    model.health.components_damped = report.damped();
-    let lineages = || shards.iter().flat_map(|(_, shard)| &shard.lineage);
+    let lineage = joined_lineage(prior, shards, expected, numbered, &report, options);
+    let scores = shards.iter().map(|(_, shard)| shard.own().prequential);
+    let mut health = shards.iter().fold(Health::default(), |sum, (_, shard)| sum + shard.own().health);
+    health.components_damped = report.damped();
+    let merged = CandidateState {
+        learned: LearnerState::Bayes { prior: common.clone(), posterior, matrix_states: Vec::new() },
+        prequential: scores.fold(Prequential::default(), Prequential::joined),
+        health,
+        structure: prior.structure().map(Structure::inherited),
+        ranks: ScoreRanks::merged(shards.iter().map(|(_, shard)| shard.own().ranks.as_ref())),
+    };
+    let mut settings = settings.clone();
+    if let Components::Given(_) = settings.components {
+        settings.components = merged.learned.k().into();
+    }
+    let state = FitState {
+        rows,
+        columns: merged_columns(prior, shards),
+        floor: prior.state.floor.clone(),
+        pending: None,
+        candidates: vec![merged],
+        shard: Some(Shard { lineage, rows: Fingerprint::default() }),
+        sample: prior.state.sample.clone(),
+        seen: SeenRows::merged(shards.iter().map(|(_, shard)| (&shard.state.seen, shard.state.rows))),
+        scores: BatchSums::default(),
+        kept: joined_rows(prior, shards, options),
+    };
+    let mut model = Model {
+        settings: Recipe::Online(settings),
+        best: 0,
+        state,
+        checkpoint: None,
+        curve: Vec::new(),
+        ..prior.clone()
+    };
+    if !options.intermediate {
+        finish(&mut model);
+    }
+    Ok(Merged { model, report, permuted })
+}
+
+fn joined_lineage(
+    prior: &Model,
+    shards: &[&(String, Model)],
+    expected: Fingerprint,
+    numbered: Option<Numbered>,
+    report: &MergeReport,
+    options: MergeOptions,
+) -> Lineage {
+    let lineages = || shards.iter().filter_map(|(_, shard)| shard.lineage());
     let mut parts: Vec<Fingerprint> = lineages().flat_map(|lineage| lineage.shards.iter().copied()).collect();
     parts.sort_unstable();
     // The rows of a prior that is a sample are found among those of the shards, as they should be.
     let watched = |_: &&Lineage| !options.prior_is_a_sample;
     let repeated: BTreeSet<Fingerprint> =
         lineages().filter(watched).flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
-    model.lineage = Some(Lineage {
+    let sample = if options.prior_is_a_sample { &[] } else { prior.state.sample.keys() };
+    Lineage {
         prior: expected,
-        prior_rows: prior.rows,
+        prior_rows: prior.state.rows,
         shards: parts,
-        prior_sample: if options.prior_is_a_sample { Vec::new() } else { prior.sample.keys().to_vec() },
+        prior_sample: sample.to_vec(),
         prior_repeated: repeated.into_iter().collect(),
         numbered,
         merged: Some(report.clone()),
-    });
-    if !options.intermediate {
-        close(&mut model);
     }
-    Ok(Merged { model, report, permuted })
 }
 
 /// An intermediate merge keeps at most this many times as many rows as a shard.
@@ -267,28 +299,27 @@ const MAX_SHARDS_KEPT: usize = 4;
 /// Rows kept by the prior and the shards, in proportion to the rows each has learned. `None` if one of them keeps none.
 fn joined_rows(prior: &Model, shards: &[&(String, Model)], options: MergeOptions) -> Option<KeptRows> {
     let dim = prior.columns.len();
-    let own = prior.kept.as_ref()?;
+    let own = prior.state.kept.as_ref()?;
     let mut kept: Vec<&KeptRows> =
-        shards.iter().map(|(_, shard)| shard.kept.as_ref()).collect::<Option<_>>()?;
+        shards.iter().map(|(_, shard)| shard.state.kept.as_ref()).collect::<Option<_>>()?;
+    let most = kept.iter().map(|kept| kept.most()).max().unwrap_or(0);
     if options.intermediate {
-        let most = kept.iter().map(|kept| kept.most()).max().unwrap_or(0);
         return KeptRows::merged(&kept, dim, most.saturating_mul(MAX_SHARDS_KEPT.min(kept.len())));
     }
     if options.prior_is_a_sample {
         return Some(KeptRows::merged(&kept, dim, own.most())?.filled_from(own, dim, own.most()));
     }
     kept.insert(0, own);
-    let most = kept.iter().map(|kept| kept.most()).max().unwrap_or(0);
-    KeptRows::merged(&kept, dim, most)
+    KeptRows::merged(&kept, dim, most.max(own.most()))
 }
 
 /// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
 /// resumed, or merged with more shards.
-fn close(model: &mut Model) {
-    let columns = model.column_names();
-    let Some((settings, state)) = model.clone().into_state() else { return };
-    let Ok(state) = close_merged(settings, columns, state).and_then(|pass| pass.state()) else { return };
-    model.structure = state.candidates.into_iter().next().and_then(|candidate| candidate.structure);
+fn finish(model: &mut Model) {
+    let Some((settings, columns, state)) = model.clone().into_state() else { return };
+    let Ok(state) = finish_merged(settings, columns, state).and_then(|pass| pass.state()) else { return };
+    model.state.candidates[0].structure =
+        state.candidates.into_iter().next().and_then(|candidate| candidate.structure);
 }
 
 fn check_belonging(
@@ -304,11 +335,11 @@ fn check_belonging(
     let mut seen: Vec<(Fingerprint, &str)> = Vec::new();
     let mut known = HashSet::new();
     for (name, shard) in shards {
-        let Some(lineage) = &shard.lineage else { return Err(MergeError::NotAShard(name.clone())) };
+        let Some(lineage) = shard.lineage() else { return Err(MergeError::NotAShard(name.clone())) };
         if lineage.prior != expected {
             return Err(MergeError::OtherPrior { name: name.clone(), found: lineage.prior, expected });
         }
-        if shard.column_names().names != prior.column_names().names {
+        if shard.columns.names != prior.columns.names {
             return Err(MergeError::OtherColumns(name.clone()));
         }
         if shard.k() != k {
@@ -331,7 +362,7 @@ fn check_belonging(
 
 /// Checks that either all shards are numbered or none, and that no number occurs twice. Returns all numbers.
 fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeError> {
-    let of = |model: &Model| model.lineage.as_ref().and_then(|lineage| lineage.numbered.clone());
+    let of = |model: &Model| model.lineage().and_then(|lineage| lineage.numbered.clone());
     let Some((first, model)) = shards.first() else { return Ok(None) };
     let expected = of(model).map(|numbered| numbered.of);
     let mut owners: BTreeMap<u32, &str> = BTreeMap::new();
@@ -354,14 +385,14 @@ fn check_numbers(shards: &[(String, Model)]) -> Result<Option<Numbered>, MergeEr
 
 /// The number of rows of all shards.
 fn count_rows(shards: &[(String, Model)]) -> Result<u64, MergeError> {
-    let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.rows)).sum();
+    let rows: u128 = shards.iter().map(|(_, shard)| u128::from(shard.state.rows)).sum();
     u64::try_from(rows).ok().filter(|rows| *rows <= MAX_ROWS).ok_or(MergeError::TooManyRows { rows })
 }
 
-fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<Column> {
-    let merged = |(j, column): (usize, &Column)| {
-        let parts = shards.iter().map(|(_, shard)| shard.columns[j].summary);
-        Column { summary: parts.fold(ColumnSummary::default(), ColumnSummary::merged), ..column.clone() }
+fn merged_columns(prior: &Model, shards: &[&(String, Model)]) -> Vec<ColumnSummary> {
+    let merged = |j: usize| {
+        let parts = shards.iter().map(|(_, shard)| shard.state.columns[j]);
+        parts.fold(ColumnSummary::default(), ColumnSummary::merged)
     };
-    prior.columns.iter().enumerate().map(merged).collect()
+    (0..prior.columns.len()).map(merged).collect()
 }

@@ -1,13 +1,14 @@
 //! A learned mixture and its file: versioned, readable JSON that keeps every bit of a number.
 
 mod curve;
+mod earlier;
 mod file;
 mod format;
 mod labels;
-mod lift;
 mod merge;
 mod no_revisions;
 mod pass;
+mod recipe;
 mod seal;
 
 pub use curve::CurvePoint;
@@ -17,76 +18,24 @@ pub use labels::Labels;
 pub use merge::{MergeError, MergeOptions, Merged, merge_models};
 pub use no_revisions::NoRevisions;
 pub use pass::Checkpoint;
+pub use recipe::Recipe;
 pub use seal::Seal;
 
-#[cfg(feature = "cli")]
+pub use crate::learn::{Lineage, MergeReport, Numbered};
+
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::data::ColumnNames;
+use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::{GaussianMixture, Posterior, StudentMixture};
 use crate::hash::Fingerprint;
 use crate::learn::{
-    Algorithm, CandidateState, Choice, DataChanges, DriftWatch, Effort, EmSettings, FitState, Health,
-    KeptRows, LearnerState, Lineage, MergeReport, Prequential, RevisionRecord, RowSample, ScoreRanks,
-    SeenRows, Shard, StartKind, Structure, mixture_of, variance_floor,
+    ActiveRows, CandidateState, ChangeWatch, DataChanges, Effort, FitState, Health, KComparison,
+    LearnerState, Prequential, PriorStrength, RevisionRecord, RowSample, ScoreRanks, SeenRows, Shard,
+    StartKind, Structure, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
-
-/// How a model was made.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Recipe {
-    /// Batch EM.
-    Em(EmSettings),
-    /// The mixture that synthetic data were drawn from.
-    Truth,
-    /// An online learner, which can resume from the model.
-    #[serde(untagged)]
-    Online(Algorithm),
-}
-
-impl Recipe {
-    /// Its name on the command line.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Recipe::Online(algorithm) => algorithm.name(),
-            Recipe::Em(_) => "em",
-            Recipe::Truth => "truth",
-        }
-    }
-
-    /// A description for users.
-    pub fn describe(&self) -> String {
-        match self {
-            Recipe::Online(algorithm) => algorithm.describe(),
-            Recipe::Em(_) => "batch EM".into(),
-            Recipe::Truth => "the generating mixture (not learned)".into(),
-        }
-    }
-
-    /// The online algorithm that can resume from such a model.
-    pub fn online(&self) -> Option<Algorithm> {
-        match *self {
-            Recipe::Online(algorithm) => Some(algorithm),
-            Recipe::Em(_) | Recipe::Truth => None,
-        }
-    }
-}
-
-/// A column of the data that a model was learned from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// Its mean and spread.
-    pub summary: ColumnSummary,
-    /// Least variance of the column given the columns before it.
-    pub floor: f64,
-}
 
 /// A learned mixture and all that is needed to score with it, to explain it, and to resume learning.
 ///
@@ -101,8 +50,8 @@ pub struct Column {
 /// pass.to_model()?.write(&mut file)?;
 ///
 /// let model = Model::read(file.as_slice())?;
-/// assert_eq!((model.rows(), model.k(), model.columns()[1].name.as_str()), (900, 3, "height"));
-/// assert_eq!(model.estimate().predict(rows.view()).len(), 900);
+/// assert_eq!((model.rows(), model.k(), model.column_names().names[1].as_str()), (900, 3, "height"));
+/// assert_eq!(model.estimate().predict(rows.view())?.len(), 900);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,76 +61,23 @@ pub struct Model {
     version: u32,
     /// The version of the library that wrote it.
     tool: String,
-    /// The algorithm and its settings.
-    algorithm: Recipe,
-    /// Seed of the start.
-    seed: u64,
-    /// What the pass began from.
-    #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
-    start: StartKind,
-    /// Rows to buffer for the start, if that was set.
-    #[serde(rename = "init_rows", default, skip_serializing_if = "Option::is_none")]
-    start_rows: Option<usize>,
-    /// How much work goes into the start and into revisions.
-    #[serde(default)]
-    effort: Effort,
-    /// The bounds of K, if K is learned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    learns_k: Option<[usize; 2]>,
-    /// Rows to keep for revisions, if that was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    keep_rows: Option<usize>,
-    /// The number of further rows after which a row has half its weight, if rows lose weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    half_life: Option<u64>,
+    /// How it was made.
+    settings: Recipe,
+    /// The names of the columns.
+    columns: ColumnNames,
+    /// The index of the best K among the candidates of the state.
+    best: usize,
+    /// What was learned.
+    state: FitState,
     /// Parameters of the Python estimator that saved it, where the other members do not tell them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     estimator: Option<Map<String, Value>>,
-    /// Rows seen.
-    rows: u64,
-    /// Whether the column names come from a header.
-    named: bool,
-    /// The columns.
-    columns: Vec<Column>,
-    /// Prequential score.
-    prequential: Prequential,
-    /// Safeguards that triggered while learning.
-    health: Health,
-    /// What was learned.
-    learned: LearnerState,
-    /// The identifiers of its components, its revisions, and the end of the stream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    structure: Option<Structure>,
-    /// The distribution of the log-densities of its rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ranks: Option<ScoreRanks>,
-    /// The other K learned in the same pass.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    rivals: Vec<CandidateState>,
-    /// The scores of all K over batches of rows, for the standard errors of their differences.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    scores: Option<BatchSums>,
-    /// Where a shard comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lineage: Option<Lineage>,
-    /// Keys of some of its rows, by which shards recognise the rows of their prior.
-    #[serde(default, skip_serializing_if = "RowSample::is_empty")]
-    sample: RowSample,
-    /// Keys of some of its rows, by which a resumed pass notices rows that come again.
-    #[serde(default, skip_serializing_if = "SeenRows::is_empty")]
-    seen: SeenRows,
     /// In a checkpoint: fingerprint of the rows that were read before it was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Fingerprint>,
     /// In a checkpoint: the learning curve so far, if there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     curve: Vec<CurvePoint>,
-    /// All rows, one after the other, while there are too few for the start.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_as_nan")]
-    pending: Option<Vec<f64>>,
-    /// Rows of the data that are kept for revisions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept: Option<KeptRows>,
     /// Only while a file is read; writing computes a new one.
     #[serde(default, skip_serializing)]
     checksum: Option<String>,
@@ -193,34 +89,44 @@ impl Model {
         &self.tool
     }
 
-    /// The algorithm and its settings.
-    pub fn algorithm(&self) -> Recipe {
-        self.algorithm
+    /// How it was made.
+    pub fn recipe(&self) -> &Recipe {
+        &self.settings
     }
 
     /// Seed of all random choices.
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.settings.seed()
     }
 
     /// What the pass began from.
     pub fn start(&self) -> StartKind {
-        self.start
+        self.settings.online().map_or(StartKind::Fitted, |settings| settings.start)
     }
 
     /// How much work goes into the start and into revisions.
     pub fn effort(&self) -> Effort {
-        self.effort
+        self.settings.online().map_or(Effort::default(), |settings| settings.effort)
     }
 
     /// Rows to keep for revisions, if that was set.
     pub fn keep_rows(&self) -> Option<usize> {
-        self.keep_rows
+        self.settings.online()?.keep_rows
     }
 
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     pub fn half_life(&self) -> Option<u64> {
-        self.half_life
+        self.settings.online()?.half_life
+    }
+
+    /// How many rows the prior of a component's covariance was set to be worth.
+    pub fn prior_strength(&self) -> PriorStrength {
+        self.settings.online().map_or(PriorStrength::Auto, |settings| settings.prior_strength)
+    }
+
+    /// How many rows the prior of a component's covariance is worth, if the model knows it.
+    pub fn prior_rows(&self) -> Option<f64> {
+        self.structure().and_then(Structure::latest_prior_rows)
     }
 
     /// Parameters of the Python estimator that saved it, where nothing else tells them. A pass that resumes does not keep them.
@@ -233,86 +139,102 @@ impl Model {
         self.estimator = parameters;
     }
 
+    /// The candidate with the best K.
+    fn own(&self) -> &CandidateState {
+        &self.state.candidates[self.best]
+    }
+
+    fn structure(&self) -> Option<&Structure> {
+        self.own().structure.as_ref()
+    }
+
     /// The changes of the data that were found while it was learned.
-    pub fn data_changes(&self) -> Option<DataChanges> {
-        self.structure.as_ref().and_then(|structure| structure.drift.as_ref()).and_then(DriftWatch::changes)
+    pub fn data_changes(&self) -> Option<&DataChanges> {
+        self.structure()?.changes.as_ref().and_then(ChangeWatch::changes)
     }
 
     /// Rows seen.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.state.rows
     }
 
-    /// The columns.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
+    /// The mean and spread of each column.
+    pub fn summaries(&self) -> &[ColumnSummary] {
+        &self.state.columns
+    }
+
+    /// Whether values were missing: a column with gaps has fewer values than there are rows.
+    pub fn has_gaps(&self) -> bool {
+        self.state.columns.iter().any(|column| column.count < self.state.rows)
     }
 
     /// The prequential score.
     pub fn prequential(&self) -> Prequential {
-        self.prequential
+        self.own().prequential
     }
 
     /// Where a shard comes from.
     pub fn lineage(&self) -> Option<&Lineage> {
-        self.lineage.as_ref()
+        self.state.shard.as_ref().map(|shard| &shard.lineage)
     }
 
-    /// Whether the start waits for more rows. Until then the mixture is provisional.
+    /// Whether the rows were too few for a start, so that a resumed pass fits the start again. The mixture of a finished pass was
+    /// fitted to all of them.
+    pub fn waits_for_rows(&self) -> bool {
+        self.state.pending.is_some()
+    }
+
+    /// Whether the mixture is provisional: a checkpoint of a pass that waits for rows.
     pub fn is_provisional(&self) -> bool {
-        self.pending.is_some()
+        self.waits_for_rows() && self.checkpoint.is_some()
+    }
+
+    /// When each component of [`Model::estimate`] was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let known = self.structure().map(Structure::active_rows);
+        known.unwrap_or_else(|| vec![None; self.k()])
     }
 
     /// Whether it keeps rows to revise on.
     pub fn keeps_rows(&self) -> bool {
-        self.kept.as_ref().is_some_and(|kept| kept.most() > 0)
+        self.state.kept.as_ref().is_some_and(|kept| kept.most() > 0)
     }
 
-    /// Whether the revisions are recorded: files of early versions have no record of them.
+    /// Whether the revisions are recorded: a mixture that no online learner made has no record of them.
     pub fn has_history(&self) -> bool {
-        self.structure.is_some()
+        self.structure().is_some()
     }
 
     /// All revisions, the oldest first.
     pub fn revisions(&self) -> impl Iterator<Item = &RevisionRecord> {
-        self.structure.iter().flat_map(Structure::revisions)
+        self.structure().into_iter().flat_map(Structure::revisions)
     }
 
     /// Whether there may have been earlier revisions than [`Model::revisions`] has.
     pub fn may_have_forgotten(&self) -> bool {
-        self.structure.as_ref().is_some_and(Structure::may_have_forgotten)
+        self.structure().is_some_and(Structure::may_have_forgotten)
     }
 
     /// How well the shards of a merged model agree.
     pub fn merge_report(&self) -> Option<&MergeReport> {
-        match &self.learned {
+        match &self.own().learned {
             LearnerState::Sharded(state) => Some(&state.merged),
-            _ => self.lineage.as_ref().and_then(|lineage| lineage.merged.as_ref()),
+            _ => self.lineage()?.merged.as_ref(),
         }
     }
 
-    /// The model of a mixture that no online learner made.
-    pub fn from_mixture(
-        mixture: GaussianMixture,
-        recipe: Recipe,
-        seed: u64,
-        columns: &ColumnNames,
-        summaries: &[ColumnSummary],
-    ) -> Self {
-        Model::from_mixtures(mixture, Vec::new(), recipe, seed, columns, summaries)
-    }
-
-    /// The same with mixtures of other K.
+    /// The model of mixtures of several K that no online learner made, the best one first.
+    ///
+    /// # Panics
+    /// If there is no mixture, or one has another number of columns than `summaries`.
     pub fn from_mixtures(
-        best: GaussianMixture,
-        rivals: Vec<GaussianMixture>,
+        mixtures: Vec<GaussianMixture>,
         recipe: Recipe,
-        seed: u64,
         columns: &ColumnNames,
         summaries: &[ColumnSummary],
     ) -> Self {
         let rows = summaries.iter().map(|summary| summary.count).max().unwrap_or(0);
-        // Without scores, the first candidate is the best.
+        let best_k = mixtures.first().map_or(0, GaussianMixture::k);
         let candidate = |mixture: GaussianMixture| CandidateState {
             learned: LearnerState::Point {
                 start: mixture.clone(),
@@ -331,122 +253,129 @@ impl Model {
             columns: summaries.to_vec(),
             floor: summaries.iter().map(variance_floor).collect(),
             pending: None,
-            candidates: std::iter::once(best).chain(rivals).map(candidate).collect(),
+            candidates: mixtures.into_iter().map(candidate).collect(),
             shard: None,
             sample: RowSample::default(),
             seen: SeenRows::default(),
             scores: BatchSums::default(),
             kept: None,
         };
-        Model::new(recipe, seed, state, columns)
+        let model = Model::new(recipe, state, columns.clone());
+        let best = model.state.candidates.iter().position(|candidate| candidate.learned.k() == best_k);
+        Model { best: best.unwrap_or(0), ..model }
     }
 
-    fn new(recipe: Recipe, seed: u64, mut state: FitState, columns: &ColumnNames) -> Self {
+    fn new(settings: Recipe, mut state: FitState, columns: ColumnNames) -> Self {
+        state.candidates.sort_by_key(|candidate| candidate.learned.k());
         let ks = state.candidates.len();
-        let best = state.candidates.remove(state.best());
         // While rows are pending, the scores are provisional.
-        let lasts = ks > 1 && state.pending.is_none();
-        let scores = Some(state.scores).filter(|scores| lasts && scores.is_sound(ks));
-        let described = columns.names.iter().zip(&state.columns).zip(&state.floor);
+        if state.pending.is_some() || !state.scores.is_sound(ks) {
+            state.scores = BatchSums::default();
+        }
+        if let Some(Shard { lineage, rows }) = &mut state.shard {
+            // Rows that are learned from now on are a shard of their own.
+            lineage.shards.push(std::mem::take(rows));
+        }
         Model {
             format: FORMAT.into(),
             version: VERSION,
             tool: env!("CARGO_PKG_VERSION").into(),
-            algorithm: recipe,
-            seed,
-            start: StartKind::Fitted,
-            start_rows: None,
-            effort: Effort::default(),
-            learns_k: None,
-            keep_rows: None,
-            half_life: None,
+            settings,
+            columns,
+            best: state.best(),
+            state,
             estimator: None,
-            rows: state.rows,
-            named: columns.named,
-            columns: described
-                .map(|((name, &summary), &floor)| Column { name: name.clone(), summary, floor })
-                .collect(),
-            prequential: best.prequential,
-            health: best.health,
-            learned: best.learned,
-            structure: best.structure,
-            ranks: best.ranks,
-            rivals: state.candidates,
-            scores,
-            lineage: state.shard.map(|Shard { mut lineage, rows }| {
-                lineage.shards.push(rows);
-                lineage
-            }),
-            sample: state.sample,
-            seen: state.seen,
             checkpoint: None,
             curve: Vec::new(),
-            pending: state.pending,
-            kept: state.kept,
             checksum: None,
         }
     }
 
     /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
     pub fn estimate(&self) -> GaussianMixture {
-        mixture_of(&self.learned, self.structure.as_ref())
+        self.own().mixture()
     }
 
     /// The posterior that [`Model::estimate`] is computed from. `None` if the learner is not Bayesian.
     pub fn posterior(&self) -> Option<&Posterior> {
-        match self.structure.as_ref().and_then(|structure| structure.finished.as_ref()) {
+        match self.own().finished() {
             Some(finished) => finished.estimate.posterior(),
-            None => self.learned.posterior(),
+            None => self.own().learned.posterior(),
         }
     }
 
     /// The distribution of the log-densities of the rows that it was learned from, by which new rows get a rank. `None` if
     /// the rows are not known, as in files of earlier versions.
     pub fn ranks(&self) -> Option<&ScoreRanks> {
-        let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
-        finished.and_then(|finished| finished.ranks.as_ref()).or(self.ranks.as_ref())
+        self.own().finished().and_then(|finished| finished.ranks.as_ref()).or(self.own().ranks.as_ref())
     }
 
     /// Sets the distribution of the log-densities of every K to that of these rows.
     #[cfg(feature = "cli")]
     pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>) -> Self {
-        let ranks = |learned: &LearnerState| {
+        for candidate in &mut self.state.candidates {
             let mut ranks = ScoreRanks::default();
-            ranks.extend(learned.estimate().score_samples(rows), 1.0);
-            Some(ranks)
-        };
-        self.ranks = ranks(&self.learned);
-        self.rivals.iter_mut().for_each(|rival| rival.ranks = ranks(&rival.learned));
+            ranks.extend(candidate.learned.estimate().log_densities(rows), 1.0);
+            candidate.ranks = Some(ranks);
+        }
         self
     }
 
     /// Safeguards that triggered, including the end of the stream.
     pub fn health(&self) -> Health {
-        let finished = self.structure.as_ref().and_then(|structure| structure.finished.as_ref());
-        finished.map_or(self.health, |finished| self.health + finished.health)
+        let own = self.own();
+        own.finished().map_or(own.health, |finished| own.health + finished.health)
+    }
+
+    /// The noise of discrete columns, if it was learned with noise. Rows need it before they are scored: [`Noise::noisy`].
+    pub fn noise(&self) -> Option<Noise> {
+        self.decided_dequantize().noise(self.seed())
+    }
+
+    fn decided_dequantize(&self) -> Dequantize {
+        let (pending, dim) = (self.state.pending.as_deref().unwrap_or_default(), self.columns.len().max(1));
+        let rows = ArrayView2::from_shape((pending.len() / dim, dim), pending);
+        rows.map_or(Dequantize::Off, |rows| self.settings.dequantize().decided(rows))
     }
 
     /// Removes the rows of the data, so that the model can be shared. A pass that resumes from it does not revise until it has
     /// seen as many new rows. If the start waits for more rows, the provisional mixture replaces it.
     pub fn without_rows(mut self) -> Self {
-        let Some((settings, state)) = self.clone().into_state() else { return self };
-        let state = state.without_rows(&settings);
-        (self.pending, self.kept, self.seen) = (state.pending, state.kept, state.seen);
-        for candidate in state.candidates {
-            let k = candidate.learned.k();
-            if k == self.k() {
-                self.structure = candidate.structure;
-            } else if let Some(rival) = self.rivals.iter_mut().find(|rival| rival.learned.k() == k) {
-                rival.structure = candidate.structure;
-            }
+        let dequantize = self.decided_dequantize();
+        if let Recipe::Online(settings) = &mut self.settings {
+            settings.dequantize = dequantize;
+            self.state = self.state.without_rows(settings);
         }
         self
     }
 
+    /// Rows of the data that the model contains: a sample that is kept for revisions, or those buffered for the start.
+    pub(crate) fn kept_rows(&self) -> ArrayView2<'_, f64> {
+        let kept = self.state.kept.as_ref().map(|kept| kept.reservoir());
+        let (values, dim) =
+            (self.state.pending.as_deref().or(kept).unwrap_or_default(), self.columns.len().max(1));
+        ArrayView2::from_shape((values.len() / dim, dim), values).expect("kept rows are whole")
+    }
+
+    /// The course of the score of the K at a place among all K: rows seen, and the mean score of the rows since the point
+    /// before. Rows that are not scored, such as those of the start, have their place by proportion.
+    pub(crate) fn score_course(&self, place: usize) -> Vec<(f64, f64)> {
+        let (scores, rows) = (&self.state.scores, self.rows() as f64);
+        let Some(settings) = self.settings.online().filter(|_| scores.is_sound(self.state.candidates.len()))
+        else {
+            return Vec::new();
+        };
+        let (batch, means) = scores.means(place);
+        let start = (settings.rows_of_start(self.columns.len()) as f64).min(rows);
+        let each = batch as f64 * (rows - start) / self.prequential().rows.max(1) as f64;
+        means.into_iter().enumerate().map(|(i, mean)| (start + (i + 1) as f64 * each, mean)).collect()
+    }
+
     /// How many rows of the data the model file contains: those kept for revisions, or those buffered for the start.
     pub fn rows_in_file(&self) -> u64 {
-        let kept = self.kept.as_ref().map_or(0, |kept| kept.reservoir().len() + kept.validation().len());
-        let pending = self.pending.as_ref().map_or(0, Vec::len);
+        let kept = self.state.kept.as_ref();
+        let kept = kept.map_or(0, |kept| kept.reservoir().len() + kept.validation().len());
+        let pending = self.state.pending.as_ref().map_or(0, Vec::len);
         ((kept + pending) / self.columns.len().max(1)) as u64
     }
 
@@ -457,22 +386,18 @@ impl Model {
 
     /// How many components.
     pub fn k(&self) -> usize {
-        self.learned.k()
+        self.own().learned.k()
     }
 
     /// Every K of the model, in ascending order.
     pub fn ks(&self) -> Vec<usize> {
-        self.choice().candidates.iter().map(|candidate| candidate.k).collect()
+        self.state.candidates.iter().map(|candidate| candidate.learned.k()).collect()
     }
 
     /// The scores of all K compared, in ascending order of K.
-    pub fn choice(&self) -> Choice {
-        let own = (self.k(), self.prequential);
-        let rivals = self.rivals.iter().map(|rival| (rival.learned.k(), rival.prequential));
-        let mut scores: Vec<_> = std::iter::once(own).chain(rivals).collect();
-        scores.sort_by_key(|(k, _)| *k);
-        let none = BatchSums::default();
-        Choice::of_pass(&scores, self.scores.as_ref().unwrap_or(&none))
+    pub fn choice(&self) -> KComparison {
+        let scores: Vec<_> = self.state.candidates.iter().map(CandidateState::score).collect();
+        KComparison::of_pass(&scores, &self.state.scores)
     }
 
     /// The model of one K alone; `None` if the model does not have that K. A pass that resumes from it learns that K as a pass
@@ -491,32 +416,23 @@ impl Model {
     /// # Ok::<(), gmm_bmm::LearnError>(())
     /// ```
     pub fn with_k(mut self, k: usize) -> Option<Self> {
-        if k != self.k() {
-            let place = self.rivals.iter().position(|rival| rival.learned.k() == k)?;
-            let CandidateState { learned, prequential, health, structure, ranks } =
-                self.rivals.swap_remove(place);
-            self = Model { learned, prequential, health, structure, ranks, ..self };
+        let place = self.ks().iter().position(|own| *own == k)?;
+        self.state.candidates = vec![self.state.candidates.swap_remove(place)];
+        self.best = 0;
+        self.state.scores = self.state.scores.only(place);
+        if let Recipe::Online(settings) = &mut self.settings {
+            settings.components = k.into();
         }
-        self.rivals.clear();
-        self.scores = None;
-        self.learns_k = None;
         Some(self)
     }
 
     /// The names of the columns.
     pub fn column_names(&self) -> ColumnNames {
-        let names = self.columns.iter().map(|column| column.name.clone()).collect();
-        ColumnNames { names, named: self.named }
+        self.columns.clone()
     }
 
     /// The gain in log-density if the columns are measured in standard deviations instead of their own units.
     pub fn zscore_jacobian(&self) -> f64 {
-        self.columns.iter().map(|column| column.summary.unit().ln()).sum()
+        self.state.columns.iter().map(|column| column.unit().ln()).sum()
     }
-}
-
-/// Numbers of which some are missing: JSON has `null` for NaN.
-fn null_as_nan<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
-    let values = Option::<Vec<Option<f64>>>::deserialize(deserializer)?;
-    Ok(values.map(|values| values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()))
 }

@@ -1,10 +1,11 @@
 //! From a pass to its model, and back.
 
 use super::{CurvePoint, MergeError, Model, ModelError, Recipe};
+use crate::data::ColumnNames;
 use crate::hash::Fingerprint;
 use crate::learn::{
-    CandidateState, Components, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard, StartKind,
-    Structure,
+    Finding, FitSettings, FitState, LearnError, Lineage, OnlineFit, Shard, StartKind, Structure,
+    find_discrete_columns, find_odd_values,
 };
 
 /// What a checkpoint holds in addition to a model.
@@ -29,21 +30,8 @@ impl OnlineFit {
         Ok(Model { checkpoint: Some(checkpoint.rows), curve: checkpoint.curve, ..model })
     }
 
-    /// The K with the best prequential score, and the others as its rivals.
     fn model_of(&self, state: FitState) -> Model {
-        let settings = self.settings();
-        Model {
-            start: settings.start,
-            start_rows: settings.start_rows,
-            effort: settings.effort,
-            learns_k: match settings.components {
-                Components::Given(_) => None,
-                Components::Learned { least, most } => Some([least, most]),
-            },
-            keep_rows: settings.keep_rows,
-            half_life: settings.half_life,
-            ..Model::new(Recipe::Online(settings.algorithm), settings.seed, state, self.columns())
-        }
+        Model::new(Recipe::Online(self.settings().clone()), state, self.columns().clone())
     }
 }
 
@@ -66,8 +54,8 @@ impl Model {
     /// # Errors
     /// [`ModelError::NotOnline`] if no online learner made this model.
     pub fn resume(self) -> Result<OnlineFit, ModelError> {
-        let (algorithm, columns) = (self.algorithm, self.column_names());
-        let (settings, state) = self.into_state().ok_or(ModelError::NotOnline(algorithm.name()))?;
+        let name = self.settings.name();
+        let (settings, columns, state) = self.into_state().ok_or(ModelError::NotOnline(name))?;
         Ok(OnlineFit::restore(settings, columns, state)?)
     }
 
@@ -78,8 +66,7 @@ impl Model {
     pub fn resume_checkpoint(mut self) -> Result<(OnlineFit, Checkpoint), ModelError> {
         let rows = self.checkpoint.ok_or(ModelError::NotACheckpoint)?;
         let checkpoint = Checkpoint { rows, curve: std::mem::take(&mut self.curve) };
-        let columns = self.column_names();
-        let (settings, mut state) = self.into_state().ok_or(ModelError::NotACheckpoint)?;
+        let (settings, columns, mut state) = self.into_state().ok_or(ModelError::NotACheckpoint)?;
         // The rows since the pass began belong to the shard that it still learns.
         if let Some(shard) = &mut state.shard
             && let Some(own) = shard.lineage.shards.pop()
@@ -89,37 +76,51 @@ impl Model {
         Ok((OnlineFit::restore(settings, columns, state)?, checkpoint))
     }
 
+    /// What a user should know about the data, as far as the model tells it. A pass that is under way knows more:
+    /// [`OnlineFit::findings`].
+    pub fn findings(&self) -> Vec<Finding> {
+        let (rows, names) = (self.kept_rows(), self.column_names().names);
+        let mut found: Vec<Finding> = find_discrete_columns(rows, &names)
+            .filter(|_| !self.settings.dequantize().is_on())
+            .into_iter()
+            .collect();
+        // The rows are a sample, so how often a value occurs in them says little.
+        let of_columns = |finding: &Finding| !matches!(finding, Finding::Sentinel { .. });
+        found.extend(find_odd_values(rows, &names).into_iter().filter(of_columns));
+        let of_pass = self.clone().resume().map(|pass| pass.findings()).unwrap_or_default();
+        found.extend(of_pass.into_iter().filter(|finding| !found.contains(finding)).collect::<Vec<_>>());
+        found
+    }
+
     /// Begins a pass over one shard, with this model as the common prior. [`merge_models`](super::merge_models) merges the
     /// models of the shards.
     pub fn begin_shard(&self) -> Result<OnlineFit, MergeError> {
-        self.begin_shard_keeping(self.keep_rows)
+        self.begin_shard_keeping(self.keep_rows())
     }
 
     /// [`Model::begin_shard`] for a shard that keeps another number of rows for the revision of the merged mixture: fewer make
     /// its model smaller.
     pub fn begin_shard_keeping(&self, keep_rows: Option<usize>) -> Result<OnlineFit, MergeError> {
-        let (prior, algorithm) = self.common_prior()?;
+        let (prior, settings) = self.common_prior()?;
         let settings = FitSettings {
-            gaps: false,
-            algorithm,
-            components: Components::Given(vec![prior.k()]),
-            seed: self.seed,
+            components: prior.k().into(),
             start: StartKind::Fitted,
-            start_rows: self.start_rows,
-            effort: self.effort,
             keep_rows,
             half_life: None,
+            dequantize: self.decided_dequantize(),
+            gaps: false,
+            ..settings.clone()
         };
-        let floor = self.columns.iter().map(|column| column.floor).collect();
+        let floor = self.state.floor.clone();
         // The history of the prior is in its own file.
-        let inherited = self.structure.as_ref().map(Structure::inherited);
+        let inherited = self.structure().map(Structure::inherited);
         let structure = inherited.map(|inherited| Structure { history: Vec::new(), ..inherited });
         let mut state = FitState::of_new_shard(&settings, floor, [(prior.clone(), structure)]);
         let lineage = Lineage {
             prior: self.prior_fingerprint()?,
-            prior_rows: self.rows,
+            prior_rows: self.state.rows,
             shards: Vec::new(),
-            prior_sample: self.sample.keys().to_vec(),
+            prior_sample: self.state.sample.keys().to_vec(),
             prior_repeated: Vec::new(),
             numbered: None,
             merged: None,
@@ -129,45 +130,11 @@ impl Model {
     }
 
     /// The pass that this model came from. `None` if no online learner made it.
-    pub(super) fn into_state(self) -> Option<(FitSettings, FitState)> {
-        let own = CandidateState {
-            learned: self.learned,
-            prequential: self.prequential,
-            health: self.health,
-            structure: self.structure,
-            ranks: self.ranks,
-        };
-        let mut candidates = self.rivals;
-        candidates.push(own);
-        candidates.sort_by_key(|candidate| candidate.learned.k());
-        let settings = FitSettings {
-            // As before: a column with gaps has fewer values than there are rows.
-            gaps: self.columns.iter().any(|column| column.summary.count < self.rows),
-            algorithm: self.algorithm.online()?,
-            components: match self.learns_k {
-                Some([least, most]) => Components::Learned { least, most },
-                None => Components::Given(candidates.iter().map(|c| c.learned.k()).collect()),
-            },
-            seed: self.seed,
-            start: self.start,
-            start_rows: self.start_rows,
-            effort: self.effort,
-            keep_rows: self.keep_rows,
-            half_life: self.half_life,
-        };
-        let state = FitState {
-            rows: self.rows,
-            columns: self.columns.iter().map(|column| column.summary).collect(),
-            floor: self.columns.iter().map(|column| column.floor).collect(),
-            pending: self.pending,
-            candidates,
-            // Rows that are learned from now on are a shard of their own.
-            shard: self.lineage.map(|lineage| Shard { lineage, rows: Fingerprint::default() }),
-            sample: self.sample,
-            seen: self.seen,
-            scores: self.scores.unwrap_or_default(),
-            kept: self.kept,
-        };
-        Some((settings, state))
+    pub(super) fn into_state(self) -> Option<(FitSettings, ColumnNames, FitState)> {
+        let gaps = self.has_gaps();
+        match self.settings {
+            Recipe::Online(settings) => Some((FitSettings { gaps, ..settings }, self.columns, self.state)),
+            Recipe::Em { .. } | Recipe::Truth { .. } => None,
+        }
     }
 }

@@ -41,6 +41,11 @@ impl BatchSums {
     /// From fewer batches, the standard error of a difference is too uncertain.
     const MIN: usize = 10;
 
+    /// Whether it has nothing, as for a single candidate.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// For candidates whose scores over earlier rows have these sums.
     pub fn new(totals: Vec<f64>) -> Self {
         BatchSums { size: 1, full: Vec::new(), open_rows: 0, before: totals }
@@ -85,6 +90,17 @@ impl BatchSums {
     /// Whether at least this many rows were recorded.
     pub fn covers(&self, rows: u64) -> bool {
         (self.full.len() as u64).saturating_mul(self.size).saturating_add(self.open_rows) >= rows
+    }
+
+    /// The sums of one candidate alone.
+    pub(crate) fn only(&self, candidate: usize) -> BatchSums {
+        let own = |sums: &Vec<f64>| sums.get(candidate).copied().into_iter().collect();
+        BatchSums { full: self.full.iter().map(own).collect(), before: own(&self.before), ..self.clone() }
+    }
+
+    /// The rows of a batch, and the mean score of a candidate in each full batch, the first batch first.
+    pub(crate) fn means(&self, candidate: usize) -> (u64, Vec<f64>) {
+        (self.size, self.full.iter().map(|batch| batch[candidate] / self.size as f64).collect())
     }
 
     /// The standard error of a candidate's mean score per row; `None` from fewer than two rows.

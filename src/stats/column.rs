@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 /// Count, mean and spread of the values of one column, updated value by value (Welford's algorithm).
 ///
 /// ```
-/// use gmm_bmm::ColumnSummary;
+/// use gmm_bmm::scores::ColumnSummary;
 ///
 /// let summary: ColumnSummary = [1.0, 3.0].into_iter().collect();
 /// assert_eq!((summary.count, summary.mean, summary.standard_deviation()), (2, 2.0, 1.0));

@@ -22,7 +22,7 @@ pub struct ScoredK {
 ///
 /// ```
 /// use gmm_bmm::internals::stats::ScoredK;
-/// use gmm_bmm::{Beyond, Elbow};
+/// use gmm_bmm::scores::{Beyond, Elbow};
 ///
 /// let of = |scores: &[f64]| {
 ///     let scored = |(k, &score)| ScoredK { k, score, standard_error: None };

@@ -12,7 +12,7 @@ pub use column::ColumnSummary;
 pub(crate) use column::LogUnits;
 pub use elbow::{Beyond, Elbow, ScoredK};
 pub(crate) use normals::MixtureOfNormals;
-pub use wilcoxon::{Method, Zeros, signed_rank, signed_rank_with};
+pub use wilcoxon::{TestMethod, Zeros, signed_rank, signed_rank_with};
 
 /// P-values of several tests, adjusted by Holm's method (1979), in the order given. The smallest is multiplied by the number
 /// of tests, the next by one less, and so on. No adjusted value is below that of a smaller p-value.
@@ -72,6 +72,7 @@ pub(crate) fn weighted_mean_and_error(gains: &[f64], weights: &[f64]) -> (f64, f
 }
 
 /// The median of the values; `None` without values.
+#[cfg(feature = "cli")]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

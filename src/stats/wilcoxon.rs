@@ -24,11 +24,11 @@ pub enum Zeros {
 
 /// The null distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
+pub enum TestMethod {
     /// Exact up to `MAX_EXACT` differences without ties and zeros, else normal with continuity correction.
     #[default]
     Auto,
-    /// Exact. With ties, zeros or more than `MAX_EXACT` differences, the same as [`Method::Auto`].
+    /// Exact. With ties, zeros or more than `MAX_EXACT` differences, the same as [`TestMethod::Auto`].
     Exact,
     /// Normal, with or without continuity correction.
     Normal {
@@ -73,7 +73,7 @@ impl SignedRank {
     }
 }
 
-/// The test without zeros ([`Zeros::Drop`]) and with [`Method::Auto`]. `None` if a difference is NaN.
+/// The test without zeros ([`Zeros::Drop`]) and with [`TestMethod::Auto`]. `None` if a difference is NaN.
 ///
 /// ```
 /// let test = gmm_bmm::internals::stats::signed_rank(&[0.1, 0.2, 0.3, 0.4, 0.5]).unwrap();
@@ -81,22 +81,22 @@ impl SignedRank {
 /// assert_eq!(test.rank_biserial(), 1.0);
 /// ```
 pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
-    signed_rank_with(differences, Zeros::Drop, Method::Auto)
+    signed_rank_with(differences, Zeros::Drop, TestMethod::Auto)
 }
 
 /// The test with this rule for zeros and this null distribution.
 ///
 /// `None` if a difference is NaN. If there is nothing to rank, the p-value is 1.
-pub fn signed_rank_with(differences: &[f64], zeros: Zeros, method: Method) -> Option<SignedRank> {
+pub fn signed_rank_with(differences: &[f64], zeros: Zeros, method: TestMethod) -> Option<SignedRank> {
     if differences.iter().any(|difference| difference.is_nan()) {
         return None;
     }
     let ranks = Ranks::of(differences, zeros);
     let exact = match method {
-        Method::Normal { .. } => false,
-        Method::Auto | Method::Exact => ranks.can_be_exact(),
+        TestMethod::Normal { .. } => false,
+        TestMethod::Auto | TestMethod::Exact => ranks.can_be_exact(),
     };
-    let correction = !matches!(method, Method::Normal { correction: false });
+    let correction = !matches!(method, TestMethod::Normal { correction: false });
     let (z, normal_p) = ranks.normal(correction);
     let p_value = if exact { exact_p(ranks.count, ranks.plus.min(ranks.minus) / 2) } else { normal_p };
     Some(SignedRank {
@@ -187,7 +187,7 @@ mod tests {
     fn without_ranks_the_p_value_is_1() {
         for differences in [&[][..], &[0.0, -0.0]] {
             for zeros in [Zeros::Drop, Zeros::Pratt] {
-                let test = signed_rank_with(differences, zeros, Method::Auto).unwrap();
+                let test = signed_rank_with(differences, zeros, TestMethod::Auto).unwrap();
                 assert_eq!((test.p_value, test.z, test.rank_biserial()), (1.0, 0.0, 0.0));
             }
         }
@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn the_correction_does_not_cross_the_mean() {
-        let test = signed_rank_with(&[2.0, -1.0], Zeros::Drop, Method::Normal { correction: true }).unwrap();
+        let test =
+            signed_rank_with(&[2.0, -1.0], Zeros::Drop, TestMethod::Normal { correction: true }).unwrap();
         assert_eq!((test.z, test.p_value), (0.0, 1.0));
     }
 

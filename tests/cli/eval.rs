@@ -196,7 +196,7 @@ fn zscored_units_differ_by_the_columns_spreads() {
     let place = with_model();
     let model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
     let jacobian: f64 =
-        (0..3).map(|j| (number(&model["columns"][j]["summary"]["squares"]) / 2000.0).sqrt().ln()).sum();
+        (0..3).map(|j| (number(&model["state"]["summaries"][j]["squares"]) / 2000.0).sqrt().ln()).sum();
     let raw = place.json("eval --model model.json --data test.csv");
     let scaled = place.json("eval --model model.json --data test.csv --units zscore");
     let gain = number(&scaled["mean_log_likelihood"]) - number(&raw["mean_log_likelihood"]);
@@ -207,7 +207,7 @@ fn zscored_units_differ_by_the_columns_spreads() {
         let line = "eval --model model.json --data gap.csv --no-header --missing marginal --units";
         number(&place.json(&format!("{line} {units}"))["mean_log_likelihood"])
     };
-    let last = (number(&model["columns"][2]["summary"]["squares"]) / 2000.0).sqrt().ln();
+    let last = (number(&model["state"]["summaries"][2]["squares"]) / 2000.0).sqrt().ln();
     assert_close(score("zscore") - score("raw"), last, 1e-12, "gain of one column");
 }
 
@@ -287,7 +287,7 @@ fn damaged_models_are_refused() {
     };
     let broken = [
         ("cut.json", text[..text.len() / 2].to_string(), "cut short"),
-        ("later.json", with("\"version\": 5", "\"version\": 99"), "version 99"),
+        ("later.json", with("\"version\": 6", "\"version\": 99"), "version 99"),
         ("other.json", with("gmm-bmm model", "something else"), "something else"),
         ("nan.json", with("\"nu\": ", "\"nu\": NaN, \"x\": "), "damaged"),
         ("low.json", with("\"nu\": ", "\"nu\": -"), "nu must be above d − 1"),
@@ -295,7 +295,7 @@ fn damaged_models_are_refused() {
         ("empty.json", String::new(), "is empty"),
         ("list.json", "[1, 2, 3]".into(), "not a model file"),
         ("object.json", "{}".into(), "not a model file"),
-        ("no_version.json", "{\"format\": \"gmm-bmm model\"}".into(), "missing field `version`"),
+        ("no_version.json", "{\"format\": \"gmm-bmm model\"}".into(), "does not say its version"),
         ("cut_number.json", "{\"format\": \"gmm-bmm model\", \"version\": -".into(), "cut short"),
     ];
     for (name, text, words) in &broken {
@@ -310,16 +310,19 @@ fn damaged_models_are_refused() {
         value.to_string()
     };
     let posterior = |value: &mut Value, j: usize, field: &str, to: f64| {
-        value["learned"]["bayes"]["posterior"]["components"][j][field] = to.into();
+        value["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["components"][j][field] = to.into();
     };
     let out_of_range = [
-        changed(&|v| v["learned"]["bayes"]["posterior"]["a"] = serde_json::json!([1e308, 1e308, 1e308])),
+        changed(&|v| {
+            v["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["a"] =
+                serde_json::json!([1e308, 1e308, 1e308])
+        }),
         changed(&|v| posterior(v, 0, "kappa", 1e-310)),
         changed(&|v| posterior(v, 1, "nu", 2.0)),
-        changed(&|v| v["columns"][0]["floor"] = 1e308.into()),
-        changed(&|v| v["columns"][0]["summary"]["count"] = u64::MAX.into()),
-        changed(&|v| v["rows"] = 3.into()),
-        changed(&|v| v["pending"] = serde_json::json!([1.0, 2.0])),
+        changed(&|v| v["state"]["floor"][0] = 1e308.into()),
+        changed(&|v| v["state"]["summaries"][0]["count"] = u64::MAX.into()),
+        changed(&|v| v["state"]["rows"] = 3.into()),
+        changed(&|v| v["state"]["pending"] = serde_json::json!([1.0, 2.0])),
     ];
     for (i, text) in out_of_range.iter().enumerate() {
         let name = format!("range{i}.json");
@@ -328,11 +331,12 @@ fn damaged_models_are_refused() {
         place.refuses(&format!("fit --data rows.csv --resume {name} --out out.json"), 1, &[&name]);
     }
     let mut value: Value = serde_json::from_str(&text).unwrap();
-    value["columns"].as_array_mut().unwrap().pop();
+    value["columns"]["names"].as_array_mut().unwrap().pop();
     place.write("columns.json", &value.to_string());
     place.refuses("show columns.json", 1, &["columns.json", "2 columns"]);
     let mut value: Value = serde_json::from_str(&text).unwrap();
-    value["learned"]["bayes"]["posterior"]["components"][1]["psi"]["lower"][1][1] = 0.0.into();
+    value["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["components"][1]["psi"]["lower"][1][1] =
+        0.0.into();
     place.write("pivot.json", &value.to_string());
     place.refuses("show pivot.json", 1, &["pivot.json", "not positive definite"]);
 }
@@ -383,6 +387,23 @@ fn show_prints_a_model_for_a_person_and_for_a_program() {
 }
 
 #[test]
+fn a_large_model_is_shown_on_one_screen() {
+    let place = Workplace::new();
+    let names: Vec<String> = (0..12).map(|i| format!("x{i}")).collect();
+    let header: Vec<&str> = names.iter().map(String::as_str).collect();
+    place.write("rows.csv", &as_csv(&normals(3000, 12, 2), &header));
+    place.run("fit --data rows.csv --k 30 --effort fast --out model.json").success();
+    let said = |line: &str| String::from_utf8(place.run(line).success().get_output().stdout.clone()).unwrap();
+    let (screen, all) = (said("show model.json"), said("show model.json --all"));
+    assert!(screen.lines().count() <= 40, "{screen}");
+    assert!(screen.contains("… and 25 more components and 2 more columns (--all lists them)"), "{screen}");
+    assert!(all.lines().count() > 80 && !all.contains("--all lists"), "{all}");
+    assert!(screen.contains("weight: fraction of the rows; "), "{screen}");
+    let by_overlap = &place.json("show model.json")["by_overlap"];
+    assert!(by_overlap.as_array().unwrap().len() > 2, "{by_overlap}");
+}
+
+#[test]
 fn a_closed_pipe_is_a_quiet_end() {
     let place = with_model();
     let binary = assert_cmd::cargo::cargo_bin!("gmm-bmm");
@@ -405,7 +426,7 @@ fn show_tells_in_words_what_was_guarded() {
     assert!(said.contains("times a column's variance was held at its floor"), "{said}");
 
     let mut model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
-    model["health"] = serde_json::json!({
+    model["state"]["candidates"][0]["health"] = serde_json::json!({
         "rows_out_of_range": 11,
         "pivots_raised": 22,
         "nu_floored": 33,
@@ -431,5 +452,5 @@ fn show_tells_in_words_what_was_guarded() {
     let said = String::from_utf8_lossy(&said.get_output().stdout).into_owned();
     assert!(said.contains("; 1 time a column's variance"), "{said}");
     let counts = place.json("show model.json")["health"].clone();
-    assert_eq!(counts, model["health"]);
+    assert_eq!(counts, model["state"]["candidates"][0]["health"]);
 }

@@ -257,6 +257,25 @@ mod tables {
     }
 
     #[test]
+    fn encryption_is_named() {
+        let place = Workplace::new();
+        let mut bytes = std::fs::read(reference("snappy.parquet")).unwrap();
+        // An encrypted column: its page cannot be read.
+        bytes[4..36].fill(0x5a);
+        std::fs::write(place.path("column.parquet"), &bytes).unwrap();
+        place.refuses(
+            "fit --data column.parquet --k 1 --out m.json",
+            1,
+            &["column 'x' is damaged or encrypted"],
+        );
+        let end = bytes.len() - 4;
+        bytes[..4].copy_from_slice(b"PARE");
+        bytes[end..].copy_from_slice(b"PARE");
+        std::fs::write(place.path("all.parquet"), &bytes).unwrap();
+        place.refuses("fit --data all.parquet --k 1 --out m.json", 1, &["it is encrypted"]);
+    }
+
+    #[test]
     fn shards_of_tables_begin_and_end_where_rows_do() {
         let place = with_rows("rows.csv");
         let fit = |data: &str| {

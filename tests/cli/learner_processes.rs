@@ -56,6 +56,13 @@ fn runs(pid: &str) -> bool {
     state.first().is_some_and(|state| *state != b'Z')
 }
 
+/// Whether the tests ignore SIGHUP, and so the command that they start, as below `nohup`.
+fn ignores_hangups() -> bool {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim();
+    u64::from_str_radix(mask, 16).unwrap() & 1 == 1
+}
+
 fn pids(workplace: &Workplace) -> Vec<String> {
     let text = fs::read_to_string(workplace.path("pids")).unwrap_or_default();
     text.lines().map(String::from).collect()
@@ -82,6 +89,9 @@ fn started(workplace: &Workplace) -> Child {
 #[test]
 fn a_signal_to_the_group_ends_all_processes_and_the_cell_stays_missing() {
     for (name, code) in [("-INT", Some(130)), ("-TERM", Some(130)), ("-HUP", Some(130)), ("-KILL", None)] {
+        if name == "-HUP" && ignores_hangups() {
+            continue;
+        }
         let workplace = workplace(&format!("{SPAWN}echo $$ >>pids\nwait\n"));
         let mut child = started(&workplace);
         let rows = folders(&workplace);
@@ -98,6 +108,25 @@ fn a_signal_to_the_group_ends_all_processes_and_the_cell_stays_missing() {
         assert!(comparison(&workplace).status().unwrap().success());
         assert_eq!(recorded_cells(&workplace.path("out")), 2, "{name}");
     }
+}
+
+/// As `nohup` starts it: closing the terminal does not end it.
+#[test]
+fn a_comparison_that_ignores_hangups_goes_on() {
+    let workplace = workplace(
+        "echo $$ >>pids\nuntil [ -e go ]; do sleep 0.02; done\nawk 'NR > 1 { print -1 }' \"$2\" >\"$3\"\n",
+    );
+    let plain = comparison(&workplace);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(workplace.folder.path()).env("TMPDIR", workplace.path("tmp"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+    wait_until("the command runs", || !pids(&workplace).is_empty());
+    signal("-HUP", &format!("-{}", child.id()));
+    std::thread::sleep(Duration::from_millis(100));
+    workplace.write("go", "");
+    assert!(child.wait().unwrap().success());
+    assert_eq!(recorded_cells(&workplace.path("out")), 2);
 }
 
 /// As when a batch system ends a job: every process gets the signal, the command perhaps first.

@@ -351,6 +351,8 @@ fn mistakes_in_learners_are_explained() {
         "--reference 'unknown': there is no such learner: name one of start,",
     );
     refuses(&["--learner", LEARNER, "--scorer", SCORER, "--time-limit", "0"], 2, "positive");
+    refuses(&["--time-limit", "9"], 2, "--time-limit is for learners that are commands");
+    refuses(&["--retry-failed"], 2, "--retry-failed is for learners that are commands");
     workplace.write("l.toml", "protocol = 9\nlearner = []\n");
     refuses(&["--learners", "l.toml"], 1, "protocol 9");
     workplace.write("l.toml", "protocol = 1\n[[learner]]\nname = \"a\"\nkommand = \"b\"\n");

@@ -26,5 +26,6 @@ mod predict;
 mod quotes;
 mod readme;
 mod synth;
+mod untidy;
 #[path = "../common/workplace.rs"]
 mod workplace;

@@ -109,13 +109,13 @@ fn what_does_not_belong_together_is_refused() {
 fn permuted_components_are_detected_and_align_puts_them_back() {
     let place = with_parts();
     let mut model: Value = serde_json::from_str(&place.read("p2.json")).unwrap();
-    let posterior = &mut model["learned"]["bayes"]["posterior"];
+    let posterior = &mut model["state"]["candidates"][0]["learned"]["bayes"]["posterior"];
     for list in ["a", "components"] {
         posterior[list].as_array_mut().unwrap().rotate_left(1);
     }
     place.write("half_permuted.json", &model.to_string());
     place.refuses("show half_permuted.json", 1, &["half_permuted.json", "matrix state"]);
-    model["learned"]["bayes"]["working"].as_array_mut().unwrap().rotate_left(1);
+    model["state"]["candidates"][0]["learned"]["bayes"]["working"].as_array_mut().unwrap().rotate_left(1);
     place.write("permuted.json", &model.to_string());
     place.refuses("merge --prior prior.json p1.json permuted.json --out wrong.json", 1, &["checksum"]);
     model.as_object_mut().unwrap().remove("checksum");
@@ -125,7 +125,9 @@ fn permuted_components_are_detected_and_align_puts_them_back() {
     let said = String::from_utf8_lossy(&warned.get_output().stderr).into_owned();
     assert!(said.contains("permuted.json") && said.contains("--align"), "{said}");
     place.run("merge --prior prior.json p1.json permuted.json --align --out aligned.json").success();
-    let learned = |name: &str| serde_json::from_str::<Value>(&place.read(name)).unwrap()["learned"].clone();
+    let learned = |name: &str| {
+        serde_json::from_str::<Value>(&place.read(name)).unwrap()["state"]["candidates"][0]["learned"].clone()
+    };
     assert_eq!(learned("straight.json"), learned("aligned.json"));
     assert_ne!(learned("straight.json"), learned("wrong.json"));
 }
@@ -139,7 +141,9 @@ fn a_shard_can_be_stopped_and_gone_on_with() {
     place.write("rest.csv", &format!("{}\n{}\n", lines[0], lines[1001..].join("\n")));
     place.run("fit --data first.csv --prior prior.json --out half.json").success();
     place.run("fit --data rest.csv --resume half.json --out whole.json").success();
-    let learned = |name: &str| serde_json::from_str::<Value>(&place.read(name)).unwrap()["learned"].clone();
+    let learned = |name: &str| {
+        serde_json::from_str::<Value>(&place.read(name)).unwrap()["state"]["candidates"][0]["learned"].clone()
+    };
     assert_eq!(learned("whole.json"), learned("p1.json"));
     // What was resumed holds the first half too: together they would count it twice.
     place.refuses("merge --prior prior.json half.json whole.json --out m.json", 1, &["same rows"]);
@@ -197,7 +201,7 @@ fn shards_that_read_their_own_parts_give_what_the_same_parts_give_one_by_one() {
     place.run("merge --prior prior.json p0.json p1.json p2.json --out merged.json").success();
     let posterior = |name: &str, kind: &str| -> Posterior {
         let model: Value = serde_json::from_str(&place.read(name)).unwrap();
-        serde_json::from_value(model["learned"][kind]["posterior"].clone()).unwrap()
+        serde_json::from_value(model["state"]["candidates"][0]["learned"][kind]["posterior"].clone()).unwrap()
     };
     assert_same_posterior(&posterior("one.json", "sharded"), &posterior("merged.json", "bayes"), 1e-10);
 }
@@ -280,7 +284,7 @@ fn counts_that_no_run_can_have_are_refused() {
         ("prior.json", ["fit --data part1.csv --resume edited.json --out all.json", "show edited.json"]),
     ] {
         for (from, words) in [
-            (" \"rows\": 3000,\n \"named\"", "it counts 18446744073709551615 rows"),
+            ("\"rows\": 3000,\n  \"summaries\"", "it counts 18446744073709551615 rows"),
             ("\"rows_out_of_range\": 0", "it counts 18446744073709551615 safeguards"),
         ] {
             let to = from.replace("3000", "18446744073709551615").replace(": 0", ": 18446744073709551615");
@@ -291,7 +295,12 @@ fn counts_that_no_run_can_have_are_refused() {
         }
     }
     // The largest count that is read; together with other rows it is too large.
-    edited(&place, "p1.json", " \"rows\": 3000,\n \"named\"", " \"rows\": 9007199254740992,\n \"named\"");
+    edited(
+        &place,
+        "p1.json",
+        "\"rows\": 3000,\n  \"summaries\"",
+        "\"rows\": 9007199254740992,\n  \"summaries\"",
+    );
     place.refuses(
         "merge --prior prior.json edited.json p2.json --out all.json",
         1,

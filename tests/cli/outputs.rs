@@ -60,6 +60,25 @@ fn a_link_to_nothing_stays_a_link() {
 }
 
 #[test]
+fn a_link_to_a_checkpoint_stays_when_the_checkpoint_goes() {
+    let place = place();
+    symlink("kept.json", place.path("link.json")).unwrap();
+    place
+        .run("fit --data rows.csv --k 1 --out model.json --checkpoint link.json --checkpoint-every 100")
+        .success();
+    assert!(place.path("link.json").is_symlink() && !place.path("kept.json").exists());
+}
+
+#[test]
+fn two_outputs_that_a_link_makes_one_are_refused() {
+    let place = place();
+    symlink("same.csv", place.path("link.json")).unwrap();
+    let line = "fit --data rows.csv --k 1 --out link.json --trace same.csv";
+    place.refuses(line, 2, &["'same.csv' would replace a file that this command writes too"]);
+    assert!(!place.path("same.csv").exists());
+}
+
+#[test]
 fn scores_and_filled_rows_are_compressed_where_the_name_says_so() {
     let place = place();
     place.run("fit --data rows.csv --k 2 --out model.json").success();
@@ -120,7 +139,8 @@ fn a_model_with_values_out_of_range_is_refused() {
     let model: serde_json::Value = serde_json::from_str(&place.read("model.json")).unwrap();
     let mut changed = 0;
     let mut numbers = Vec::new();
-    collect(&model["learned"], "/learned", &mut numbers);
+    let learned = "/state/candidates/0/learned";
+    collect(model.pointer(learned).unwrap(), learned, &mut numbers);
     for pointer in
         numbers.iter().filter(|pointer| ["/m/", "/kappa"].iter().any(|part| pointer.contains(part)))
     {

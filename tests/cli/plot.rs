@@ -110,3 +110,28 @@ fn rows_that_do_not_fit_the_model_are_refused_as_eval_does() {
     place.refuses("show model.json --plot a.gif", 2, &["a.gif", ".svg or .png"]);
     assert!(!place.path("a.svg").exists());
 }
+
+#[test]
+fn show_writes_a_page_with_rows_of_the_model_or_of_the_data() {
+    let place = Workplace::new();
+    place.write("rows.csv", &crate::common::as_csv(&crate::common::clusters(6000, 2, 1), &["x", "y"]));
+    place.run("fit --data rows.csv --k 2..3 --out model.json --quiet").success();
+    let shown = place.run("show model.json --html page.html").success();
+    assert!(String::from_utf8_lossy(&shown.get_output().stdout).contains("page written to page.html"));
+    let page = place.read("page.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("\"name\":\"x\""), "{page}");
+    // With other rows, another K and nothing on standard output.
+    place.write("few.csv", "y,x\n0,1\n0,2\n0,3\n");
+    let quiet = place.run("show model.json --k 2 --data few.csv --html few.html --quiet").success();
+    assert!(quiet.get_output().stdout.is_empty());
+    let few = place.read("few.html");
+    assert!(few.contains("\"rows_in_all\":3") && few.contains("2 components"), "{few}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(place.path("page.html")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "it has rows of the data");
+    }
+    place.refuses("show model.json --data rows.csv", 2, &["--plot FILE or --html FILE"]);
+    place.refuses("show model.json --html model.json", 2, &["model.json"]);
+}

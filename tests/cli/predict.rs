@@ -221,7 +221,7 @@ fn a_stray_quote_does_not_take_the_rows_below_it_along() {
     };
     for (lines, words) in [
         (&[13][..], ["line 13", "the text ends 1489 lines later"]),
-        (&[13, 700], ["line 13", "goes on for 688 lines"]),
+        (&[13, 700], ["line 13", "spans 688 lines"]),
         (&[1200], ["line 1200", "the text ends 302 lines later"]),
     ] {
         place.write("data.csv", &with_quotes(lines));

@@ -21,7 +21,7 @@ fn a_text_that_ends_inside_a_quotation_is_refused_by_every_command() {
     let text = stray(20_000, 4001);
     place.write("stray.csv", &text);
     place.write("crlf.csv", &text.replace('\n', "\r\n"));
-    let words = ["line 4002", "a quotation opens here and the text ends 16000 lines later"];
+    let words = ["line 4002", "a quoted cell starting here is not closed in the 16000 lines to the end"];
     for line in [
         "fit --data stray.csv --k 1 --out m.json",
         "fit --data crlf.csv --k 1 --out m.json",
@@ -42,10 +42,10 @@ fn a_text_that_ends_inside_a_quotation_is_refused_by_every_command() {
     assert!(String::from_utf8_lossy(&piped.get_output().stderr).contains(words[1]));
     for (text, line) in [(stray(20, 1), "line 2"), (stray(2000, 1), "line 2"), (stray(20, 20), "line 21")] {
         place.write("early.csv", &text);
-        place.refuses("fit --data early.csv --k 1 --out m.json", 1, &[line, "a quotation opens here"]);
+        place.refuses("fit --data early.csv --k 1 --out m.json", 1, &[line, "a quoted cell starting here"]);
     }
     place.write("header.csv", &table(20, |_| "ok").replacen("note", "\"note", 1));
-    place.refuses("fit --data header.csv --k 1 --out m.json", 1, &["line 1", "a quotation opens here"]);
+    place.refuses("fit --data header.csv --k 1 --out m.json", 1, &["line 1", "a quoted cell starting here"]);
     assert!(!place.files().contains(&"m.json".to_string()));
 }
 
@@ -65,8 +65,8 @@ fn a_quoted_cell_that_may_hold_rows_is_noted() {
         })
     };
     for (text, note) in [
-        (pair(4001, 9001), "line 4002, row 4001: the quoted cell in column 'note' goes on for 5001 lines"),
-        (pair(4001, 4003), "line 4002, row 4001: the quoted cell in column 'note' goes on for 3 lines"),
+        (pair(4001, 9001), "line 4002, row 4001: the quoted cell in column 'note' spans 5001 lines"),
+        (pair(4001, 4003), "line 4002, row 4001: the quoted cell in column 'note' spans 3 lines"),
     ] {
         let said = said(&text);
         assert!(said.contains(note), "{said}");

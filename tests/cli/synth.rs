@@ -42,7 +42,7 @@ fn rows(path: impl AsRef<Path>) -> Block {
 }
 
 fn mean_log_likelihood(model: &Model, rows: &Block) -> f64 {
-    model.estimate().score(rows.view())
+    model.estimate().score(rows.view()).unwrap()
 }
 
 /// Header and number of rows.
@@ -187,7 +187,7 @@ fn the_nine_paper_sets_go_into_a_folder_each() {
         assert_eq!(shape(&read(&folder, &name("train.csv"))).1, 300);
         assert_eq!(shape(&read(&folder, &name("test.csv"))).1, 200);
         let truth = model(folder.path().join(name("truth.json")));
-        assert_eq!((truth.k() as u64, truth.columns().len()), (k, d));
+        assert_eq!((truth.k() as u64, truth.summaries().len()), (k, d));
     }
     // One set by itself is the same set, in a file.
     drawn(&folder, "--paper 4 --n 300 --out four.csv");

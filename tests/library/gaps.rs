@@ -2,12 +2,15 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gmm_bmm::batch::{EmSettings, expectation_maximisation, fit_em};
 use gmm_bmm::dist::{Gaussian, GaussianMixture, NormalWishart, Posterior, StudentMixture};
+use gmm_bmm::findings::Health;
+use gmm_bmm::internals::learn::LearnerState;
 use gmm_bmm::internals::learn::Scalars;
-use gmm_bmm::internals::learn::{EmSettings, LearnerState, expectation_maximisation, fit_em};
 use gmm_bmm::internals::linalg::Factor;
 use gmm_bmm::internals::special::log_gamma_ratio;
-use gmm_bmm::{Algorithm, FitSettings, Health, Model, Moments, ObmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, Model, OnlineFit};
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -254,8 +257,8 @@ fn scores_are_those_of_the_observed_columns() {
         let start = posterior(dim, k);
         let mixture = start.point_estimate();
         let predictive: StudentMixture = start.predictive();
-        let (scores, shares) = mixture.responsibilities(rows.view());
-        let student = predictive.score_samples(rows.view());
+        let (scores, shares) = mixture.responsibilities(rows.view()).unwrap();
+        let student = predictive.score_samples(rows.view()).unwrap();
         for (i, row) in rows.outer_iter().enumerate() {
             let term = |(component, w): (&Gaussian, &f64)| {
                 let seen = see(row, component.mean(), &component.covariance().matrix());
@@ -323,7 +326,7 @@ fn em_with_gaps_finds_the_gaussian_of_the_largest_likelihood() {
         assert_close(whole.mean_log_likelihood, found.mean_log_likelihood, 1e-4, "level");
         let level = |mean: Vec<f64>, covariance: Array2<f64>| {
             let gaussian = Gaussian::new(mean, Factor::from_matrix(covariance.view()).unwrap()).unwrap();
-            GaussianMixture::new(vec![1.0], vec![gaussian]).unwrap().score(rows.view())
+            GaussianMixture::new(vec![1.0], vec![gaussian]).unwrap().score(rows.view()).unwrap()
         };
         let best = level(mean.clone(), covariance.clone());
         for i in 0..dim {
@@ -420,7 +423,7 @@ fn structure_is_found_with_a_third_of_the_values_missing() {
         let level = |rows: &Array2<f64>, settings: FitSettings| {
             let mut fit = pass(rows, &settings, 5_000);
             fit.finish(&AtomicBool::new(false)).unwrap();
-            fit.mixture().unwrap().score(test.view())
+            fit.mixture().unwrap().score(test.view()).unwrap()
         };
         let gapped = level(&with_gaps(&complete, 0.3, seed), settings.clone().gaps(true));
         let full = level(&complete, settings);
@@ -464,7 +467,7 @@ fn a_column_that_begins_or_remains_empty_does_no_harm() {
             let mut fit = pass(&rows, &FitSettings::obmm(k).gaps(true), 1000);
             fit.finish(&AtomicBool::new(false)).unwrap();
             let mixture = fit.mixture().unwrap();
-            assert!(mixture.score(rows.view()).is_finite());
+            assert!(mixture.score(rows.view()).unwrap().is_finite());
             assert!(mixture.covariances().iter().chain(&mixture.means()).all(|value| value.is_finite()));
         }
     }

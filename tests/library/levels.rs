@@ -1,7 +1,7 @@
 //! What one pass reaches on real data: the split is that of `tests/reference/levels.json`.
 
+use gmm_bmm::batch::{EmSettings, fit_em};
 use gmm_bmm::dist::GaussianMixture;
-use gmm_bmm::internals::learn::{EmSettings, fit_em};
 use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis};
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn split(name: &str, case: &Value) -> Split {
 }
 
 fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
-    mixture.score(rows.view())
+    mixture.score(rows.view()).unwrap()
 }
 
 /// Mean test log-likelihood of one pass of oBMM over the rows in an order of their own for each seed.

@@ -1,11 +1,16 @@
 //! The library, as a program meets it that links to it.
 
+#[cfg(feature = "cli")]
+mod browser;
 #[path = "../common/mod.rs"]
 mod common;
 mod data;
 mod gaps;
 mod learners;
 mod levels;
+#[cfg(feature = "cli")]
+mod page;
+mod prior;
 mod reference_values;
 #[cfg(feature = "cli")]
 mod report;

@@ -1,8 +1,8 @@
 //! Densities, moments, log-gamma ratios and batch EM against values made with mpmath, SciPy and scikit-learn
 //! (`tests/reference/make_reference.py`).
 
+use gmm_bmm::batch::{EmSettings, expectation_maximisation};
 use gmm_bmm::dist::{Density, Dirichlet, Gaussian, GaussianMixture, Mixture, NormalWishart, StudentT};
-use gmm_bmm::internals::learn::{EmSettings, expectation_maximisation};
 use gmm_bmm::internals::learn::{Scalars, project_dirichlet_literally};
 use gmm_bmm::internals::linalg::Factor;
 use gmm_bmm::internals::special::log_gamma_ratio;

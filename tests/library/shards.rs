@@ -6,7 +6,8 @@ use gmm_bmm::data::synth::{Synth, SynthSpec};
 use gmm_bmm::data::{Block, RowSource};
 use gmm_bmm::dist::GaussianMixture;
 use gmm_bmm::internals::learn::FitState;
-use gmm_bmm::{Algorithm, FitSettings, ObmmSettings, OdmmSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, ObmmSettings, OdmmSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis};
 
 use crate::common::*;
@@ -52,7 +53,7 @@ fn draw(spec: SynthSpec, test_rows: u64) -> (Array2<f64>, Array2<f64>) {
 }
 
 fn score(mixture: &GaussianMixture, rows: &Array2<f64>) -> f64 {
-    mixture.score(rows.view())
+    mixture.score(rows.view()).unwrap()
 }
 
 #[test]

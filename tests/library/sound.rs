@@ -36,10 +36,10 @@ pub fn assert_sound(state: &FitState, what: &str) {
 #[track_caller]
 pub fn assert_scores(state: &FitState, rows: &Array2<f64>, what: &str) {
     for candidate in &state.candidates {
-        let scores = candidate.learned.estimate().score_samples(rows.view());
+        let scores = candidate.learned.estimate().score_samples(rows.view()).unwrap();
         assert!(scores.iter().all(|score| score.is_finite()), "{what}: scores");
         if let Some(posterior) = candidate.learned.posterior() {
-            let scores = posterior.predictive().score_samples(rows.view());
+            let scores = posterior.predictive().score_samples(rows.view()).unwrap();
             assert!(scores.iter().all(|score| score.is_finite()), "{what}: predictive scores");
         }
     }

@@ -7,8 +7,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gmm_bmm::findings::Health;
 use gmm_bmm::internals::learn::FitState;
-use gmm_bmm::{Algorithm, FitSettings, Health, Moments, ObmmSettings, OdmmSettings, OemSettings, OnlineFit};
+use gmm_bmm::settings::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, OnlineFit};
 use ndarray::{Array2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -184,6 +186,7 @@ fn heavy_tails() {
     let cauchy = Cauchy::new(0.0, 1.0).unwrap();
     let rows = Array2::from_shape_simple_fn((2000, 3), || cauchy.sample(&mut rng));
     guarded(&[OBMM, DISCOUNTED, ODMM, OEM, FORGETFUL], 4, &rows, "Cauchy");
+    let rows = Array2::from_shape_simple_fn((4000, 3), || cauchy.sample(&mut rng));
     for (what, health) in guarded(&[PAPER], 4, &rows, "Cauchy") {
         assert!(health.literal_steps_kept > 0, "{what}: {health:?}");
     }
@@ -263,8 +266,10 @@ fn ten_million_rows() {
         let state = pass(algorithm, 3, (0..100).map(block), &what);
         let seconds = begun.elapsed().as_secs_f64();
         let candidate = &state.candidates[0];
-        let (score, prequential) =
-            (candidate.learned.estimate().score(block(1000).view()), candidate.prequential.mean().unwrap());
+        let (score, prequential) = (
+            candidate.learned.estimate().score(block(1000).view()).unwrap(),
+            candidate.prequential.mean().unwrap(),
+        );
         let health = candidate.health;
         eprintln!("{what}: {seconds:.1} s, score {score}, prequential {prequential}, {health:?}");
         assert_eq!(state.rows, 10_000_000);

@@ -1,6 +1,6 @@
 //! The signed-rank test against SciPy, exact fractions and mpmath (`tests/reference/make_reference.py`).
 
-use gmm_bmm::internals::stats::{Method, Zeros, signed_rank, signed_rank_with};
+use gmm_bmm::internals::stats::{TestMethod, Zeros, signed_rank, signed_rank_with};
 use serde_json::Value;
 
 use crate::common::{number, reference, vector};
@@ -15,15 +15,15 @@ fn differences(case: &Value) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 + 104_729 * s) % m - c) as f64 / q as f64).collect()
 }
 
-fn settings(case: &Value) -> (Zeros, Method) {
+fn settings(case: &Value) -> (Zeros, TestMethod) {
     let zeros = match case["zero_method"].as_str().unwrap() {
         "wilcox" => Zeros::Drop,
         "pratt" => Zeros::Pratt,
         other => panic!("unknown rule {other}"),
     };
     let method = match case["method"].as_str().unwrap() {
-        "exact" => Method::Exact,
-        "normal" => Method::Normal { correction: case["correction"].as_bool().unwrap() },
+        "exact" => TestMethod::Exact,
+        "normal" => TestMethod::Normal { correction: case["correction"].as_bool().unwrap() },
         other => panic!("unknown method {other}"),
     };
     (zeros, method)
@@ -44,7 +44,7 @@ fn every_reference_case_agrees_to_1e_12_of_itself() {
         let name = format!("{} {} {}", case["name"], case["method"], case["zero_method"]);
         let (zeros, method) = settings(case);
         let test = signed_rank_with(&differences(case), zeros, method).unwrap();
-        assert_eq!(test.exact, method == Method::Exact, "{name}");
+        assert_eq!(test.exact, method == TestMethod::Exact, "{name}");
         assert_eq!(test.r_plus, number(&case["r_plus"]), "{name}");
         assert_eq!(test.r_minus, number(&case["r_minus"]), "{name}");
         assert_eq!(test.statistic(), number(&case["statistic"]), "{name}");

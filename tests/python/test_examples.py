@@ -71,7 +71,7 @@ class WithParts(unittest.TestCase):
         named = [word for name in data for word in ("--data", name)]
         self.tool("fit", "--algo", "odmm", "--deal", "parts", "--shards", "3", "--init-rows", str(WARMUP), *named,
                   "--k", "2", "--out", "process.json")
-        self.expected = self.model("process.json")["learned"]["sharded"]["posterior"]
+        self.expected = self.model("process.json")["state"]["candidates"][0]["learned"]["sharded"]["posterior"]
 
     def write_part(self, i: int, values: list, more: str = "") -> None:
         text = "a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in values) + more
@@ -89,8 +89,8 @@ class WithParts(unittest.TestCase):
 
     def check_model(self, name: str = "model.json") -> None:
         model = self.model(name)
-        close(model["learned"]["bayes"]["posterior"], self.expected)
-        self.assertEqual(model["rows"] + model["lineage"]["prior_rows"], 6000)
+        close(model["state"]["candidates"][0]["learned"]["bayes"]["posterior"], self.expected)
+        self.assertEqual(model["state"]["rows"] + model["state"]["lineage"]["prior_rows"], 6000)
 
 
 class Shell(WithParts):

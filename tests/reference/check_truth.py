@@ -37,7 +37,7 @@ def log_density(rows, component):
 
 
 def mean_log_likelihood(model, rows):
-    mixture = model["learned"]["point"]["mixture"]
+    mixture = model["state"]["candidates"][0]["learned"]["point"]["mixture"]
     parts = zip(mixture["weights"], mixture["components"])
     terms = [np.log(weight) + np.atleast_1d(log_density(rows, component)) for weight, component in parts]
     return float(np.mean(logsumexp(terms, axis=0)))

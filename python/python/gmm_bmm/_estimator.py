@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm import _core
+from gmm_bmm._components import bounds
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows
+from gmm_bmm._input import as_rows, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -32,26 +33,6 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-MAX_COMPONENTS = 50
-"""The largest number of components that ``n_components='auto'`` finds."""
-
-
-def _bounds(n_components) -> tuple[int, int, bool]:
-    """The least and the largest number of components, and whether the number is learned."""
-    if isinstance(n_components, str):
-        return 1, MAX_COMPONENTS, True
-    if isinstance(n_components, Integral):
-        return int(n_components), int(n_components), False
-    try:
-        low, high = (int(bound) for bound in n_components)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"n_components must be 'auto', a number, or a pair (low, high), not {n_components!r}"
-        ) from None
-    if not 1 <= low <= high:
-        raise ValueError(f"n_components=({low}, {high}) must satisfy 1 <= low <= high")
-    return low, high, True
-
 
 class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEstimator):
     """Gaussian mixture with full covariances that learns from batches of rows.
@@ -62,8 +43,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
 
     Parameters
     ----------
-    n_components : 'auto', int or (int, int), default='auto'
-        The number of components. ``'auto'`` learns it, up to 50; a pair bounds it.
+    n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
+        The number of components. ``'auto'`` learns it, up to 50, and ``'auto:2..10'`` learns it within bounds. ``(2, 10)`` learns
+        a mixture for each number from 2 to 10, both included, and uses the one with the highest prequential score; that takes
+        as long as learning nine mixtures. These are ``--k auto:2..10`` and ``--k 2..10`` of the command.
     algorithm : {'obmm', 'oem'}, default='obmm'
         Online Bayesian Moment Matching, or online EM.
     effort : {'fast', 'default', 'thorough'}, default='default'
@@ -71,10 +54,16 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     start_rows : int, default=None
         Rows that are buffered to fit the first mixture. By default max(5000, 5 * n_components * n_features).
     keep_rows : int, default=None
-        Rows that are kept to revise the structure. By default at most 80,000 rows and 16 MB; 0 turns revisions off.
+        Rows that are kept to revise the structure. By default at most 80,000 rows and 64 MB; 0 turns revisions off.
     half_life : int, default=None
         The number of further rows after which a row has half its weight, for data that drift. By default all rows have the
         same weight.
+    prior_strength : 'auto' or float, default='auto'
+        How many rows the prior of a component's covariance is worth. The prior says that all components have about the same
+        correlations, which helps where rows are few for the number of columns. ``'auto'`` learns its strength from the data.
+    dequantize : bool, default=False
+        Whether columns with few distinct values get uniform noise of one quantum, so that their likelihood is that of a density. The
+        first rows decide which columns these are. The noise of a value follows from the seed and from its place in X.
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
@@ -116,7 +105,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         The revisions of the structure, with their moves.
     findings_ : list of dict
         What is worth knowing about the data, such as constant or discrete columns, rows that were learned before, or the row near
-        which the data change.
+        which the data change. ``load`` and unpickling keep the changes of the data; other findings are about rows learned since.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -135,12 +124,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     """
 
     _parameter_constraints: dict = {
-        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), tuple, list],
+        "n_components": [str, Interval(Integral, 1, None, closed="left"), tuple, list],
         "algorithm": [StrOptions({"obmm", "oem"})],
         "effort": [StrOptions({"fast", "default", "thorough"})],
         "start_rows": [Interval(Integral, 1, None, closed="left"), None],
         "keep_rows": [Interval(Integral, 0, None, closed="left"), None],
         "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "prior_strength": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
         "random_state": ["random_state"],
@@ -155,6 +146,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         start_rows=None,
         keep_rows=None,
         half_life=None,
+        prior_strength="auto",
+        dequantize=False,
         missing="error",
         cluster_overlap=0.03,
         random_state=None,
@@ -165,6 +158,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.start_rows = start_rows
         self.keep_rows = keep_rows
         self.half_life = half_life
+        self.prior_strength = prior_strength
+        self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
         self.random_state = random_state
@@ -185,13 +180,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self
         """
         X = self._rows(X, reset=True, ensure_min_samples=2)
-        least = _bounds(self.n_components)[0]
+        low, high, learned = bounds(self.n_components)
+        least = low if learned else high
         if X.shape[0] < least:
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {X.shape[0]}"
             )
         fit = self._new_fit()
-        fit.observe(X)
+        self._learn(fit, X)
         fit.finish()
         self._begin(fit)
         return self
@@ -210,7 +206,6 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self._fit.finish()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
         """Learns further rows.
 
@@ -226,27 +221,35 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         -------
         self
         """
-        if self.__sklearn_is_fitted__():
-            self._refuse_changes()
-            X = self._rows(X)
-            self._fit.set_half_life(self.half_life)
-            self._fit.allow_gaps(self.missing == "marginal")
-        else:
-            # Threads that begin at the same time share one pass.
-            with _BEGINNING:
-                first = not self.__sklearn_is_fitted__()
-                X = self._rows(X, reset=first)
-                if first:
-                    self._begin(self._new_fit())
-        self._fit.observe(X)
+        # scikit-learn's checks take longer than learning a small batch.
+        if not self.__sklearn_is_fitted__():
+            return self._first_partial_fit(X)
+        self._refuse_changes()
+        self._learn(self._fit, X if is_plain(self, X) else self._rows(X))
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _first_partial_fit(self, X):
+        # Threads that begin at the same time share one pass.
+        with _BEGINNING:
+            first = not self.__sklearn_is_fitted__()
+            X = self._rows(X, reset=first)
+            if first:
+                self._begin(self._new_fit())
+        self._learn(self._fit, X)
+        return self
+
+    def _learn(self, fit: _core.Fit, X: np.ndarray) -> None:
+        place = fit.observe(X, self.half_life, self.missing == "marginal")
+        if place is not None:
+            raise ValueError(refusal(self, X, place))
 
     def fit_predict(self, X, y=None):
         """Learns a mixture from X and returns the most probable component of each row."""
         return self.fit(X).predict(X)
 
     def _new_fit(self) -> _core.Fit:
-        low, high, learned = _bounds(self.n_components)
+        low, high, learned = bounds(self.n_components)
         names = getattr(self, "feature_names_in_", None)
         return _core.Fit(
             self.n_features_in_,
@@ -258,6 +261,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
             start_rows=self.start_rows,
             keep_rows=self.keep_rows,
             half_life=self.half_life,
+            prior_strength=None if self.prior_strength == "auto" else self.prior_strength,
+            dequantize=self.dequantize,
             gaps=self.missing == "marginal",
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
@@ -266,7 +271,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         """Raises an error if a parameter has changed that has no effect on a pass under way."""
         for name, before in self._begun_with.items():
             now = getattr(self, name)
-            if now == before or name == "n_components" and _bounds(now) == _bounds(before):
+            if now == before or name == "n_components" and bounds(now) == bounds(before):
                 continue
             raise ValueError(
                 f"{name} was changed from {before!r} to {now!r}, and a pass keeps the {name} that it began with. "
@@ -306,9 +311,10 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         return self._fit.ranks(self._rows(X), self.cluster_overlap)
 
     def explain(self, X):
-        """How far each column is from what the other columns let expect, in standard deviations.
+        """How improbable each column is given the other columns, as a number of standard deviations.
 
-        The largest values of a row name the columns that make it unusual. The most probable component of the row counts.
+        The largest values of a row name the columns that make it unusual. A value is the deviation at which a normal distribution with
+        the column's spread has the density that the mixture gives the column.
 
         Returns
         -------

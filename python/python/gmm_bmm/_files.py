@@ -10,12 +10,12 @@ import numpy as np
 
 from gmm_bmm import _core
 
-FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows")
+FIXED = ("n_components", "algorithm", "effort", "start_rows", "keep_rows", "prior_strength", "dequantize")
 """Parameters that have no effect on a pass after its first row."""
 
 
 class Resumable:
-    """The methods of an estimator that save its pass and take one that began elsewhere."""
+    """The methods of an estimator that save and show its pass, and take one that began elsewhere."""
 
     def to_bytes(self) -> bytes:
         """The model file of the command ``gmm-bmm``, as bytes."""
@@ -29,6 +29,15 @@ class Resumable:
         """
         self._require_fit()
         self._fit.save(path, self._parameters_json())
+
+    def to_html(self) -> str:
+        """A page of HTML to look at, which needs neither a network nor other files.
+
+        It shows the clusters with their weights, a profile of each against all rows, a plot of two columns that are chosen by a click,
+        the course of the score with revisions and changes of the data, and findings. It contains a few hundred of the learned rows.
+        """
+        self._require_fit()
+        return self._fit.to_html(self.cluster_overlap)
 
     @classmethod
     def load(cls, path: str | PathLike):
@@ -96,6 +105,7 @@ class Resumable:
     def __setstate__(self, state):
         if "_fit" in state:
             state = {**state, "_fit": _core.Fit.from_bytes(state["_fit"])}
-            # Pickles of version 0.2 lack it.
+            # Pickles of version 0.2 lack them.
+            state.setdefault("prior_strength", "auto")
             state.setdefault("_begun_with", {name: state[name] for name in FIXED})
         super().__setstate__(state)

@@ -28,8 +28,10 @@ def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
     Names of columns are kept and checked as scikit-learn does. Missing values are refused unless ``gaps`` allows them, and so
     are values beyond the range that the command ``gmm-bmm`` reads.
     """
-    if not (reset or checks) and _is_plain(estimator, X, gaps):
+    if not (reset or checks) and is_plain(estimator, X) and _core.first_unusable(X, gaps) is None:
         return X
+    if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        X = np.ma.stack(X)  # NumPy would ignore the masks.
     masked = isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any())
     array = validate_data(
         estimator, _readable(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, **checks
@@ -38,12 +40,12 @@ def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
     array = np.require(array, requirements="A")
     place = _core.first_unusable(array, gaps)
     if place is not None:
-        raise ValueError(_refusal(estimator, array, place, masked))
+        raise ValueError(refusal(estimator, array, place, masked))
     return array
 
 
-def _is_plain(estimator, X, gaps: bool) -> bool:
-    """Whether X needs no conversion and passes every check. scikit-learn's checks take longer than learning a small batch."""
+def is_plain(estimator, X) -> bool:
+    """Whether X needs no conversion and passes every check but that of its values."""
     return (
         type(X) is np.ndarray
         and X.dtype == np.float64
@@ -53,7 +55,6 @@ def _is_plain(estimator, X, gaps: bool) -> bool:
         and X.shape[0] > 0
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
-        and _core.first_unusable(X, gaps) is None
     )
 
 
@@ -81,7 +82,7 @@ def _readable(X):
     return X
 
 
-def _refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool) -> str:
+def refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool = False) -> str:
     """What is wrong with the value at a place."""
     row, column = place
     names = getattr(estimator, "feature_names_in_", None)

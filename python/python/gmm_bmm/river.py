@@ -21,7 +21,7 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
     Parameters
     ----------
     n_components
-        ``'auto'``, a number, or a pair of bounds.
+        As in :class:`gmm_bmm.OnlineGaussianMixture`.
     start_rows
         Rows that are buffered to fit the first mixture. Until then, predictions use a mixture of the rows so far, which is
         refitted when their number has grown by a quarter.

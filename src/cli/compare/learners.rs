@@ -77,6 +77,12 @@ impl LearnerArgs {
         if let Some(path) = &self.learners {
             learners.extend(read(path)?);
         }
+        let options = [("--time-limit", self.time_limit.is_some()), ("--retry-failed", self.retry_failed)];
+        if let Some((option, _)) = options.into_iter().find(|(_, given)| *given && learners.is_empty()) {
+            return Err(usage(format!(
+                "{option} is for learners that are commands: name them with --learner or --learners, or leave it out"
+            )));
+        }
         Ok(learners.into_iter().map(Contender::external).collect())
     }
 

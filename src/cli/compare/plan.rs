@@ -14,7 +14,8 @@ use crate::experiment::{
     Units,
 };
 use crate::learn::{
-    Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, name_column_faults,
+    Finding, check_shards, find_column_faults, find_discrete_columns, find_numbering, find_odd_values,
+    name_column_faults,
 };
 use crate::text::count;
 
@@ -96,6 +97,7 @@ impl Args {
         tell_end(&mut rows, console);
         console.tell(name_column_faults(&find_column_faults(values.view()), &columns.names));
         console.tell(find_numbering(values.view(), &columns.names));
+        console.tell(find_odd_values(values.view(), &columns.names));
         let test = self.reading.read_test(self.test.as_ref(), self.seed, columns.clone(), console)?;
         let name = set_name(path);
         let rows = values.nrows() + test.as_ref().map_or(0, Block::rows);

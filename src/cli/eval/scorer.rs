@@ -6,15 +6,17 @@ use std::time::SystemTime;
 use ndarray::{Array1, Array2, ArrayView2};
 
 use super::Args;
+use crate::ColumnNames;
 use crate::cli::console::{Console, chain};
 use crate::cli::files::is_dash;
 use crate::cli::usage;
+use crate::data::Noise;
 use crate::dist::{Clusters, Deviations, GaussianMixture, StudentMixture, most_probable};
 use crate::experiment::Units;
+use crate::learn::{RankTable, ScoreRanks};
 use crate::model::{Labels, Model};
 use crate::stats::LogUnits;
 use crate::text::{count, csv_cell};
-use crate::{ColumnNames, RankTable};
 
 /// A model and all that scores rows under it.
 pub(super) struct Scorer {
@@ -24,6 +26,8 @@ pub(super) struct Scorer {
     /// Which scores instead of the estimate.
     predictive: Option<StudentMixture>,
     units: LogUnits,
+    /// The noise of discrete columns, if the model was learned with it.
+    pub noise: Option<Noise>,
     ranks: Option<RankTable>,
     /// For each component: its identifier, and the fields of cluster and outlier.
     labels: Vec<(u64, String)>,
@@ -40,13 +44,13 @@ impl Scorer {
     pub fn new(args: &Args, model: &Model) -> anyhow::Result<Self> {
         let predictive = || {
             model.predictive().ok_or_else(|| {
-                let algorithm = model.algorithm().name();
+                let algorithm = model.recipe().name();
                 usage(format!("a model made by '{algorithm}' has no posterior, so no posterior predictive"))
             })
         };
         let predictive = args.predictive.then(predictive).transpose()?;
         let estimate = model.estimate();
-        let ranks = model.ranks().map(crate::ScoreRanks::table);
+        let ranks = model.ranks().map(ScoreRanks::table);
         if args.max_rank.is_some() && ranks.is_none() {
             return Err(usage(
                 "the model has no ranks, which --max-rank needs: learn it again, or use --top",
@@ -58,9 +62,10 @@ impl Scorer {
             seed: model.seed(),
             predictive,
             units: match args.units {
-                Units::Raw => LogUnits::none(model.columns().len()),
-                Units::Zscore => model.columns().iter().map(|column| column.summary).collect(),
+                Units::Raw => LogUnits::none(model.summaries().len()),
+                Units::Zscore => model.summaries().iter().copied().collect(),
             },
+            noise: model.noise(),
             ranks,
             clusters: labels.as_ref().map(|labels| labels.clusters().clone()),
             labels: labels.as_ref().map_or(Vec::new(), fields),
@@ -76,8 +81,8 @@ impl Scorer {
     /// The log-density of each row, and the responsibilities of the components.
     pub fn score(&self, rows: ArrayView2<f64>) -> (Array1<f64>, Array2<f64>) {
         match &self.predictive {
-            None => self.estimate.responsibilities(rows),
-            Some(mixture) => mixture.responsibilities(rows),
+            None => self.estimate.scored(rows),
+            Some(mixture) => mixture.scored(rows),
         }
     }
 
@@ -118,7 +123,7 @@ impl Scorer {
         let mut fields = format!("{score},{component},{probability},{cluster},{rank},");
         if let Some(deviations) = &self.deviations {
             fields.push(',');
-            fields += &csv_cell(&explanation(&deviations.of(best, row), &self.columns.names));
+            fields += &csv_cell(&explanation(&deviations.of(row), &self.columns.names));
         }
         fields
     }
@@ -135,7 +140,7 @@ const MAX_NAMED: usize = 3;
 /// A column is named if it deviates by this many standard deviations; the one that deviates most is always named.
 const MIN_DEVIATION: f64 = 2.0;
 
-/// The columns that deviate most from what the others let expect.
+/// The columns that deviate most from what the others predict.
 fn explanation(deviations: &[f64], names: &[String]) -> String {
     let mut order: Vec<usize> =
         (0..deviations.len()).filter(|&column| !deviations[column].is_nan()).collect();

@@ -6,7 +6,6 @@ use ndarray::{Array2, s};
 use serde::Serialize;
 
 use super::{Args, ROWS_AT_A_TIME, cells};
-use crate::ColumnNames;
 use crate::cli::console::Console;
 use crate::cli::data_args::{MissingResult, tell_end};
 use crate::cli::files::{Sink, StopFlag};
@@ -37,7 +36,9 @@ pub(super) fn run(args: &Args, model: &Model, console: &Console) -> anyhow::Resu
         return Err(usage("--target has all columns of the model, and none is left to predict them from"));
     }
     let names = |places: &[usize]| places.iter().map(|&i| all.names[i].clone()).collect::<Vec<_>>();
-    let expected = ColumnNames { names: names(&given), named: all.named };
+    let Some(expected) = all.subset(&given) else {
+        return Err(usage("--target names one of the two columns of a circular column: name both"));
+    };
     let rows = args.data.open_with(model.seed(), Some(expected), console, |options| args.adapt(options))?;
     let levels = args.interval.map_or(Vec::new(), |share| vec![0.5 - 0.5 * share, 0.5 + 0.5 * share]);
     let stop = StopFlag::new(args.scores.as_deref());

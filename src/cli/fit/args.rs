@@ -1,13 +1,12 @@
 //! The arguments of `gmm-bmm fit`.
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use anyhow::Context;
-use clap::builder::PossibleValue;
-use clap::{ArgGroup, ValueEnum};
+use clap::ArgGroup;
 
 use super::beginning::EarlierCurve;
+use super::learner_args::{Algo, ObmmArgs, OdmmArgs, OemArgs};
 use crate::cli::choice::OneK;
 use crate::cli::console::Console;
 use crate::cli::data_args::DataArgs;
@@ -16,9 +15,10 @@ use crate::cli::ks::parse_components;
 use crate::cli::plot::PlotArgs;
 use crate::cli::trace::{CurvePoints, Due, Trace, TraceFile};
 use crate::cli::usage;
+use crate::data::Dequantize;
 use crate::learn::{
     Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
-    OemSettings, OnlineFit, StartKind,
+    OemSettings, OnlineFit, PriorStrength, StartKind,
 };
 
 /// Learn a mixture from a stream in one pass and write a model file
@@ -75,6 +75,12 @@ pub(in crate::cli) struct Args {
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 
+    /// Add uniform noise of one quantum to columns with few distinct values, so that likelihoods are those of densities
+    ///
+    /// A mixture can put a narrow component on a value that occurs often, so its log-likelihood is as high as the floor of the variance allows. With noise as wide as the step of the column's values, scores of different mixtures and learners are comparable. The rows of the start decide which columns are discrete, and --seed the noise. The model file remembers both: 'eval', 'predict' and --resume add the same noise.
+    #[arg(long, hide_short_help = true)]
+    pub(super) dequantize: bool,
+
     #[command(flatten)]
     pub(super) data: DataArgs,
 
@@ -126,17 +132,33 @@ pub(super) struct RevisionArgs {
     #[arg(long, value_enum, value_name = "EFFORT", hide_possible_values = true)]
     pub(super) effort: Option<Effort>,
 
-    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 16 MB]
+    /// Rows to keep for revisions; 0 turns revisions off [default: 80000, and no more than 64 MB]
     ///
     /// The kept rows are a random sample of all rows, or all rows while there are few. More kept rows make revisions better and slower, and the model file larger. In addition, up to 4000 rows are held out to decide whether a revision is kept; they are learned at the end.
     #[arg(long, hide_short_help = true, value_name = "N")]
     pub(super) keep_rows: Option<usize>,
+
+    /// How many rows the prior of a component's covariance is worth: auto or a number [default: auto]
+    ///
+    /// The prior says that the columns of all components have about the same correlations. It matters where rows are few for the number of columns: a component then has the correlations of all components, and its own standard deviations. 'auto' learns its strength from the data; 'gmm-bmm show' prints it. A number sets it.
+    #[arg(long, hide_short_help = true, value_name = "auto|ROWS", value_parser = parse_prior_strength)]
+    pub(super) prior_strength: Option<PriorStrength>,
 
     /// Write the model without rows of the data, to share it
     ///
     /// A model file contains the kept rows, so that resuming is the same as never having stopped. Without them the file is small and reveals no rows. A run that resumes from it does not revise until it has seen about as many new rows as the model has learned, so the result differs from that of a run that never stopped. A checkpoint always contains the rows; it is removed at the end of the run.
     #[arg(long, hide_short_help = true)]
     pub(super) no_rows: bool,
+}
+
+fn parse_prior_strength(text: &str) -> Result<PriorStrength, String> {
+    match text.trim() {
+        "auto" => Ok(PriorStrength::Auto),
+        number => match number.parse() {
+            Ok(rows) if rows > 0.0 && f64::is_finite(rows) => Ok(PriorStrength::Rows(rows)),
+            _ => Err("give a number of rows above 0, or 'auto'".into()),
+        },
+    }
 }
 
 /// Options for data that drift.
@@ -165,10 +187,12 @@ fn parse_half_life(text: &str) -> Result<HalfLife, String> {
 }
 
 /// Options whose values a run that begins from a model takes from the model.
-const FIXED_BY_A_MODEL: [&str; 13] = [
+const FIXED_BY_A_MODEL: [&str; 15] = [
+    "dequantize",
     "start",
     "effort",
     "keep_rows",
+    "prior_strength",
     "algo",
     "seed",
     "init_rows",
@@ -180,90 +204,6 @@ const FIXED_BY_A_MODEL: [&str; 13] = [
     "alpha",
     "count_start",
 ];
-
-/// An online learner, or batch EM.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Algo {
-    Online(Algorithm),
-    Em,
-}
-
-impl Algo {
-    fn name(&self) -> &'static str {
-        match self {
-            Algo::Online(algorithm) => algorithm.name(),
-            Algo::Em => "em",
-        }
-    }
-}
-
-impl ValueEnum for Algo {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<Algo>> =
-            LazyLock::new(|| Algorithm::all().into_iter().map(Algo::Online).chain([Algo::Em]).collect());
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()).help(match self {
-            Algo::Online(algorithm) => algorithm.summary(),
-            Algo::Em => "Batch EM with moves; holds all rows in memory",
-        }))
-    }
-}
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "oBMM")]
-pub(super) struct ObmmArgs {
-    /// Which moments each step keeps: 'whitened', or 'paper' to compare with the paper
-    #[arg(long, hide_short_help = true, value_enum, default_value_t = Moments::Whitened)]
-    pub(super) moments: Moments,
-
-    /// How fast the first rows lose weight, from 0 (exact Bayes) to below 1
-    ///
-    /// It is there to compare learners as the paper does. Components forget what they learned while they were in the wrong place: a component that has learned n rows counts as (1−BETA)·n, so it still learns ever more slowly and does not follow data that drift. For such data use --half-life.
-    #[arg(long, hide_short_help = true, value_name = "BETA", default_value_t = 0.0)]
-    pub(super) discount: f64,
-}
-
-/// Each shard holds a mixture of its own, in memory and in the model file.
-pub(in crate::cli) const MAX_SHARDS: i64 = 10_000;
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "oDMM")]
-pub(super) struct OdmmArgs {
-    /// Number of shards; the model depends on it, but not on the number of threads [default: 5, or the ranks of an MPI job]
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MAX_SHARDS))]
-    pub(super) shards: Option<u16>,
-
-    /// How rows are dealt to shards [default: rows, or parts in an MPI job]
-    #[arg(long, hide_short_help = true, value_enum)]
-    pub(super) deal: Option<DealBy>,
-
-    /// Rows that are learned before they are dealt to shards; 0 as in the paper [default: the rows of the start]
-    #[arg(long, hide_short_help = true, value_name = "N")]
-    pub(super) warmup: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum DealBy {
-    /// One reader deals 64 rows to each shard in turn
-    Rows,
-    /// Each shard reads its own part: whole files in turn if there are enough, otherwise byte ranges cut at row ends
-    Parts,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "oEM")]
-pub(super) struct OemArgs {
-    /// Exponent of the step (n+3)^−α, from 0.5 to 1
-    #[arg(long, hide_short_help = true, default_value_t = OemSettings::default().alpha)]
-    pub(super) alpha: f64,
-
-    /// Whether the step counts the rows of the start ('false' is the printed form, which soon forgets the start) [default: true, with --start blind false]
-    #[arg(long, hide_short_help = true, action = clap::ArgAction::Set, value_name = "BOOL")]
-    pub(super) count_start: Option<bool>,
-}
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Resuming")]
@@ -356,6 +296,7 @@ impl Args {
             ("--start blind", self.start == StartKind::Blind, &["obmm", "oem"]),
             ("--init-rows", self.init_rows.is_some() && name == "em", &["obmm"]),
             ("--keep-rows", self.revisions.keep_rows.is_some() && name == "em", &["obmm"]),
+            ("--prior-strength", self.revisions.prior_strength.is_some() && name == "em", &["obmm"]),
             ("--half-life", self.forgetting.half_life.is_some(), &["obmm", "oem"]),
         ];
         match given.iter().find(|(_, given, learners)| *given && !learners.contains(&name)) {
@@ -382,7 +323,9 @@ impl Args {
             ("--init-rows", self.init_rows.is_some()),
             ("--effort", self.revisions.effort.is_some()),
             ("--keep-rows", self.revisions.keep_rows.is_some()),
+            ("--prior-strength", self.revisions.prior_strength.is_some()),
             ("--no-rows", self.revisions.no_rows),
+            ("--dequantize", self.dequantize),
         ];
         match useless.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(usage(format!(
@@ -438,7 +381,9 @@ impl Args {
             start_rows: self.init_rows.map(|rows| rows as usize),
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
+            prior_strength: self.revisions.prior_strength.unwrap_or_default(),
             half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
+            dequantize: if self.dequantize { Dequantize::Discrete } else { Dequantize::Off },
             gaps: self.data.reading.takes_gaps(),
             ..FitSettings::new(algorithm, self.components()).seed(self.seed)
         })

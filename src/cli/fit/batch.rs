@@ -6,11 +6,11 @@ use super::{Args, FitResult, Fitted};
 use crate::cli::console::Console;
 use crate::cli::data_args::{MissingResult, tell_end};
 use crate::cli::usage;
-use crate::data::Block;
+use crate::data::{Block, Dequantize};
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Choice, Components, EmFit, EmSettings, check_enough_rows, find_column_faults, find_numbering, fit_em,
-    fit_em_learning_k, judge_row_count, name_column_faults,
+    Components, EmFit, EmSettings, KComparison, check_enough_rows, find_column_faults, find_numbering,
+    find_odd_values, fit_em, fit_em_learning_k, judge_row_count, name_column_faults,
 };
 use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -26,13 +26,19 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let columns = rows.columns().clone();
     let mut sample = args.plot.sample(&columns.names, args.seed)?;
     let begun = Instant::now();
-    let block = rows.read_all()?;
+    let mut block = rows.read_all()?;
     let read_seconds = begun.elapsed().as_secs_f64();
     tell_end(&mut rows, console);
     let components = args.components();
     check_enough_rows(components.largest_at_start(), block.rows() as u64)?;
     console.tell(name_column_faults(&find_column_faults(block.view()), &columns.names));
     console.tell(find_numbering(block.view(), &columns.names));
+    console.tell(find_odd_values(block.view(), &columns.names));
+    let dequantize =
+        if args.dequantize { Dequantize::Discrete.decided(block.view()) } else { Dequantize::Off };
+    if let Some(noise) = dequantize.noise(args.seed) {
+        noise.add_to(block.values_mut(), columns.len(), 0);
+    }
     let begun = Instant::now();
     let mut settings = EmSettings::default();
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
@@ -50,14 +56,13 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
     let scores: Vec<_> = fits.iter().map(|(score, mixture)| (mixture.k(), Some(*score))).collect();
-    let choice = Choice::new(&scores, &batches);
-    let mixture = fits.remove(best).1;
-    let rivals = fits.into_iter().map(|(_, mixture)| mixture).collect();
+    let choice = KComparison::new(&scores, &batches);
+    fits.swap(0, best);
+    let mixtures = fits.into_iter().map(|(_, mixture)| mixture).collect();
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
-    let recipe = Recipe::Em(settings);
-    let model = Model::from_mixtures(mixture, rivals, recipe, args.seed, &columns, &summaries)
-        .with_ranks_of(block.view());
+    let recipe = Recipe::Em { settings, seed: args.seed, dequantize };
+    let model = Model::from_mixtures(mixtures, recipe, &columns, &summaries).with_ranks_of(block.view());
     let mut result =
         FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     result.missing = MissingResult::of(&rows);
@@ -70,7 +75,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
 
 /// The scores of all rows under each mixture.
 fn batch_sums(fits: &[(f64, GaussianMixture)], block: &Block) -> BatchSums {
-    let by_mixture: Vec<_> = fits.iter().map(|(_, mixture)| mixture.score_samples(block.view())).collect();
+    let by_mixture: Vec<_> = fits.iter().map(|(_, mixture)| mixture.log_densities(block.view())).collect();
     let mut totals = vec![0.0; fits.len()];
     let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {

@@ -112,7 +112,11 @@ pub(super) fn beginning(args: &Args, console: &Console) -> anyhow::Result<Beginn
 
 /// The first setting in which two runs differ.
 fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> {
+    // The start has decided on the columns of one, and not yet on those of the other.
+    let is_on = |settings: &FitSettings| settings.dequantize.is_on();
+    let same_columns = FitSettings { dequantize: asked.dequantize.clone(), ..saved.clone() };
     let differ = [
+        (is_on(saved) != is_on(asked), "another --dequantize"),
         (saved.components != asked.components, "another --k"),
         (saved.algorithm != asked.algorithm, "another learner or other settings of it"),
         (saved.seed != asked.seed, "another --seed"),
@@ -120,8 +124,9 @@ fn difference(saved: &FitSettings, asked: &FitSettings) -> Option<&'static str> 
         (saved.start_rows != asked.start_rows, "another --init-rows"),
         (saved.effort != asked.effort, "another --effort"),
         (saved.keep_rows != asked.keep_rows, "another --keep-rows"),
+        (saved.prior_strength != asked.prior_strength, "another --prior-strength"),
         (saved.half_life != asked.half_life, "another --half-life"),
-        (saved != asked, "other settings"),
+        (same_columns != *asked, "other settings"),
     ];
     differ.into_iter().find(|(differs, _)| *differs).map(|(_, what)| what)
 }

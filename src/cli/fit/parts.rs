@@ -9,7 +9,7 @@ use ndarray::s;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::args::DealBy;
+use super::learner_args::DealBy;
 use super::{Args, FitResult, Fitted};
 use crate::cli::Interrupted;
 use crate::cli::console::Console;
@@ -62,6 +62,9 @@ pub(super) fn check(args: &Args, shards: usize) -> anyhow::Result<FitSettings> {
             "no process sees all rows if shards read their own parts: draw the picture afterwards, with 'gmm-bmm show MODEL \
              --plot FILE --data FILE'",
         ));
+    }
+    if args.dequantize {
+        return Err(usage("--dequantize numbers the rows of one reader: leave it out, or use --deal rows"));
     }
     if args.data.reading.picks_rows() {
         return Err(usage(

@@ -17,7 +17,7 @@ use mpi::traits::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::args::DealBy;
+use super::learner_args::DealBy;
 use super::parts::{Part, PartEnd, ShardInput, Watch, begin, check, finish};
 use super::{Args, open_outputs, write_and_tell};
 use crate::cli::console::Console;

@@ -7,10 +7,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::arrow_batch::{BatchPlan, Dictionaries, Skipping, Values};
+use super::arrow_batch::{ArrowArray, BatchPlan, Dictionaries, Skipping};
 use super::arrow_schema::{Field, columns_of};
 use super::flatbuffer::Flat;
-use super::{Chunk, Column, Format, Source, damaged};
+use super::{Chunk, Column, Format, TableSource, damaged};
 use crate::data::error::DataError;
 use crate::data::input::{Counted, OpenInput};
 
@@ -37,7 +37,7 @@ pub(super) struct ArrowSource {
     /// The dictionaries of these that were read so far.
     dictionaries: Dictionaries,
     /// The values of these in the current batch, its rows, and the next one of them.
-    batch: Vec<Values>,
+    batch: Vec<ArrowArray>,
     rows: usize,
     row: usize,
     /// Rows to leave out at the beginning, and rows left to read.
@@ -119,7 +119,7 @@ impl ArrowSource {
     }
 }
 
-impl Source for ArrowSource {
+impl TableSource for ArrowSource {
     fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -253,7 +253,7 @@ impl Messages {
         match u64::try_from(length) {
             Ok(0) => Ok(None),
             Ok(length) => self.bytes(length).map(Some),
-            Err(_) => Err(damaged("a message has fewer than no bytes")),
+            Err(_) => Err(damaged("a message has a negative length")),
         }
     }
 

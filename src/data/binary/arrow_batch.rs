@@ -62,7 +62,7 @@ impl BatchPlan {
         columns: &[usize],
         dictionaries: &Dictionaries,
         source: &mut impl Skipping,
-    ) -> io::Result<Vec<Values>> {
+    ) -> io::Result<Vec<ArrowArray>> {
         // A column may be chosen twice. Its buffers are read once, in the order of the body.
         let mut wanted = Vec::new();
         for &column in columns {
@@ -103,7 +103,7 @@ impl BatchPlan {
                 Some((id, places)) => (places, Some(dictionaries.get(&id).cloned().unwrap_or_default())),
                 None => (field.type_, None),
             };
-            Values { type_, rows: self.rows, valid, values, texts, dictionary }.checked()
+            ArrowArray { type_, rows: self.rows, valid, values, texts, dictionary }.checked()
         };
         columns.iter().map(values).collect()
     }
@@ -156,10 +156,10 @@ pub(super) trait Skipping {
 }
 
 /// The values of dictionaries, by their numbers. A dictionary may come in several parts.
-pub(super) type Dictionaries = HashMap<i64, Vec<Arc<Values>>>;
+pub(super) type Dictionaries = HashMap<i64, Vec<Arc<ArrowArray>>>;
 
 /// The values of one column in a batch.
-pub(super) struct Values {
+pub(super) struct ArrowArray {
     type_: Type,
     rows: usize,
     /// A bit for each value that is there; empty if all are.
@@ -167,12 +167,12 @@ pub(super) struct Values {
     values: Vec<u8>,
     texts: Vec<Vec<u8>>,
     /// If the values are places in a dictionary.
-    dictionary: Option<Vec<Arc<Values>>>,
+    dictionary: Option<Vec<Arc<ArrowArray>>>,
 }
 
-impl Values {
-    fn checked(self) -> io::Result<Values> {
-        let Values { type_, rows, valid, values, .. } = &self;
+impl ArrowArray {
+    fn checked(self) -> io::Result<ArrowArray> {
+        let ArrowArray { type_, rows, valid, values, .. } = &self;
         let (type_, rows, bits) = (*type_, *rows, rows.div_ceil(8));
         let needed = match type_ {
             Type::Boolean => Some(bits),
@@ -192,7 +192,7 @@ impl Values {
     }
 
     /// The part of the dictionary and the place in it that a row refers to.
-    fn entry(&self, row: usize) -> Option<(&Values, usize)> {
+    fn entry(&self, row: usize) -> Option<(&ArrowArray, usize)> {
         let size = self.type_.size().filter(|_| self.is_there(row))?;
         let mut place = usize::try_from(unsigned(&self.values[row * size..(row + 1) * size])).ok()?;
         for part in self.dictionary.iter().flatten() {
@@ -254,7 +254,7 @@ impl Values {
     }
 }
 
-impl Values {
+impl ArrowArray {
     /// The text of a view: its length, and then the text itself if it is short, or its first bytes, its buffer and its place.
     fn viewed<'a>(&'a self, view: &'a [u8]) -> Option<&'a [u8]> {
         let part = |nth: usize| unsigned(&view[4 * nth..4 * nth + 4]) as usize;

@@ -1,4 +1,4 @@
-use super::Source;
+use super::TableSource;
 use super::npy::NpySource;
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
@@ -50,7 +50,7 @@ impl Format {
     }
 
     /// Opens an input of this format.
-    pub(super) fn open(self, input: OpenInput) -> Result<Box<dyn Source>, DataError> {
+    pub(super) fn open(self, input: OpenInput) -> Result<Box<dyn TableSource>, DataError> {
         match self {
             Format::Npy => Ok(Box::new(NpySource::open(input)?)),
             #[cfg(feature = "parquet")]

@@ -1,6 +1,6 @@
 //! Arrays and tables of columns with types: `.npy`, Parquet and Arrow IPC.
 //!
-//! Each format is a [`Source`], which reads the chosen columns as numbers. A [`BinaryTable`] makes rows of them.
+//! Each format is a [`TableSource`], which reads the chosen columns as numbers. A [`BinaryTable`] makes rows of them.
 
 #[cfg(feature = "parquet")]
 mod arrow;
@@ -34,7 +34,7 @@ use super::notice::ColumnContent as Content;
 use super::table::detect;
 
 /// A table of columns with types.
-trait Source: Send {
+trait TableSource: Send {
     /// What the columns hold.
     fn columns(&self) -> &[Column];
 

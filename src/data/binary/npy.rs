@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::npy_header::NpyHeader;
-use super::{Chunk, Column, Content, Format, Source, damaged};
+use super::{Chunk, Column, Content, Format, TableSource, damaged};
 use crate::data::error::DataError;
 use crate::data::input::{Counted, OpenInput};
 
@@ -108,7 +108,7 @@ fn check_size(header: &NpyHeader, path: &Path) -> Result<(), String> {
     }
 }
 
-impl Source for NpySource {
+impl TableSource for NpySource {
     fn columns(&self) -> &[Column] {
         &self.columns
     }

@@ -12,7 +12,7 @@ const MAX_COLUMNS: u64 = 1_000_000;
 /// What the header of a `.npy` file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NpyHeader {
-    pub(super) kind: Kind,
+    pub(super) kind: NpyKind,
     pub(super) rows: u64,
     pub(super) columns: usize,
     /// Whether column follows column, and not row follows row.
@@ -23,7 +23,7 @@ pub(super) struct NpyHeader {
 
 /// The type of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct NpyKind {
     letter: Letter,
     /// Bytes of a number.
     pub(super) size: usize,
@@ -137,7 +137,7 @@ impl Entries {
     }
 
     fn header(self, begin: u64) -> Result<NpyHeader, String> {
-        let kind = Kind::of(&self.kind).ok_or_else(|| {
+        let kind = NpyKind::of(&self.kind).ok_or_else(|| {
             let kind: String = self.kind.chars().take(40).collect();
             format!(
                 "its values have the type '{kind}', not float or integer: convert it first, for instance with \
@@ -184,9 +184,9 @@ fn sizes(text: &str) -> Option<Vec<u64>> {
     items.map(size).collect()
 }
 
-impl Kind {
+impl NpyKind {
     /// The type that a word such as `<f8` means.
-    fn of(word: &str) -> Option<Kind> {
+    fn of(word: &str) -> Option<NpyKind> {
         let (order, rest) = word.split_at_checked(1)?;
         let is_big_endian = match order {
             "<" | "|" => false,
@@ -200,7 +200,7 @@ impl Kind {
             "u1" | "u2" | "u4" | "u8" => (Letter::Unsigned, &rest[1..]),
             _ => return None,
         };
-        Some(Kind { letter, size: size.parse().ok()?, is_big_endian })
+        Some(NpyKind { letter, size: size.parse().ok()?, is_big_endian })
     }
 
     /// The bits of a number, with its sign extended if `is_signed`.
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn every_type_of_number_is_read() {
-        let number = |word: &str, bytes: &[u8]| Kind::of(word).unwrap().number(bytes);
+        let number = |word: &str, bytes: &[u8]| NpyKind::of(word).unwrap().number(bytes);
         assert_eq!(number("<f8", &0.1f64.to_le_bytes()), 0.1);
         assert_eq!(number(">f8", &0.1f64.to_be_bytes()), 0.1);
         assert_eq!(number("<f4", &0.1f32.to_le_bytes()), f64::from(0.1f32));
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(number("|u1", &[0xff]), 255.0);
         assert_eq!(number(">u4", &4_000_000_000u32.to_be_bytes()), 4e9);
         assert_eq!(number("<u8", &u64::MAX.to_le_bytes()), 18446744073709551615.0);
-        assert_eq!(Kind::of("<f4").unwrap().text(&0.1f32.to_le_bytes()), "0.1");
-        assert_eq!(Kind::of("<i8").unwrap().text(&i64::MIN.to_le_bytes()), "-9223372036854775808");
+        assert_eq!(NpyKind::of("<f4").unwrap().text(&0.1f32.to_le_bytes()), "0.1");
+        assert_eq!(NpyKind::of("<i8").unwrap().text(&i64::MIN.to_le_bytes()), "-9223372036854775808");
     }
 }

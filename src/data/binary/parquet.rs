@@ -15,7 +15,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::decimal::{decimal, decimal_text, integer};
 use super::pages::CheckedPages;
-use super::{Chunk, Column, Content, Format, Source, damaged};
+use super::{Chunk, Column, Content, Format, TableSource, damaged};
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::text::iso8601::{Unit, iso};
@@ -26,13 +26,13 @@ pub(super) struct ParquetSource {
     reader: SerializedFileReader<File>,
     columns: Vec<Column>,
     /// For each column, the place of its values in the file, and how they are read.
-    values: Vec<Option<(usize, Kind)>>,
+    values: Vec<Option<(usize, ParquetKind)>>,
     numbers: Vec<usize>,
     texts: Vec<usize>,
     /// The group of rows that is read next, or whose rows are read.
     group: usize,
     /// The readers of the chosen columns in that group: first those of numbers, then those of text.
-    open: Vec<(ColumnReader, Kind)>,
+    open: Vec<(ColumnReader, ParquetKind)>,
     /// Rows left in that group.
     left_in_group: u64,
     /// Rows to leave out at the beginning, and rows left to read.
@@ -46,7 +46,7 @@ pub(super) struct ParquetSource {
 
 /// How the values of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Kind {
+struct ParquetKind {
     type_: Type,
     /// The definition level of a value that is not missing.
     level: i16,
@@ -135,7 +135,7 @@ impl ParquetSource {
     }
 
     /// The readers of the chosen columns in the group, after some rows.
-    fn open_columns(&self, skipped: u64) -> io::Result<Vec<(ColumnReader, Kind)>> {
+    fn open_columns(&self, skipped: u64) -> io::Result<Vec<(ColumnReader, ParquetKind)>> {
         let failed = |error: ParquetError| damaged(words(&error));
         let group = self.reader.get_row_group(self.group).map_err(failed)?;
         let open = |&column: &usize| {
@@ -152,7 +152,7 @@ impl ParquetSource {
     }
 }
 
-impl Source for ParquetSource {
+impl TableSource for ParquetSource {
     fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -195,7 +195,9 @@ impl Source for ParquetSource {
         for (nth, (reader, kind)) in self.open.iter_mut().enumerate() {
             let column = self.numbers.iter().chain(&self.texts).nth(nth).map(|&i| &self.columns[i].name);
             let failed = |error: io::Error| {
-                damaged(format!("column '{}': {error}", column.map_or("", String::as_str)))
+                let name = column.map_or("", String::as_str);
+                // Without its key, an encrypted column cannot be told from a damaged one.
+                damaged(format!("column '{name}' is damaged or encrypted: {error}"))
             };
             if nth < width {
                 let mut places = numbers[nth..].iter_mut().step_by(width);
@@ -251,18 +253,18 @@ fn words(error: &ParquetError) -> String {
 }
 
 /// The columns of a file, with the place of their values and how they are read. Lists and records have no such place.
-fn columns_of(reader: &SerializedFileReader<File>) -> (Vec<Column>, Vec<Option<(usize, Kind)>>) {
+fn columns_of(reader: &SerializedFileReader<File>) -> (Vec<Column>, Vec<Option<(usize, ParquetKind)>>) {
     let schema = reader.metadata().file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
     let mut values = vec![None; fields.len()];
     for leaf in 0..schema.num_columns() {
         let (root, descriptor) = (schema.get_column_root_idx(leaf), schema.column(leaf));
         if fields[root].is_primitive() && descriptor.max_rep_level() == 0 {
-            let kind = Kind { type_: type_of(&descriptor), level: descriptor.max_def_level() };
+            let kind = ParquetKind { type_: type_of(&descriptor), level: descriptor.max_def_level() };
             values[root] = Some((leaf, kind));
         }
     }
-    let column = |(i, value): (usize, &Option<(usize, Kind)>)| {
+    let column = |(i, value): (usize, &Option<(usize, ParquetKind)>)| {
         let content = value.map_or(Content::Other, |(_, kind)| kind.type_.content());
         let has_text = value.is_some_and(|(_, kind)| !matches!(kind.type_, Type::Unreadable(_)));
         Column { name: fields[i].name().to_string(), content, has_text }
@@ -383,9 +385,14 @@ fn read_values<T: DataType, V: Clone>(
     Ok(())
 }
 
-fn read_numbers(reader: &mut ColumnReader, kind: Kind, rows: usize, take: impl FnMut(f64)) -> io::Result<()> {
+fn read_numbers(
+    reader: &mut ColumnReader,
+    kind: ParquetKind,
+    rows: usize,
+    take: impl FnMut(f64),
+) -> io::Result<()> {
     use ColumnReader::*;
-    let Kind { type_, level } = kind;
+    let ParquetKind { type_, level } = kind;
     let none = f64::NAN;
     match (reader, type_) {
         (DoubleColumnReader(reader), _) => read_values(reader, level, rows, none, |value| *value, take),
@@ -428,9 +435,9 @@ fn half_of(bytes: &[u8]) -> f64 {
 }
 
 /// Values as text, with the fewest digits that give them back; empty where they are missing.
-fn read_texts(reader: &mut ColumnReader, kind: Kind, rows: usize) -> io::Result<Vec<String>> {
+fn read_texts(reader: &mut ColumnReader, kind: ParquetKind, rows: usize) -> io::Result<Vec<String>> {
     use ColumnReader::*;
-    let Kind { type_, level } = kind;
+    let ParquetKind { type_, level } = kind;
     let mut texts = Vec::with_capacity(rows);
     let take = |text: String| texts.push(text);
     let none = String::new();

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::{Chunk, Column, Format, Source};
+use super::{Chunk, Column, Format, TableSource};
 use crate::data::MAX_VALUE;
 use crate::data::bad_row::{BadCell, BadRow, ChosenBy, MissingValue, RowProblem};
 use crate::data::block::Block;
@@ -11,9 +11,9 @@ use crate::data::error::DataError;
 use crate::data::input::OpenInput;
 use crate::data::missing::MissingCounts;
 use crate::data::notice::{ColumnContent as Content, Notice};
-use crate::data::options::{Missing, ReadOptions};
+use crate::data::options::{BadCells, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, Shape, Step, Table, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
 
 /// Numbers that are read at a time, unless a row alone has more: 4 MiB.
 const CHUNK_NUMBERS: usize = 1 << 19;
@@ -24,7 +24,7 @@ const CHUNK_ROWS: usize = 4096;
 pub(in crate::data) struct BinaryTable {
     file: String,
     gzip: bool,
-    source: Box<dyn Source>,
+    source: Box<dyn TableSource>,
     /// The rows that were read and not yet given out, from row `at` on.
     chunk: Chunk,
     at: usize,
@@ -46,6 +46,8 @@ pub(in crate::data) struct BinaryTable {
     prompt: bool,
     takes_gaps: bool,
     has_met_gap: bool,
+    /// Whether a bad cell is a missing value.
+    takes_bad_cells: bool,
     /// Who chose the columns.
     chosen: ChosenBy,
     /// Rows given out, and those before the part that is read.
@@ -60,7 +62,7 @@ impl BinaryTable {
         format: Format,
         input: OpenInput,
         options: &ReadOptions,
-    ) -> Result<(BinaryTable, Shape, Vec<Notice>), DataError> {
+    ) -> Result<(BinaryTable, TableShape, Vec<Notice>), DataError> {
         if options.delimiter.is_some() || options.has_header.is_some() {
             return Err(DataError::NotText { file: input.name, format: format.name() });
         }
@@ -79,12 +81,12 @@ impl BinaryTable {
             for place in table.without_numbers() {
                 samples[numbers[place]] = ColumnSample::known(Content::Nothing);
             }
-            let chosen = Shape::choose(&table.file, &names, named, &samples, options);
+            let chosen = TableShape::choose(&table.file, &names, named, &samples, options);
             let (shape, notices) = chosen.map_err(DataError::not_in_text)?;
             table.pick(&shape.positions, &numbers);
             (shape, notices)
         } else {
-            let (shape, notices) = Shape::choose(&table.file, &names, named, &samples, options)?;
+            let (shape, notices) = TableShape::choose(&table.file, &names, named, &samples, options)?;
             table.start(&names, &shape.positions, &shape.kept.1, options)?;
             (shape, notices)
         };
@@ -98,7 +100,7 @@ impl BinaryTable {
     pub(in crate::data) fn later(
         format: Format,
         input: OpenInput,
-        shape: &Shape,
+        shape: &TableShape,
         options: &ReadOptions,
     ) -> Result<(BinaryTable, Option<Notice>), DataError> {
         let mut table = BinaryTable::open(format, input, options)?;
@@ -138,6 +140,7 @@ impl BinaryTable {
             prompt: options.prompt,
             takes_gaps: options.missing == Missing::Marginal,
             has_met_gap: false,
+            takes_bad_cells: options.bad_cells == BadCells::Missing,
             chosen: chosen_by(options),
             rows,
             bad_row: Vec::new(),
@@ -236,7 +239,7 @@ impl BinaryTable {
     }
 }
 
-impl Table for BinaryTable {
+impl RowTable for BinaryTable {
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let before = block.rows();
         while block.rows() - before < most && self.chunk.texts.is_empty() {
@@ -269,9 +272,9 @@ impl Table for BinaryTable {
         Ok(block.rows() - before)
     }
 
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError> {
         if !self.refill()? {
-            return Ok(Step::End);
+            return Ok(TableStep::End);
         }
         let read = &self.chunk.numbers[self.at * self.width..(self.at + 1) * self.width];
         for (value, &place) in row.iter_mut().zip(&self.picks) {
@@ -284,12 +287,19 @@ impl Table for BinaryTable {
             self.text.clear();
             write_cells(cells, &mut self.text);
         }
+        let mut bad = BadCellCount::default();
         if let Some(nth) = row.iter().position(|value| value.abs() > MAX_VALUE) {
             self.bad_row.clear();
             self.bad_row.extend_from_slice(row);
-            return Ok(Step::Bad(Flaw::Cell(nth)));
+            if !self.takes_bad_cells {
+                return Ok(TableStep::Bad(Flaw::Cell(nth)));
+            }
+            for (nth, value) in row.iter_mut().enumerate().filter(|(_, value)| value.abs() > MAX_VALUE) {
+                bad.add(Flaw::Cell(nth));
+                *value = f64::NAN;
+            }
         }
-        Ok(if row.iter().any(|value| value.is_nan()) { Step::Gaps } else { Step::Row })
+        Ok(if row.iter().any(|value| value.is_nan()) { TableStep::Gaps(bad) } else { TableStep::Row })
     }
 
     fn header_text(&self) -> Vec<u8> {
@@ -326,7 +336,7 @@ impl Table for BinaryTable {
 
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let problem = match flaw {
-            Flaw::Fields => RowProblem::Fields { found: 0, expected: columns.len() },
+            Flaw::Fields | Flaw::OutOfRange(..) => RowProblem::Fields { found: 0, expected: columns.len() },
             Flaw::Cell(nth) => RowProblem::Cell {
                 column: columns[nth].clone(),
                 cell: format!("{:?}", self.bad_row[nth]),

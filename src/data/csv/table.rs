@@ -12,11 +12,11 @@ use crate::data::block::Block;
 use crate::data::columns::Names;
 use crate::data::error::DataError;
 use crate::data::input::OpenInput;
-use crate::data::missing::MissingCounts;
+use crate::data::missing::{MissingCounts, MissingMarks};
 use crate::data::notice::Notice;
-use crate::data::options::{BadRows, Missing, ReadOptions};
+use crate::data::options::{BadCells, BadRows, Missing, ReadOptions};
 use crate::data::row_texts::RowTexts;
-use crate::data::table::{Flaw, Shape, Step, Table, chosen_by};
+use crate::data::table::{BadCellCount, Flaw, RowTable, TableShape, TableStep, chosen_by};
 
 /// One open input.
 pub(in crate::data) struct TextTable {
@@ -39,6 +39,7 @@ pub(in crate::data) struct TextTable {
     chosen: ChosenBy,
     /// Whether bad rows are skipped.
     skips_bad_rows: bool,
+    rules: CellRules,
     /// Good and bad rows read from this input.
     rows: u64,
     /// The names of all fields.
@@ -64,21 +65,21 @@ impl TextTable {
     pub(in crate::data) fn first(
         input: OpenInput,
         options: &ReadOptions,
-    ) -> Result<(TextTable, Shape, Vec<Notice>), DataError> {
+    ) -> Result<(TextTable, TableShape, Vec<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
         let known = match &options.expected {
             // A few lines may not show what is a header.
-            Some(expected) if options.follow && expected.named => expected.names.as_slice(),
-            _ => &[],
+            Some(expected) if options.follow && expected.named => expected.of_data().names,
+            _ => Vec::new(),
         };
-        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
+        let layout = Layout::detect(&sampled, options.delimiter, options.has_header, &known)?;
         if layout.header.is_some() && layout.rows.is_empty() && sampled.complete {
             return Err(DataError::HeaderOnly { file: sampled.name });
         }
         let names = names_of(&layout);
         let samples = layout.column_samples();
         let has_header = layout.header.is_some();
-        let (shape, mut notices) = Shape::choose(&sampled.name, &names, has_header, &samples, options)?;
+        let (shape, mut notices) = TableShape::choose(&sampled.name, &names, has_header, &samples, options)?;
         if options.has_header.is_none() && layout.header_holds_numbers() {
             notices.push(Notice::HeaderWithNumbers { file: sampled.name.clone() });
         }
@@ -89,11 +90,11 @@ impl TextTable {
     /// Opens a later input, which must have the columns of the first. Also returns a notice if it has no rows.
     pub(in crate::data) fn later(
         input: OpenInput,
-        shape: &Shape,
+        shape: &TableShape,
         options: &ReadOptions,
     ) -> Result<(TextTable, Option<Notice>), DataError> {
         let sampled = take_sample(input, options.follow)?;
-        let known: &[String] = if shape.columns.named { &shape.columns.names } else { &[] };
+        let known: &[String] = if shape.of_data.named { &shape.of_data.names } else { &[] };
         let layout = Layout::detect(&sampled, options.delimiter, options.has_header, known)?;
         let (positions, kept) =
             shape.find_in(&sampled.name, &names_of(&layout), layout.header.is_some(), layout.width)?;
@@ -144,6 +145,10 @@ impl TextTable {
             delimiter,
             chosen,
             skips_bad_rows: options.bad_rows == BadRows::Skip,
+            rules: CellRules {
+                marks: MissingMarks::new(&options.missing_marks),
+                takes_bad_cells: options.bad_cells == BadCells::Missing,
+            },
             rows: 0,
             names: names_of(layout),
             longest: None,
@@ -179,6 +184,7 @@ impl TextTable {
     fn is_of_quotation(&self, flaw: &Flaw) -> bool {
         match flaw {
             Flaw::Fields => true,
+            Flaw::OutOfRange(..) => false,
             Flaw::Cell(nth) => {
                 self.records.record().get(self.positions[*nth]).is_some_and(|cell| cell.contains(&b'\n'))
             }
@@ -202,7 +208,7 @@ impl TextTable {
     }
 }
 
-impl Table for TextTable {
+impl RowTable for TextTable {
     fn read_plain(&mut self, block: &mut Block, most: usize) -> Result<usize, DataError> {
         let Some(plain) = &self.plain else { return Ok(0) };
         let before = block.rows();
@@ -211,24 +217,24 @@ impl Table for TextTable {
         read.map_err(|error| self.failed(error))
     }
 
-    fn read_row(&mut self, row: &mut [f64]) -> Result<Step, DataError> {
+    fn read_row(&mut self, row: &mut [f64]) -> Result<TableStep, DataError> {
         if !self.advance()? {
-            return Ok(Step::End);
+            return Ok(TableStep::End);
         }
         self.rows += 1;
-        let cells = numbers(self.records.record(), self.width, &self.positions, row);
+        let cells = self.rules.numbers(self.records.record(), self.width, &self.positions, row);
         if cells.is_ok() {
             self.note_long_cell();
         }
         match cells {
-            Ok(Cells::Numbers) => Ok(Step::Row),
-            Ok(Cells::Gaps) => Ok(Step::Gaps),
+            Ok(Cells::Numbers) => Ok(TableStep::Row),
+            Ok(Cells::Gaps(bad)) => Ok(TableStep::Gaps(bad)),
             // A stray quote takes good rows with it, so the record must not be skipped as one bad row.
             Err(flaw) if self.records.lines() > 1 && (self.skips_bad_rows || self.is_of_quotation(&flaw)) => {
                 let (line, lines) = (self.records.line(), self.records.lines());
                 Err(DataError::Quotation { file: self.file.clone(), line, lines, open: false })
             }
-            Err(flaw) => Ok(Step::Bad(flaw)),
+            Err(flaw) => Ok(TableStep::Bad(flaw)),
         }
     }
 
@@ -268,7 +274,9 @@ impl Table for TextTable {
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
-            Flaw::Fields => RowProblem::Fields { found: record.len(), expected: self.width },
+            Flaw::Fields | Flaw::OutOfRange(..) => {
+                RowProblem::Fields { found: record.len(), expected: self.width }
+            }
             Flaw::Cell(nth) => {
                 let cell = record.get(self.positions[nth]).unwrap_or_default();
                 let (column, why) = (columns[nth].clone(), why_bad(cell));
@@ -303,38 +311,69 @@ fn names_of(layout: &Layout) -> Names {
 }
 
 /// What the chosen cells of a record are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Cells {
     Numbers,
     /// Some are missing.
-    Gaps,
+    Gaps(BadCellCount),
 }
 
-/// Turns one record into one row: the numbers at `positions`, with NaN for missing values.
-///
-/// This is the reference for the fast path for plain lines, which must give the same bits.
-fn numbers(record: &ByteRecord, width: usize, positions: &[usize], row: &mut [f64]) -> Result<Cells, Flaw> {
-    if record.len() != width {
-        return Err(Flaw::Fields);
+/// Which cells are missing values.
+#[derive(Default)]
+struct CellRules {
+    marks: MissingMarks,
+    /// Whether a bad cell is a missing value.
+    takes_bad_cells: bool,
+}
+
+impl CellRules {
+    /// Turns one record into one row: the numbers at `positions`, with NaN for missing values.
+    ///
+    /// This is the reference for the fast path for plain lines, which must give the same bits.
+    fn numbers(
+        &self,
+        record: &ByteRecord,
+        width: usize,
+        positions: &[usize],
+        row: &mut [f64],
+    ) -> Result<Cells, Flaw> {
+        if record.len() != width {
+            return Err(Flaw::Fields);
+        }
+        let (mut gaps, mut bad) = (false, BadCellCount::default());
+        for (nth, (&position, number)) in positions.iter().zip(row).enumerate() {
+            let cell = record.get(position).ok_or(Flaw::Fields)?;
+            *number = match parse_number(cell) {
+                Some(number) => number,
+                None => {
+                    gaps = true;
+                    if !is_missing(cell) && !self.marks.is_word(cell) {
+                        // A cell of several lines may hold rows that a stray quote has swallowed.
+                        if !self.takes_bad_cells || cell.contains(&b'\n') {
+                            return Err(Flaw::Cell(nth));
+                        }
+                        bad.add(Flaw::Cell(nth));
+                    }
+                    f64::NAN
+                }
+            };
+        }
+        Ok(if gaps { Cells::Gaps(bad) } else { Cells::Numbers })
     }
-    let mut cells = Cells::Numbers;
-    for (nth, (&position, number)) in positions.iter().zip(row).enumerate() {
-        let cell = record.get(position).ok_or(Flaw::Fields)?;
-        *number = match parse_number(cell) {
-            Some(number) => number,
-            None if is_missing(cell) => {
-                cells = Cells::Gaps;
-                f64::NAN
-            }
-            None => return Err(Flaw::Cell(nth)),
-        };
-    }
-    Ok(cells)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn numbers(
+        record: &ByteRecord,
+        width: usize,
+        positions: &[usize],
+        row: &mut [f64],
+    ) -> Result<Cells, Flaw> {
+        CellRules::default().numbers(record, width, positions, row)
+    }
 
     #[test]
     fn a_record_becomes_a_row_of_the_chosen_cells() {
@@ -345,8 +384,14 @@ mod tests {
         assert_eq!(numbers(&record, 4, &[1, 2], &mut row), Err(Flaw::Cell(1)));
         assert_eq!(numbers(&record, 3, &[1, 3], &mut row), Err(Flaw::Fields));
         let record = ByteRecord::from(vec![" NA ", "1.5", "", "x"]);
-        assert_eq!(numbers(&record, 4, &[0, 1], &mut row), Ok(Cells::Gaps));
+        assert_eq!(numbers(&record, 4, &[0, 1], &mut row), Ok(Cells::Gaps(BadCellCount::default())));
         assert_eq!(row.map(f64::to_bits), [f64::NAN, 1.5].map(f64::to_bits));
         assert_eq!(numbers(&record, 4, &[2, 3], &mut row), Err(Flaw::Cell(1)), "a bad cell counts more");
+        let rules = CellRules { takes_bad_cells: true, ..CellRules::default() };
+        let bad = BadCellCount { cells: 1, first: Some(Flaw::Cell(1)) };
+        assert_eq!(rules.numbers(&record, 4, &[2, 3], &mut row), Ok(Cells::Gaps(bad)));
+        let rules = CellRules { marks: MissingMarks::new(&["X".into()]), ..CellRules::default() };
+        assert_eq!(rules.numbers(&record, 4, &[1, 3], &mut row), Ok(Cells::Gaps(BadCellCount::default())));
+        assert!(row[0] == 1.5 && row[1].is_nan());
     }
 }

@@ -15,7 +15,7 @@ impl TrueLevel {
     /// Adds rows of [`Synth::test`]. The result does not depend on the number of threads.
     pub fn add(&mut self, synth: &Synth, block: &Block) {
         let layers = synth.layers();
-        let (scores, of_rows) = synth.truth().responsibilities(block.view());
+        let (scores, of_rows) = synth.truth().scored(block.view());
         for (score, responsibilities) in scores.iter().zip(of_rows.outer_iter()) {
             let of_clusters = responsibilities.axis_chunks_iter(Axis(0), layers).map(|layers| layers.sum());
             self.errors += 1.0 - of_clusters.fold(0.0, f64::max);

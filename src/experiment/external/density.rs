@@ -139,7 +139,7 @@ mod tests {
             let rows = rows(dim, discrete);
             let mixture = fit_em_from_kmeans(rows.view(), 3, 1, &EmSettings::default()).unwrap().mixture;
             let integral = Integral::new(rows.view(), seed).unwrap();
-            let scores = mixture.score_samples(integral.points()).to_vec();
+            let scores = mixture.log_densities(integral.points()).to_vec();
             let (value, error) = integral.check(&scores).unwrap();
             assert!((value - 1.0).abs() < 0.1 && error < 0.1, "d = {dim}: {value} ± {error}");
             for factor in [0.5f64, 2.0, 1e3] {

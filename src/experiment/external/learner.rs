@@ -124,14 +124,14 @@ impl ExternalLearner {
 }
 
 /// The values of the placeholders.
-pub(super) struct Values<'a> {
+pub(super) struct Placeholders<'a> {
     pub folder: &'a Path,
     pub k: usize,
     pub seed: u64,
     pub columns: usize,
 }
 
-impl Values<'_> {
+impl Placeholders<'_> {
     pub fn fill(&self, word: &str) -> String {
         let files = FoldFiles::new(self.folder);
         let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_replaced_inside_words() {
-        let values = Values { folder: Path::new("f"), k: 3, seed: 7, columns: 2 };
+        let values = Placeholders { folder: Path::new("f"), k: 3, seed: 7, columns: 2 };
         assert_eq!(values.fill("k={k},{seed},{columns}"), "k=3,7,2");
         assert_eq!(values.fill("{train}"), Path::new("f").join("train.csv").to_string_lossy());
         assert_eq!(values.fill("{other} {"), "{other} {");

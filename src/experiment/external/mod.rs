@@ -23,7 +23,7 @@ use density::Integral;
 use files::read_scores;
 use folder::JobFolder;
 use launch::Launch;
-use learner::Values;
+use learner::Placeholders;
 
 /// The version of the protocol between a comparison and a learner.
 pub const PROTOCOL: u32 = 1;
@@ -215,7 +215,7 @@ impl Job<'_> {
     }
 
     fn launch(&self, words: &[String], step: Step, folder: &Path) -> Result<Usage, Missing> {
-        let values = Values { folder, k: self.k, seed: self.seed, columns: self.names.len() };
+        let values = Placeholders { folder, k: self.k, seed: self.seed, columns: self.names.len() };
         let words: Vec<String> = words.iter().map(|word| values.fill(word)).collect();
         let files = FoldFiles::new(folder);
         if step == Step::Scoring || self.learner.scorer.is_none() {

@@ -140,6 +140,8 @@ pub(in crate::learn) struct Online<R> {
     low_rows: u64,
     low: f64,
     surprise: Surprise,
+    /// For each component, the rows that most probably belong to it.
+    assigned: Vec<Quad>,
     /// The largest squared distance that counts in `surprise`.
     farthest: f64,
     /// For rows with gaps: the missing columns, and each component's completion.
@@ -152,6 +154,7 @@ impl<R: Rule> Online<R> {
         let mut online = Online {
             row: vec![Quad::default(); Quad::needed(grouped.dim)],
             responsibilities: vec![Quad::default(); grouped.groups.len()],
+            assigned: vec![Quad::default(); grouped.groups.len()],
             low_rows: 0,
             low: f64::NEG_INFINITY,
             surprise: Surprise::default(),
@@ -207,8 +210,18 @@ impl<R: Rule> Online<R> {
     /// See [`Online::step`].
     #[inline(always)]
     fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
-        let Online { grouped, rule, floor, health, responsibilities, low_rows, surprise, farthest, .. } =
-            self;
+        let Online {
+            grouped,
+            rule,
+            floor,
+            health,
+            responsibilities,
+            low_rows,
+            surprise,
+            assigned,
+            farthest,
+            ..
+        } = self;
         let (mut top, mut sum) = weigh_densities::<A, R>(rule, responsibilities);
         if !(MIN_SUM..1.0 / MIN_SUM).contains(&sum) {
             (top, sum) = weigh_densities_by_largest::<A, R>(rule, responsibilities);
@@ -222,13 +235,17 @@ impl<R: Rule> Online<R> {
         let total = rule.weights().1;
         let all = A::Vector::splat(sum);
         let mut distance = A::Vector::splat(0.0);
-        for (i, (group, own)) in grouped.groups.iter_mut().zip(responsibilities).enumerate() {
+        let (zero, half, one) = (A::Vector::splat(0.0), A::Vector::splat(0.5), A::Vector::splat(1.0));
+        for (i, ((group, own), assigned)) in
+            grouped.groups.iter_mut().zip(responsibilities).zip(assigned).enumerate()
+        {
             // Divided, not multiplied by an inverse: the responsibility of a single component is exactly one.
             let r = A::Vector::load(own) / all;
             r.store(own);
+            (A::Vector::load(assigned) + r.if_below(half, zero, one)).store(assigned);
             let moved = r.mul_add(A::Vector::load(&group.q), r);
             distance = distance + moved;
-            let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), A::Vector::splat(0.0), r);
+            let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), zero, r);
             let changes = rule.update::<A>(i, group, r, kept, health);
             health.pivots_raised += group.learn::<A>(changes, floor) as u64;
         }
@@ -383,6 +400,10 @@ impl<R: Rule> OnlineLearner for Online<R> {
 
     fn surprise(&self) -> Option<Surprise> {
         Some(self.surprise)
+    }
+
+    fn assigned_rows(&self) -> &[f64] {
+        Quad::flat(&self.assigned)
     }
 
     fn set_half_life(&mut self, rows: Option<u64>) {

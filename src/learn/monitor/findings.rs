@@ -1,6 +1,7 @@
 //! What a pass finds out about its data that a user should know: facts, and what can be done about them.
 
 mod detect;
+mod odd_values;
 
 use std::fmt;
 
@@ -11,7 +12,9 @@ pub(in crate::learn) use detect::{
     judge_prior_rows,
 };
 pub use detect::{find_discrete_columns, find_numbering, judge_row_count, name_column_faults};
+pub use odd_values::find_odd_values;
 
+use crate::learn::ChangeKind;
 use crate::remedy::Remedy;
 use crate::text::number::rounded;
 use crate::text::{count, listed, quoted};
@@ -22,7 +25,7 @@ use crate::text::{count, listed, quoted};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finding {
-    /// A column rises by even steps from row to row, as row numbers and times do.
+    /// A column increases by a constant step from row to row, like row numbers and times.
     RowNumbers {
         /// Its name.
         column: String,
@@ -41,6 +44,22 @@ pub enum Finding {
     DiscreteColumns {
         /// Their names.
         columns: Vec<String>,
+    },
+    /// A value occurs several times, far from all others of its columns, as a mark of missing values does.
+    Sentinel {
+        /// The value.
+        value: f64,
+        /// How often it occurs in the first rows.
+        times: u64,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// Columns that vary so little, compared with the others, that they decide the log-likelihood.
+    NarrowColumns {
+        /// Their names.
+        columns: Vec<String>,
+        /// What they add to the log-likelihood of a row, roughly, compared with as many usual columns.
+        nats: f64,
     },
     /// A column has one value in all of the first rows.
     ConstantColumn {
@@ -64,12 +83,16 @@ pub enum Finding {
         /// The columns that differ, the largest shift first.
         shifts: Vec<NamedShift>,
     },
-    /// Later rows are farther from their components than earlier ones, so the data change over time.
+    /// Later rows are unlike earlier ones, so the data change over time.
     DataChange {
         /// The row near which they change first.
         row: u64,
+        /// In which way; files of earlier versions do not say.
+        kind: Option<ChangeKind>,
         /// The row near which they change last.
         latest: u64,
+        /// In which way.
+        latest_kind: Option<ChangeKind>,
         /// How often a change was found.
         times: u64,
         /// Whether the pass has a half-life.
@@ -175,6 +198,8 @@ impl Finding {
             Finding::RowNumbersContinue { columns } | Finding::ColumnsAtFloor { columns } => {
                 vec![Remedy::DropColumns(columns.clone())]
             }
+            Finding::NarrowColumns { columns, .. } => vec![Remedy::DropColumns(columns.clone())],
+            Finding::Sentinel { value, .. } => vec![Remedy::ReadAsMissing(vec![value.to_string()])],
             Finding::DiscreteColumns { .. } => vec![Remedy::Dequantize],
             Finding::SortedRows { .. } => vec![Remedy::ShuffleRows],
             Finding::DataChange { forgets: false, .. } => vec![Remedy::SetHalfLife],
@@ -201,7 +226,7 @@ impl fmt::Display for Finding {
             "in the first rows, so its density is unbounded and its variance is held at a floor";
         match self {
             Finding::RowNumbers { column } => {
-                write!(f, "column '{column}' rises by even steps, as row numbers and times do, {MISLEADS}")
+                write!(f, "column '{column}' increases by a constant step, like a row number, {MISLEADS}")
             }
             Finding::Identifiers { column } => {
                 write!(
@@ -223,6 +248,18 @@ impl fmt::Display for Finding {
                     quoted(columns, MAX_NAMED)
                 )
             }
+            Finding::Sentinel { value, times, columns } => write!(
+                f,
+                "{value} occurs {} in the first rows of {}, far from all other values",
+                count(*times, "time"),
+                quoted(columns, MAX_NAMED)
+            ),
+            Finding::NarrowColumns { columns, nats } => write!(
+                f,
+                "the standard deviation of {} is less than a billionth of the usual one, which adds about {nats:.0} nats to the \
+                 log-likelihood of a row, whatever the other columns are",
+                quoted(columns, MAX_NAMED)
+            ),
             Finding::ConstantColumn { column } => write!(f, "column '{column}' is constant {UNBOUNDED}"),
             Finding::CollinearColumn { column, on } => {
                 let on: Vec<String> = on.iter().map(|name| format!("'{name}'")).collect();
@@ -244,19 +281,21 @@ impl fmt::Display for Finding {
                     listed(moved, MAX_NAMED)
                 )
             }
-            Finding::DataChange { row, latest, times, .. } => {
-                write!(f, "the data change about row {}", rounded(*row))?;
+            Finding::DataChange { row, kind, latest, latest_kind, times, .. } => {
+                write!(f, "the data change about row {}{}", rounded(*row), of_kind(*kind))?;
                 match times {
                     1 => Ok(()),
-                    2 => write!(f, " and again about row {}", rounded(*latest)),
+                    2 => {
+                        write!(f, " and again about row {}{}", rounded(*latest), of_kind(*latest_kind))
+                    }
                     _ => write!(
                         f,
-                        ", and {} more times, the last time about row {}",
+                        ", and {} more times, the last time about row {}{}",
                         times - 1,
-                        rounded(*latest)
+                        rounded(*latest),
+                        of_kind(*latest_kind)
                     ),
-                }?;
-                write!(f, " (later rows are farther from their components)")
+                }
             }
             Finding::RepeatedRows { rows } => write!(
                 f,
@@ -324,6 +363,18 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What changed, in words that follow the row.
+fn of_kind(kind: Option<ChangeKind>) -> &'static str {
+    match kind {
+        Some(ChangeKind::Level) => " (the level of columns)",
+        Some(ChangeKind::Spread) => " (the spread of columns)",
+        Some(ChangeKind::Correlation) => " (the correlation of columns)",
+        Some(ChangeKind::Weights) => " (the weights of clusters)",
+        Some(ChangeKind::NewComponent) => " (a new kind of rows)",
+        None => "",
+    }
+}
+
 fn roughly(minutes: f64) -> String {
     match minutes {
         m if m < 90.0 => format!("about {:.0} minutes", m.max(1.0)),
@@ -351,14 +402,20 @@ mod tests {
 
     #[test]
     fn a_change_has_a_row_and_a_remedy() {
-        let change = |times, forgets| Finding::DataChange { row: 41_249, latest: 1_285_000, times, forgets };
-        assert!(change(1, false).to_string().starts_with("the data change about row 41,200 (later"));
-        assert!(change(2, false).to_string().contains(" and again about row 1,290,000 (later"));
-        assert!(
-            change(4, true)
-                .to_string()
-                .contains(", and 3 more times, the last time about row 1,290,000 (later")
-        );
+        let change = |times, forgets| Finding::DataChange {
+            row: 41_249,
+            kind: Some(ChangeKind::Level),
+            latest: 1_285_000,
+            latest_kind: Some(ChangeKind::NewComponent),
+            times,
+            forgets,
+        };
+        let once = "the data change about row 41,200 (the level of columns)";
+        assert_eq!(change(1, false).to_string(), once);
+        let again = " and again about row 1,290,000 (a new kind of rows)";
+        assert_eq!(change(2, false).to_string(), format!("{once}{again}"));
+        let often = ", and 3 more times, the last time about row 1,290,000 (a new kind of rows)";
+        assert_eq!(change(4, true).to_string(), format!("{once}{often}"));
         assert_eq!(change(1, false).remedies(), [Remedy::SetHalfLife]);
         assert_eq!(change(1, true).remedies(), [Remedy::ShorterHalfLife]);
     }

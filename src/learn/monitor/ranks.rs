@@ -13,6 +13,10 @@ const RELATIVE: f64 = 0.04;
 const ABSOLUTE: f64 = 0.005;
 /// Values that are collected before they are added to the centroids.
 const BUFFER: usize = 512;
+/// With a half-life, values are added after this part of it, so that those added together have nearly the same weight.
+const PART_OF_HALF_LIFE: u64 = 16;
+/// With a half-life, a centroid that counts for fewer rows is left out.
+const NEGLIGIBLE_ROWS: f64 = 1e-3;
 /// More centroids than any stream makes: a file with more is damaged.
 const MAX_CENTROIDS: usize = 1 << 16;
 
@@ -23,7 +27,7 @@ const MAX_CENTROIDS: usize = 1 << 16;
 /// before it alone, and there are no random choices, so batching and resuming change no bit.
 ///
 /// ```
-/// use gmm_bmm::ScoreRanks;
+/// use gmm_bmm::scores::ScoreRanks;
 /// let mut ranks = ScoreRanks::default();
 /// (0..1000).for_each(|i| ranks.push(f64::from(i * 7919 % 1000)));
 /// let rank = |value: f64| ranks.table().rank(value).unwrap();
@@ -37,6 +41,10 @@ pub struct ScoreRanks {
     centroids: Vec<Centroid>,
     /// Values that are in no centroid yet, as integers of the same order, which are faster to sort.
     buffer: Vec<i64>,
+    /// The number of further rows after which a row has half its weight, if rows lose weight.
+    half_life: Option<u64>,
+    /// Rows without a value since values were last added to the centroids.
+    others: u64,
     /// Empty between two calls; kept for its memory.
     merged: Vec<Centroid>,
 }
@@ -55,6 +63,14 @@ struct RanksRecord {
     centroids: Arc<Vec<f64>>,
     #[serde(with = "packed")]
     buffer: Arc<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    half_life: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    others: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl From<ScoreRanks> for RanksRecord {
@@ -63,6 +79,8 @@ impl From<ScoreRanks> for RanksRecord {
         RanksRecord {
             centroids: Arc::new(numbers.collect()),
             buffer: Arc::new(ranks.buffer.into_iter().map(value).collect()),
+            half_life: ranks.half_life,
+            others: ranks.others,
         }
     }
 }
@@ -78,12 +96,13 @@ impl TryFrom<RanksRecord> for ScoreRanks {
             && centroids.len() <= MAX_CENTROIDS
             && buffer.len() < BUFFER
             && centroids.is_sorted_by(|a, b| a.mean <= b.mean)
-            && centroids.iter().all(|c| c.mean.is_finite() && (1.0..=1e17).contains(&c.rows))
+            && centroids.iter().all(|c| c.mean.is_finite() && (NEGLIGIBLE_ROWS..=1e17).contains(&c.rows))
             && record.buffer.iter().all(|value| value.is_finite());
         if !is_sound {
             return Err("the distribution of its log-densities is broken".into());
         }
-        Ok(ScoreRanks { centroids, buffer, merged: Vec::new() })
+        let RanksRecord { half_life, others, .. } = record;
+        Ok(ScoreRanks { centroids, buffer, half_life, others, merged: Vec::new() })
     }
 }
 
@@ -97,15 +116,54 @@ impl ScoreRanks {
             self.buffer.reserve_exact(BUFFER - self.buffer.len());
         }
         self.buffer.push(ordered(log_density));
-        if self.buffer.len() == BUFFER {
+        if self.buffer.len() >= self.most_buffered() {
             self.unite(&[]);
         }
     }
 
+    fn most_buffered(&self) -> usize {
+        self.half_life
+            .map_or(BUFFER, |half_life| (half_life / PART_OF_HALF_LIFE).clamp(1, BUFFER as u64) as usize)
+    }
+
+    /// The half-life, if rows lose weight.
+    pub(crate) fn half_life(&self) -> Option<u64> {
+        self.half_life
+    }
+
+    /// Counts rows whose log-density is not added.
+    pub(crate) fn skip(&mut self, rows: u64) {
+        self.others = self.others.saturating_add(rows);
+    }
+
+    /// Sets after how many further rows a row has half its weight. The rows so far count as those of an endless stream, if they
+    /// are more.
+    pub(crate) fn set_half_life(&mut self, half_life: Option<u64>) {
+        self.unite(&[]);
+        self.half_life = half_life;
+        let Some(half_life) = half_life else { return };
+        let factor = half_life as f64 / std::f64::consts::LN_2 / self.rows();
+        if factor < 1.0 {
+            self.fade(factor);
+        }
+    }
+
+    /// Reduces the weight of the rows in centroids.
+    fn fade(&mut self, factor: f64) {
+        self.centroids.iter_mut().for_each(|centroid| centroid.rows *= factor);
+        self.centroids.retain(|centroid| centroid.rows >= NEGLIGIBLE_ROWS);
+    }
+
     /// Adds log-densities that count as `rows` rows each.
     pub(crate) fn extend(&mut self, log_densities: impl IntoIterator<Item = f64>, rows: f64) {
-        let finite = log_densities.into_iter().filter(|value| value.is_finite());
-        let mut added: Vec<Centroid> = finite.map(|mean| Centroid { mean, rows: rows.max(1.0) }).collect();
+        self.extend_weighted(log_densities.into_iter().map(|value| (value, rows.max(1.0))));
+    }
+
+    /// Adds log-densities, each with the number of rows that it counts for.
+    pub(crate) fn extend_weighted(&mut self, log_densities: impl IntoIterator<Item = (f64, f64)>) {
+        let counts = |(value, rows): &(f64, f64)| value.is_finite() && *rows >= NEGLIGIBLE_ROWS;
+        let counted = log_densities.into_iter().filter(counts);
+        let mut added: Vec<Centroid> = counted.map(|(mean, rows)| Centroid { mean, rows }).collect();
         added.sort_unstable_by(|a, b| a.mean.total_cmp(&b.mean));
         self.unite(&added);
     }
@@ -130,6 +188,19 @@ impl ScoreRanks {
         self.centroids.iter().map(|centroid| centroid.rows).sum::<f64>() + self.buffer.len() as f64
     }
 
+    /// The mean and the standard deviation of the log-densities; `None` without rows.
+    pub(crate) fn mean_and_deviation(&self) -> Option<(f64, f64)> {
+        let singles = self.buffer.iter().map(|&single| Centroid { mean: value(single), rows: 1.0 });
+        let all = || self.centroids.iter().copied().chain(singles.clone());
+        let (rows, mut mean) = (self.rows(), 0.0);
+        if rows <= 0.0 {
+            return None;
+        }
+        all().for_each(|own| mean += own.mean * (own.rows / rows));
+        let variance: f64 = all().map(|own| (own.mean - mean).powi(2) * (own.rows / rows)).sum();
+        Some((mean, variance.sqrt()))
+    }
+
     /// The table that ranks are looked up in.
     pub fn table(&self) -> RankTable {
         let mut whole = self.clone();
@@ -146,9 +217,14 @@ impl ScoreRanks {
 
     /// Unites the centroids with the buffer and with others, which are sorted.
     fn unite(&mut self, others: &[Centroid]) {
+        if let Some(half_life) = self.half_life {
+            let rows = self.others.saturating_add(self.buffer.len() as u64);
+            self.fade((-(rows as f64) / half_life as f64).exp2());
+            self.others = 0;
+        }
         self.buffer.sort_unstable();
         let total = self.rows() + others.iter().map(|centroid| centroid.rows).sum::<f64>();
-        let ScoreRanks { centroids, buffer, merged } = self;
+        let ScoreRanks { centroids, buffer, merged, .. } = self;
         merged.clear();
         let mut united = United { centroids: merged, below: 0.0, most: ABSOLUTE * total };
         let (mut own, mut others) = (centroids.iter().peekable(), others.iter().peekable());
@@ -356,6 +432,30 @@ mod tests {
     }
 
     #[test]
+    fn with_a_half_life_old_rows_lose_their_weight() {
+        for half_life in [50, 2000] {
+            let mut ranks = ScoreRanks::default();
+            ranks.set_half_life(Some(half_life));
+            values(20_000, 5).into_iter().for_each(|value| ranks.push(value + 100.0));
+            // Of every two rows, one has no value.
+            let recent = values(6 * half_life as usize, 6);
+            for &value in &recent {
+                ranks.push(value);
+                ranks.skip(1);
+            }
+            let table = ranks.table();
+            let mut latest = recent[5 * half_life as usize..].to_vec();
+            latest.sort_by(f64::total_cmp);
+            let median = table.rank(latest[latest.len() / 2]).unwrap();
+            assert!((median - 0.5).abs() < 0.1, "{median}");
+            assert!(table.rank(50.0).unwrap() > 0.995);
+            // Half of the rows of an endless stream have a value.
+            let rows = half_life as f64 / std::f64::consts::LN_2 / 2.0;
+            assert!((ranks.rows() / rows - 1.0).abs() < 0.1, "{} {rows}", ranks.rows());
+        }
+    }
+
+    #[test]
     fn a_saved_sketch_resumes_with_the_same_bits_and_a_broken_one_is_refused() {
         let drawn = values(9000, 4);
         let whole = sketch(&drawn);
@@ -365,8 +465,8 @@ mod tests {
         assert_eq!(resumed, whole);
         assert!(text.len() < 16_000, "{} bytes", text.len());
         let broken = |centroids: &[f64], buffer: &[f64]| {
-            let record =
-                RanksRecord { centroids: Arc::new(centroids.to_vec()), buffer: Arc::new(buffer.to_vec()) };
+            let (centroids, buffer) = (Arc::new(centroids.to_vec()), Arc::new(buffer.to_vec()));
+            let record = RanksRecord { centroids, buffer, half_life: None, others: 0 };
             ScoreRanks::try_from(record).is_err()
         };
         assert!(!broken(&[1.0, 1.0, 2.0, 3.0], &[0.5]));

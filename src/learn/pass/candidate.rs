@@ -1,7 +1,8 @@
 //! One K of a pass: its learner, its score, and the history of its structure.
 
 use crate::dist::GaussianMixture;
-use crate::learn::monitor::drift::{DataChanges, DriftWatch};
+use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
+use crate::learn::monitor::today::{RunScores, Today};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use crate::learn::{
@@ -19,8 +20,12 @@ pub(in crate::learn) struct Candidate {
     structure: Structure,
     /// The part of [`OnlineLearner::low_rows`] that the schedule has counted.
     low: u64,
-    /// The part of [`OnlineLearner::surprise`] that the watch for drift has counted.
+    /// The part of [`OnlineLearner::surprise`] that the schedule has counted.
     surprise: Surprise,
+    /// The part of [`OnlineLearner::assigned_rows`] that was counted.
+    assigned: Vec<f64>,
+    /// The rows of a resumed run.
+    run: Option<RunScores>,
 }
 
 impl Candidate {
@@ -29,8 +34,11 @@ impl Candidate {
         let prequential = Prequential::default();
         let ranks = ranks_of_kept(&learner.estimate(), kept);
         let surprise = Surprise::default();
-        let mut candidate = Candidate { learner, prequential, ranks, size, structure, low: 0, surprise };
-        candidate.structure.drift = candidate.learner.surprise().map(|_| DriftWatch::default());
+        let (assigned, run) = (Vec::new(), None);
+        let mut candidate =
+            Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run };
+        candidate.structure.changes =
+            candidate.learner.surprise().map(|_| ChangeWatch::new(&candidate.learner.estimate()));
         candidate.set_level(kept);
         candidate
     }
@@ -43,6 +51,7 @@ impl Candidate {
         self.learner.count_below(self.structure.schedule.level());
         self.low = 0;
         self.surprise = self.learner.surprise().unwrap_or_default();
+        self.assigned = self.learner.assigned_rows().to_vec();
     }
 
     /// Restores a saved state. Files of early versions, and passes that do not revise, have no history.
@@ -60,27 +69,31 @@ impl Candidate {
         }
         let mut learner = settings.learner(&settings.algorithm, saved.learned, floor, saved.health)?;
         learner.count_below(structure.schedule.level());
-        let drift = learner.surprise().map(|_| structure.drift.unwrap_or_default());
-        let structure = Structure { finished: None, drift, ..structure };
+        let changes =
+            learner.surprise().map(|_| structure.changes.unwrap_or_default().resumed(&learner.estimate()));
+        let structure = Structure { finished: None, changes, ..structure };
         let surprise = Surprise::default();
         let ranks = saved.ranks.unwrap_or_else(|| ranks_of_kept(&learner.estimate(), kept));
-        Ok(Candidate { learner, prequential: saved.prequential, ranks, size, structure, low: 0, surprise })
-    }
-
-    /// Learns rows, which follow one another in `rows`.
-    pub fn observe(&mut self, rows: &[f64]) {
-        let (learner, mut score) = self.learner_and_score();
-        learner.observe_block(rows, &mut score);
+        let (assigned, run, prequential) = (Vec::new(), RunScores::after(&ranks), saved.prequential);
+        Ok(Candidate { learner, prequential, ranks, size, structure, low: 0, surprise, assigned, run })
     }
 
     /// Learns consecutive parts of the stream, and returns the cumulative score after each.
     pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
+        parts.iter().for_each(|rows| self.watch_changes(rows));
         let (learner, mut score) = self.learner_and_score();
         learner.observe_parts(parts, &mut score)
     }
 
+    fn watch_changes(&mut self, rows: &[f64]) {
+        if let Some(changes) = &mut self.structure.changes {
+            changes.add(rows);
+        }
+    }
+
     fn learner_and_score(&mut self) -> (&mut dyn OnlineLearner, RankedScore<'_>) {
-        let score = RankedScore { total: &mut self.prequential, ranks: &mut self.ranks };
+        let (total, ranks, run) = (&mut self.prequential, &mut self.ranks, self.run.as_mut());
+        let score = RankedScore { total, ranks, run };
         (self.learner.as_mut(), score)
     }
 
@@ -99,18 +112,25 @@ impl Candidate {
         self.learner = settings.learner(&settings.algorithm, state, floor.to_vec(), self.learner.health())?;
         self.learner.count_below(self.structure.schedule.level());
         (self.low, self.surprise) = (0, Surprise::default());
+        self.assigned.clear();
         self.structure.schedule.set_half_life(settings.half_life, rows);
+        self.ranks.set_half_life(settings.half_life);
         Ok(())
     }
 
     /// The changes of the data that were found.
-    pub fn changes(&self) -> Option<DataChanges> {
-        self.structure.drift.as_ref().and_then(DriftWatch::changes)
+    pub fn changes(&self) -> Option<&DataChanges> {
+        self.structure.changes.as_ref().and_then(ChangeWatch::changes)
+    }
+
+    /// How the rows of a resumed run compare with those before.
+    pub fn today(&self) -> Option<Today> {
+        self.run.as_ref().and_then(RunScores::today)
     }
 
     /// Whether rows are counted in batches.
     pub fn watches(&self) -> bool {
-        self.schedule().watches() || self.structure.drift.is_some()
+        self.schedule().watches() || self.structure.changes.is_some()
     }
 
     /// How many components.
@@ -131,16 +151,21 @@ impl Candidate {
         &self.structure.schedule
     }
 
-    /// Lets the schedule and the watch for drift count the rows since the last call, if they do. `ends` closes a batch.
+    /// Lets the schedule count the rows since the last call, if it does. `ends` closes a batch.
     pub fn watch(&mut self, rows: u64, ends: bool) {
-        if let (Some(drift), Some(surprise)) = (&mut self.structure.drift, self.learner.surprise()) {
-            let new = surprise.since(self.surprise);
-            drift.add(new);
-            self.structure.schedule.add_distances(new);
+        if let Some(surprise) = self.learner.surprise() {
+            self.structure.schedule.add_distances(surprise.since(self.surprise));
             self.surprise = surprise;
-            if ends {
-                drift.end_batch(rows);
-            }
+        }
+        let activity = &mut self.structure.activity;
+        activity.add(self.learner.assigned_rows(), &self.assigned);
+        self.assigned.clear();
+        self.assigned.extend_from_slice(self.learner.assigned_rows());
+        if ends {
+            activity.end_batch(rows, self.structure.identifiers.all());
+        }
+        if let Some(changes) = self.structure.changes.as_mut().filter(|_| ends) {
+            changes.end_batch(rows, || self.learner.estimate());
         }
         if !self.schedule().watches() {
             return;
@@ -177,22 +202,24 @@ impl Candidate {
         reviser: &mut Reviser,
         (rows, reason): (u64, Reason),
     ) -> Result<(), LearnError> {
-        let Closed { learned, identifiers, record, health, .. } =
-            close(&settings.algorithm, self, kept, reviser, (rows, reason));
+        let RevisedCandidate { learned, identifiers, record, prior_rows, health, .. } =
+            revised(&settings.algorithm, self, kept, reviser, (rows, reason));
         if reviser.is_stopped() {
             return Ok(());
         }
         let changed = learned.is_some();
-        if let Some(drift) = self.structure.drift.as_mut().filter(|_| changed) {
-            drift.revised(self.structure.schedule.change(rows));
-        }
         let moved = changed && !record.moves.is_empty();
         if let Some(learned) = learned {
             let health = self.learner.health() + health;
             self.learner = settings.learner(&settings.algorithm, learned, floor.to_vec(), health)?;
             self.structure.identifiers = identifiers;
+            self.structure.prior_rows = prior_rows;
+            self.structure.activity.follow(&record.moves, self.structure.identifiers.all());
             self.set_level(kept);
-            self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
+            // With a half-life, the latest rows say how fresh rows score: the mixture lags behind data that drift.
+            if settings.half_life.is_none() {
+                self.ranks = ranks_of_kept(&self.learner.estimate(), kept);
+            }
         }
         self.structure.log(record);
         self.structure.schedule.revised(rows, reason, moved, changed);
@@ -205,46 +232,54 @@ impl Candidate {
     }
 
     /// The last revision of a stream of `rows` rows, on a copy.
-    pub fn close(&self, algorithm: &Algorithm, kept: &KeptRows, reviser: &mut Reviser, rows: u64) -> Closed {
-        close(algorithm, self, kept, reviser, (rows, Reason::End))
+    pub fn revise_last(
+        &self,
+        algorithm: &Algorithm,
+        kept: &KeptRows,
+        reviser: &mut Reviser,
+        rows: u64,
+    ) -> RevisedCandidate {
+        revised(algorithm, self, kept, reviser, (rows, Reason::End))
     }
 
-    /// What the end of the stream makes of the candidate: the last revision, if there is one, and the validation rows
+    /// Finishes the candidate: the last revision, if there is one, and the validation rows
     /// learned. `all` has all rows if all are kept. `None` if the candidate stays as it is.
     pub fn finish(
         &self,
         settings: &FitSettings,
         floor: &[f64],
         kept: &KeptRows,
-        closed: Option<Closed>,
+        last: Option<RevisedCandidate>,
         all: Option<&Reviser>,
     ) -> Result<Option<Finished>, LearnError> {
-        if kept.validation().is_empty() && closed.is_none() {
+        if kept.validation().is_empty() && last.is_none() {
             return Ok(None);
         }
         let (mut algorithm, mut learned) = (settings.algorithm, None);
         let mut identifiers = self.structure.identifiers.clone();
         let mut health = Health::default();
-        let mut closing = None;
-        let concludes = closed.is_some();
-        if let Some(closed) = closed {
-            closing = Some(closed.record);
-            if let Some(revised) = closed.learned {
-                (algorithm, learned) = (closed.algorithm, Some(revised));
-                (identifiers, health) = (closed.identifiers, closed.health);
+        let (mut closing, mut prior_rows) = (None, None);
+        let is_revised = last.is_some();
+        if let Some(last) = last {
+            closing = Some(last.record);
+            if let Some(revised) = last.learned {
+                (algorithm, learned) = (last.algorithm, Some(revised));
+                (identifiers, health) = (last.identifiers, last.health);
+                prior_rows = last.prior_rows;
             }
         }
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
-        let concluded = all.filter(|_| concludes).and_then(|all| {
-            let (revised, origins) = all.conclude(&learned.estimate(), self.size);
-            Some((algorithm.reviser().revise(Some(&learned), &revised)?, revised.health, origins))
+        let searched = all.filter(|_| is_revised).and_then(|all| {
+            let (revised, origins) = all.finish(&learned.estimate(), self.size);
+            let state = algorithm.reviser().revise(Some(&learned), &revised)?;
+            Some((state, revised.strength, revised.health, origins))
         });
-        let (estimate, health) = match concluded {
-            Some((learned, health, origins)) => {
+        let (estimate, health) = match searched {
+            Some((learned, strength, health, origins)) => {
+                prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
-                    identifiers.seen(record.rows);
                     identifiers.follow(&origins);
                     if !record.kept {
                         record.moves.clear();
@@ -261,7 +296,8 @@ impl Candidate {
             }
         };
         let ranks = self.closing_ranks(&estimate.mixture(), kept, closing.as_ref());
-        Ok(Some(Finished { estimate, identifiers, health, closing, ranks: Some(ranks) }))
+        let ranks = Some(ranks);
+        Ok(Some(Finished { estimate, identifiers, prior_rows, health, closing, ranks }))
     }
 }
 
@@ -274,6 +310,9 @@ impl Candidate {
         kept: &KeptRows,
         closing: Option<&RevisionRecord>,
     ) -> ScoreRanks {
+        if self.ranks.half_life().is_some() && self.ranks.rows() >= MIN_RANKED {
+            return self.ranks.clone();
+        }
         if kept.is_complete() || closing.is_some_and(|closing| closing.kept) && kept.may_revise() {
             return ranks_of_kept(mixture, kept);
         }
@@ -283,11 +322,21 @@ impl Candidate {
     }
 }
 
+/// With fewer rows, kept rows give ranks also with a half-life.
+const MIN_RANKED: f64 = 100.0;
+
 /// The distribution of the log-densities of all rows, as far as the kept rows represent them.
 fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
     let mut ranks = ScoreRanks::default();
-    ranks.extend(whole_scores(mixture, kept.reservoir()), kept.rows_per_kept_row(mixture.dim()));
-    ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
+    let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
+        let scores = whole_scores(mixture, rows);
+        match weights {
+            Some(weights) => ranks.extend_weighted(scores.into_iter().zip(weights)),
+            None => ranks.extend(scores, usual),
+        }
+    };
+    extend(kept.reservoir(), kept.reservoir_weights(), kept.rows_per_kept_row(mixture.dim()));
+    extend(kept.validation(), kept.validation_weights(), 1.0);
     ranks
 }
 
@@ -300,16 +349,21 @@ pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) 
 struct RankedScore<'a> {
     total: &'a mut Prequential,
     ranks: &'a mut ScoreRanks,
+    run: Option<&'a mut RunScores>,
 }
 
 impl ScoreSink for RankedScore<'_> {
     fn add(&mut self, log_densities: &[f64]) {
         self.total.add(log_densities);
         log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+        if let Some(run) = &mut self.run {
+            log_densities.iter().for_each(|&log_density| run.add(log_density));
+        }
     }
 
     fn add_gapped(&mut self, log_densities: &[f64]) {
         self.total.add(log_densities);
+        self.ranks.skip(log_densities.len() as u64);
     }
 
     fn log_likelihood(&self) -> f64 {
@@ -318,26 +372,27 @@ impl ScoreSink for RankedScore<'_> {
 }
 
 /// The outcome of a revision.
-pub(in crate::learn) struct Closed {
+pub(in crate::learn) struct RevisedCandidate {
     /// The algorithm that can resume from it.
     algorithm: Algorithm,
     /// The revised state; `None` if the state stays as it is.
     learned: Option<LearnerState>,
     identifiers: Identifiers,
     record: RevisionRecord,
+    /// How many rows the prior of a component's covariance is worth, after a revision that is kept.
+    prior_rows: Option<f64>,
     /// Safeguards that the revision triggered.
     health: Health,
 }
 
-fn close(
+fn revised(
     algorithm: &Algorithm,
     candidate: &Candidate,
     kept: &KeptRows,
     reviser: &mut Reviser,
     (rows, reason): (u64, Reason),
-) -> Closed {
+) -> RevisedCandidate {
     let mut identifiers = candidate.structure.identifiers.clone();
-    identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
     // With a given K, rows of a new kind need components that a few spikes would take.
@@ -359,7 +414,7 @@ fn close(
     let algorithm = algorithm.reviser();
     let Some(revised) = revision.revised.filter(|_| !reviser.is_stopped()) else {
         let health = Health::default();
-        return Closed { algorithm, learned: None, identifiers, record, health };
+        return RevisedCandidate { algorithm, learned: None, identifiers, record, prior_rows: None, health };
     };
     let before = candidate.learner.state_to_revise();
     let learned = algorithm.revise(Some(&before), &revised);
@@ -381,7 +436,8 @@ fn close(
             };
     }
     let learned = learned.filter(|_| record.kept);
-    Closed { algorithm, learned, identifiers, record, health: revised.health }
+    let (prior_rows, health) = (Some(revised.strength), revised.health);
+    RevisedCandidate { algorithm, learned, identifiers, record, prior_rows, health }
 }
 
 /// Kept rows that the level of low density is computed from.
@@ -396,7 +452,7 @@ fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
     let rows = rows_of(kept.reservoir(), mixture.dim());
     let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
     let rows = rows.slice_move(ndarray::s![..;step, ..]);
-    let log_densities = mixture.score_samples(rows);
+    let log_densities = mixture.log_densities(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
     if let Some(weights) = kept.reservoir_weights() {
         let found = log_densities.into_iter().zip(weights.into_iter().step_by(step)).zip(rows.outer_iter());
@@ -432,7 +488,7 @@ fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> 
     let dim = before.dim();
     let enough = kept.validation().len() >= MIN_VALIDATION * dim;
     let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
-    let gains = after.score_samples(rows) - before.score_samples(rows);
+    let gains = after.log_densities(rows) - before.log_densities(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),
         Some(weights) => weighted_mean_and_error(&gains.to_vec(), &weights),

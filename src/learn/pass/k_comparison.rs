@@ -31,20 +31,20 @@ pub enum TryNext {
 
 /// Several K with their scores, in the order of K.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Choice {
+pub struct KComparison {
     /// Each K.
     pub candidates: Vec<RatedK>,
     /// The elbow of the scores, where there is one.
     pub elbow: Option<Elbow>,
 }
 
-impl Choice {
+impl KComparison {
     /// The K of a pass. Rows that are in no batch, as those of shards that learned apart, leave no standard errors.
     pub(crate) fn of_pass(scores: &[(usize, Prequential)], batches: &BatchSums) -> Self {
         let none = BatchSums::default();
         let known = scores.first().is_some_and(|(_, score)| batches.covers(score.rows));
         let means: Vec<_> = scores.iter().map(|(k, score)| (*k, score.mean())).collect();
-        Choice::new(&means, if known { batches } else { &none })
+        KComparison::new(&means, if known { batches } else { &none })
     }
 
     /// Several K with their scores, in the order of K and of the candidates of `batches`.
@@ -65,7 +65,7 @@ impl Choice {
             Some(ScoredK { k, score: score?, standard_error })
         });
         let elbow = scored.collect::<Option<Vec<_>>>().and_then(|scored| Elbow::find(&scored));
-        Choice { candidates, elbow }
+        KComparison { candidates, elbow }
     }
 
     /// Whether every one of several K has a finite score.
@@ -100,7 +100,7 @@ mod tests {
             }
             batches.record(1, &totals);
         }
-        let choice = Choice::new(&[(2, Some(-8.5)), (3, Some(-5.0)), (4, Some(-5.25))], &batches);
+        let choice = KComparison::new(&[(2, Some(-8.5)), (3, Some(-5.0)), (4, Some(-5.25))], &batches);
         let differences: Vec<_> = choice.candidates.iter().map(|rated| rated.difference).collect();
         assert_eq!(differences, [Some(-3.5), None, Some(-0.25)]);
         let errors: Vec<_> = choice.candidates.iter().map(|rated| rated.standard_error).collect();
@@ -112,7 +112,7 @@ mod tests {
     fn other_k_are_suggested_where_the_range_ends_too_soon() {
         let next = |from: usize, scores: &[f64]| {
             let scores: Vec<_> = (from..).zip(scores.iter().map(|&score| Some(score))).collect();
-            Choice::new(&scores, &BatchSums::default()).try_next()
+            KComparison::new(&scores, &BatchSums::default()).try_next()
         };
         assert_eq!(next(2, &[-9.0, -6.0, -5.5, -5.0, -4.5, -4.0]), Some(TryNext::Larger(7..=14)));
         assert_eq!(next(2, &[-6.0, -5.0, -4.0]), Some(TryNext::Larger(4..=8)));
@@ -125,15 +125,16 @@ mod tests {
 
     #[test]
     fn without_scores_nothing_is_said() {
-        let choice = Choice::of_pass(
+        let choice = KComparison::of_pass(
             &[(2, Prequential::default()), (3, Prequential::default())],
             &BatchSums::default(),
         );
         assert_eq!((choice.candidates[1].difference, choice.elbow), (None, None));
-        assert_eq!(Choice::new(&[], &BatchSums::default()).candidates, []);
+        assert_eq!(KComparison::new(&[], &BatchSums::default()).candidates, []);
         // Batches that lack some of the rows say nothing.
         let score = |log_likelihood| Prequential { rows: 50, log_likelihood };
-        let choice = Choice::of_pass(&[(2, score(-100.0)), (3, score(-50.0))], &BatchSums::new(vec![0.0; 2]));
+        let choice =
+            KComparison::of_pass(&[(2, score(-100.0)), (3, score(-50.0))], &BatchSums::new(vec![0.0; 2]));
         let rated = choice.candidates[0];
         assert_eq!((rated.difference, rated.standard_error), (Some(-1.0), None));
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::learn::pass::candidate::{Candidate, whole_scores};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{
-    BATCH, KeptRows, Limits, Reason, Reviser, Schedule, Size, rows_of, search_rows,
+    BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,
 };
 use crate::learn::{
     Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, StartKind, Structure,
@@ -63,7 +63,7 @@ fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Lear
         learner.observe_block(first, &mut Prequential::default());
         let structure = Structure::new(k, Schedule::never());
         let mut candidate = Candidate::new(learner, size, structure, &kept);
-        candidate.ranks.extend(candidate.learner.estimate().score_samples(rows), 1.0);
+        candidate.ranks.extend(candidate.learner.estimate().log_densities(rows), 1.0);
         floor = start.floor;
         Ok(candidate)
     };
@@ -88,8 +88,9 @@ fn begin_fitted(
     let learned = route_first(&mut kept, first, dim);
     let rows = (learned.len() / dim) as u64;
     let forgetting = settings.half_life.map(Forgetting::new);
-    let reviser =
-        Reviser::on_all(Arc::clone(&learned), dim, forgetting, limits, closing, settings.seed, stop)?;
+    let (prior, seed) = (settings.prior_strength, settings.seed);
+    let how = Revising { limits, prior, closing, seed, stop };
+    let reviser = Reviser::on_all(Arc::clone(&learned), dim, forgetting, how)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
         let k = start.mixture.k();
@@ -104,10 +105,13 @@ fn begin_fitted(
             learner.observe_block(&learned, &mut Prequential::default());
         }
         let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
-        let mut candidate = Candidate::new(learner, size, Structure::new(k, schedule), &kept);
+        let prior_rows = Some(revised.strength);
+        let structure = Structure { prior_rows, ..Structure::new(k, schedule) };
+        let mut candidate = Candidate::new(learner, size, structure, &kept);
         if kept.most() == 0 {
             candidate.ranks.extend(whole_scores(&candidate.learner.estimate(), &learned), 1.0);
         }
+        candidate.ranks.set_half_life(settings.half_life);
         Ok((start.floor, candidate))
     };
     let started: Vec<_> =
@@ -154,6 +158,7 @@ impl Learning {
     }
 
     /// Resets the scores: they count from the next row on.
+    #[cfg(feature = "cli")]
     pub fn restart_scores(&mut self) {
         self.candidates.iter_mut().for_each(|candidate| candidate.prequential = Prequential::default());
         self.scores = BatchSums::new(vec![0.0; self.candidates.len()]);
@@ -213,7 +218,8 @@ impl Learning {
             }
             let most = revision_rows(candidate, reason, limits, floor.len());
             // One for each K, so that the K do not depend on one another.
-            let mut reviser = Reviser::new(kept, floor, limits, most, false, seed, stop)?;
+            let how = Revising { limits, prior: settings.prior_strength, closing: false, seed, stop };
+            let mut reviser = Reviser::new(kept, floor, most, how)?;
             candidate.revise(settings, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {
                 return Ok(false);
@@ -227,7 +233,7 @@ impl Learning {
         self.candidates.iter().map(Candidate::state).collect()
     }
 
-    /// What the end of the stream makes of each candidate; `None` where a candidate stays as it is.
+    /// Finishes each candidate; `None` where one stays as it is.
     pub fn finish(
         &self,
         settings: &FitSettings,
@@ -246,25 +252,23 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let memory = settings.algorithm.memory(rows);
             let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
-            let reviser = revises.then(|| Reviser::new(kept, floor, limits, usize::MAX, true, seed, stop));
+            let how = Revising { limits, prior: settings.prior_strength, closing: true, seed, stop };
+            let reviser = revises.then(|| Reviser::new(kept, floor, usize::MAX, how));
             let mut reviser = reviser.transpose()?;
-            let closed =
-                reviser.as_mut().map(|reviser| candidate.close(&settings.algorithm, kept, reviser, rows));
+            let last = reviser
+                .as_mut()
+                .map(|reviser| candidate.revise_last(&settings.algorithm, kept, reviser, rows));
             if let Some(reviser) = &mut reviser {
                 reviser.add_rows(kept.validation(), kept.validation_weights().as_deref());
             }
             let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
-            candidate.finish(settings, floor, kept, closed, all)
+            candidate.finish(settings, floor, kept, last, all)
         };
         candidates.iter().map(finish).collect()
     }
 
     pub fn learn(&mut self, values: &[f64]) {
         if values.is_empty() {
-            return;
-        }
-        if let [only] = self.candidates.as_mut_slice() {
-            only.observe(values);
             return;
         }
         let dim = self.floor.len();

@@ -3,6 +3,7 @@
 pub(in crate::learn) mod blind;
 pub(in crate::learn) mod candidate;
 pub(in crate::learn) mod cost;
+pub(in crate::learn) mod counts;
 pub(in crate::learn) mod k_comparison;
 pub(in crate::learn) mod learning;
 pub(in crate::learn) mod online_fit;

@@ -1,18 +1,21 @@
 //! One pass over a stream, for one K or for several in parallel.
 
-mod end;
 mod findings;
+mod finish;
 mod from_mixture;
 mod scores;
+#[cfg(feature = "cli")]
+mod trials;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 
-use end::End;
+use finish::FinishedPass;
 
-use crate::data::ColumnNames;
+use crate::data::{ColumnNames, Dequantize, Noise};
 use crate::dist::GaussianMixture;
 use crate::hash::mix_bits;
 use crate::learn::monitor::column_faults::{ColumnFault, find_column_faults, tame_summaries};
@@ -21,10 +24,10 @@ use crate::learn::monitor::seen::SeenWatch;
 use crate::learn::monitor::start_shift::{ColumnShift, find_shifts};
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::{Learning, begin};
-use crate::learn::structure::{KeptRows, Schedule, Size, rows_of};
+use crate::learn::structure::{KeptRows, rows_of};
 use crate::learn::{
-    Algorithm, Components, Finding, FitSettings, FitState, Health, LearnError, Lineage, Numbered,
-    Prequential, Reason, RowSample, SeenRows, Start, StartKind, Structure,
+    Algorithm, Components, Finding, FitSettings, FitState, LearnError, Lineage, Numbered, Reason, RowSample,
+    SeenRows, StartKind,
 };
 use crate::stats::ColumnSummary;
 
@@ -34,15 +37,28 @@ use crate::stats::ColumnSummary;
 /// ```
 /// use gmm_bmm::{FitSettings, fit};
 /// let rows = ndarray::Array2::from_shape_fn((600, 2), |(i, j)| ((i % 3) * 20 + (i * (7 + j)) % 11) as f64);
-/// let mixture = fit(rows.view(), FitSettings::obmm([3]))?;
-/// assert_eq!((mixture.k(), mixture.predict(rows.view()).len()), (3, 600));
-/// # Ok::<(), gmm_bmm::LearnError>(())
+/// let fitted = fit(rows.view(), FitSettings::obmm([3]))?;
+/// assert_eq!((fitted.mixture.k(), fitted.mixture.predict(rows.view())?.len()), (3, 600));
+/// for finding in &fitted.findings {
+///     eprintln!("{finding}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<GaussianMixture, LearnError> {
+pub fn fit(rows: ArrayView2<f64>, settings: FitSettings) -> Result<Fitted, LearnError> {
     check_enough_rows(settings.components.largest_at_start(), rows.nrows() as u64)?;
     let mut pass = OnlineFit::new(rows.ncols(), settings)?;
     pass.observe(rows)?;
-    pass.mixture()
+    let mixture = pass.mixture()?;
+    Ok(Fitted { mixture, findings: pass.findings() })
+}
+
+/// What [`fit`] has learned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The mixture with the best K.
+    pub mixture: GaussianMixture,
+    /// What is worth knowing about the rows and the fit.
+    pub findings: Vec<Finding>,
 }
 
 /// An error if there are more components than rows.
@@ -92,13 +108,24 @@ pub struct OnlineFit {
     recognition: Recognition,
     seen: SeenWatch,
     stage: Stage,
-    /// What the end of the stream makes of the rows so far. The next row discards it.
-    end: Option<End>,
+    /// Space for rows with noise.
+    noisy: Vec<f64>,
+    /// The finished mixtures. The next row discards them.
+    finished_pass: Option<FinishedPass>,
 }
 
 enum Stage {
     Buffering(Vec<f64>),
     Learning(Box<Learning>),
+}
+
+/// What [`OnlineFit::advance`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It has learned this many of the rows. The others are for the next call.
+    Learned(usize),
+    /// It has learned none, because a revision is due: call [`OnlineFit::revise`].
+    RevisionDue,
 }
 
 impl fmt::Debug for OnlineFit {
@@ -142,28 +169,9 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage: Stage::Buffering(Vec::new()),
-            end: None,
+            noisy: Vec::new(),
+            finished_pass: None,
         })
-    }
-
-    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
-    pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
-        let k = start.mixture.k();
-        let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
-        let mut pass = OnlineFit::new(start.floor.len(), settings)?;
-        let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
-        let kept = KeptRows::new(pass.settings.seed, 0, false);
-        let structure = Structure::new(k, Schedule::never());
-        let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
-        let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
-        pass.stage = Stage::Learning(Box::new(learning));
-        Ok(pass)
-    }
-
-    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
-    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
-        let settings = FitSettings { algorithm, ..self.settings.clone() };
-        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
     }
 
     /// Resumes from a saved state.
@@ -207,7 +215,8 @@ impl OnlineFit {
             start_summaries: Vec::new(),
             empty_rows: 0,
             stage,
-            end: None,
+            noisy: Vec::new(),
+            finished_pass: None,
         })
     }
 
@@ -233,23 +242,35 @@ impl OnlineFit {
     /// model counts as these rows, and all rows from then on have the same weight.
     ///
     /// # Errors
-    /// [`LearnError`] if the algorithm cannot forget, or the half-life is 0.
+    /// [`LearnError`] if the algorithm cannot forget, the pass is a shard, or the half-life is 0.
     pub fn set_half_life(&mut self, rows: Option<u64>) -> Result<(), LearnError> {
         if rows == self.settings.half_life {
             return Ok(());
+        }
+        if self.lineage().is_some_and(|lineage| lineage.merged.is_none()) {
+            return Err(LearnError::ShardsForget);
         }
         let settings = FitSettings { half_life: rows, ..self.settings.clone() };
         settings.check()?;
         if let Stage::Learning(learning) = &mut self.stage {
             learning.set_half_life(&settings, self.rows)?;
         }
-        (self.settings, self.end) = (settings, None);
+        (self.settings, self.finished_pass) = (settings, None);
         Ok(())
     }
 
     /// The settings.
     pub fn settings(&self) -> &FitSettings {
         &self.settings
+    }
+
+    /// The noise of discrete columns, if they have it: those that the start has decided on, or that the rows so far show.
+    pub fn noise(&self) -> Option<Noise> {
+        let decided = match &self.stage {
+            Stage::Buffering(buffer) => self.settings.dequantize.decided(rows_of(buffer, self.dim())),
+            Stage::Learning(_) => self.settings.dequantize.clone(),
+        };
+        decided.noise(self.settings.seed)
     }
 
     /// The names of the columns.
@@ -299,18 +320,37 @@ impl OnlineFit {
         let never = AtomicBool::new(false);
         let mut from = 0;
         loop {
-            from += self.advance(rows.slice(ndarray::s![from.., ..]))?;
-            if self.revision_due().is_some() {
-                self.revise(&never)?;
-            } else if from == rows.nrows() {
+            match self.advance(rows.slice(ndarray::s![from.., ..]))? {
+                Progress::RevisionDue => drop(self.revise(&never)?),
+                Progress::Learned(taken) => from += taken,
+            }
+            if from == rows.nrows() && self.revision_due().is_none() {
                 return Ok(());
             }
         }
     }
 
-    /// Learns rows until a revision is due, or until a row without any value, and returns how many. For programs that show progress or save checkpoints
-    /// between revisions; others call [`OnlineFit::observe`], which has the same errors.
-    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<usize, LearnError> {
+    /// Learns rows until a revision is due, or until a row without any value. For programs that show progress or save
+    /// checkpoints between revisions; others call [`OnlineFit::observe`], which has the same errors.
+    ///
+    /// ```
+    /// use gmm_bmm::{FitSettings, OnlineFit, Progress};
+    /// use ndarray::{Array2, s};
+    /// # use std::sync::atomic::AtomicBool;
+    ///
+    /// let rows = Array2::from_shape_fn((900, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64);
+    /// let mut pass = OnlineFit::new(["x"], FitSettings::obmm(3).start_rows(300))?;
+    /// let (stop, mut from) = (AtomicBool::new(false), 0);
+    /// while from < rows.nrows() {
+    ///     match pass.advance(rows.slice(s![from.., ..]))? {
+    ///         Progress::Learned(taken) => from += taken,
+    ///         Progress::RevisionDue => assert!(pass.revise(&stop)?),
+    ///     }
+    /// }
+    /// assert_eq!(pass.rows(), 900);
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<Progress, LearnError> {
         if rows.ncols() != self.dim() {
             return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim() });
         }
@@ -329,10 +369,13 @@ impl OnlineFit {
             let empty = values.chunks_exact(dim).take_while(|row| is_empty(row)).count();
             if empty > 0 {
                 self.empty_rows += empty as u64;
-                return Ok(empty);
+                return Ok(Progress::Learned(empty));
             }
             // The rest is for the next call.
             rows = values.chunks_exact(dim).position(is_empty).unwrap_or(rows);
+        }
+        if self.revision_due().is_some() {
+            return Ok(Progress::RevisionDue);
         }
         let mut taken = 0;
         while taken < rows && self.revision_due().is_none() {
@@ -341,24 +384,7 @@ impl OnlineFit {
             self.take(next);
             taken += most;
         }
-        Ok(taken)
-    }
-
-    /// Learns rows as [`OnlineFit::advance`] does, and returns how many, with the score that all of them have for the first
-    /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
-    pub(crate) fn advance_and_score(
-        &mut self,
-        rows: ArrayView2<f64>,
-    ) -> Result<(usize, Prequential), LearnError> {
-        let mut score = Prequential::default();
-        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
-        let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
-        let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
-        let taken = self.advance(rows)?;
-        let rows = rows.slice_move(ndarray::s![..taken, ..]);
-        let rows = rows.as_standard_layout();
-        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
-        Ok((taken, score))
+        Ok(Progress::Learned(taken))
     }
 
     /// Sets whether values may be missing from now on, as [`FitSettings::gaps`] does.
@@ -371,16 +397,9 @@ impl OnlineFit {
         self.empty_rows
     }
 
-    /// Resets the scores: they count from the next row on.
-    pub(crate) fn restart_scores(&mut self) {
-        if let Stage::Learning(learning) = &mut self.stage {
-            learning.restart_scores();
-        }
-    }
-
     /// Takes rows of which none but the last makes a revision due.
     fn take(&mut self, values: &[f64]) {
-        self.end = None;
+        self.finished_pass = None;
         let dim = self.dim();
         // Columns with gaps, now or before the pass was resumed, have different counts.
         let gapped =
@@ -391,10 +410,28 @@ impl OnlineFit {
         self.recognition.observe(before, values.chunks_exact(dim));
         self.seen.observe(before, values.chunks_exact(dim));
         self.rows += (values.len() / dim) as u64;
+        let noise = self.settings.dequantize.noise(self.settings.seed);
         match &mut self.stage {
             Stage::Buffering(buffer) => buffer.extend_from_slice(values),
-            Stage::Learning(learning) => learning.take(values, before),
+            Stage::Learning(learning) => match noise {
+                Some(noise) => {
+                    self.noisy.clear();
+                    self.noisy.extend_from_slice(values);
+                    noise.add_to(&mut self.noisy, dim, before);
+                    learning.take(&self.noisy, before);
+                }
+                None => learning.take(values, before),
+            },
         }
+    }
+
+    /// The buffered rows as the start uses them, with noise if they are to have it, and the columns that have it.
+    fn with_noise<'a>(&self, buffer: &'a [f64]) -> (Cow<'a, [f64]>, Dequantize) {
+        let decided = self.settings.dequantize.decided(rows_of(buffer, self.dim()));
+        let Some(noise) = decided.noise(self.settings.seed) else { return (Cow::Borrowed(buffer), decided) };
+        let mut noisy = buffer.to_vec();
+        noise.add_to(&mut noisy, self.dim(), 0);
+        (Cow::Owned(noisy), decided)
     }
 
     /// Rows until a revision can be due, at least one.
@@ -429,35 +466,40 @@ impl OnlineFit {
     /// Makes the start, or revises the structure. If `stop` is set meanwhile, it returns `false` soon, changes nothing, and
     /// the revision stays due.
     pub fn revise(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
-        let (seed, dim) = (self.revision_seed(), self.dim());
-        let first_findings = self.first_findings();
+        let seed = self.revision_seed();
         match &mut self.stage {
-            Stage::Buffering(buffer) => {
-                let of_start = rows_of(self.settings.split(buffer, dim).0, dim);
-                // The few rows of a blind start say nothing about columns and order.
-                let (faults, start_summaries) = match self.settings.start {
-                    StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
-                    StartKind::Blind => (Vec::new(), Vec::new()),
-                };
-                // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same
-                // rows in a run of its own is then the same.
-                let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
-                let limits = if closing {
-                    self.settings.closing_limits(of_start.nrows(), dim)
-                } else {
-                    self.settings.effort.limits()
-                };
-                let Some(learning) = begin(&self.settings, buffer, dim, limits, closing, stop)? else {
-                    return Ok(false);
-                };
-                (self.faults, self.start_summaries) = (faults, start_summaries);
-                self.first_findings = first_findings;
-                self.end = None;
-                self.stage = Stage::Learning(Box::new(learning));
-                Ok(true)
-            }
+            Stage::Buffering(_) => self.make_start(stop),
             Stage::Learning(learning) => learning.revise(&self.settings, self.rows, seed, stop),
         }
+    }
+
+    /// Makes the start from the buffered rows. Returns false if `stop` is set meanwhile.
+    fn make_start(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
+        let Stage::Buffering(buffer) = &self.stage else { return Ok(true) };
+        let (first_findings, dim) = (self.first_findings(), self.dim());
+        let (buffer, dequantize) = self.with_noise(buffer);
+        let of_start = rows_of(self.settings.split(&buffer, dim).0, dim);
+        // The few rows of a blind start say nothing about columns and order.
+        let (faults, start_summaries) = match self.settings.start {
+            StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
+            StartKind::Blind => (Vec::new(), Vec::new()),
+        };
+        // Shards do not revise, so their start is as thorough as the end of a stream. A prior learned from the same rows in a
+        // run of its own is then the same.
+        let closing = matches!(self.settings.algorithm, Algorithm::Odmm(_));
+        let limits = if closing {
+            self.settings.closing_limits(of_start.nrows(), dim)
+        } else {
+            self.settings.effort.limits()
+        };
+        let Some(learning) = begin(&self.settings, &buffer, dim, limits, closing, stop)? else {
+            return Ok(false);
+        };
+        (self.faults, self.start_summaries) = (faults, start_summaries);
+        (self.first_findings, self.settings.dequantize) = (first_findings, dequantize);
+        self.finished_pass = None;
+        self.stage = Stage::Learning(Box::new(learning));
+        Ok(true)
     }
 
     /// Random choices of a revision follow from the seed and the number of rows.

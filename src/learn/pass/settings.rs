@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::structure::{Limits, Size, default_kept_rows};
+use crate::data::Dequantize;
+use crate::learn::structure::{Limits, PriceOfK, PriorStrength, Size, default_kept_rows};
 use crate::learn::{
     Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
     OnlineLearner, blind_start_rows, default_start_rows,
@@ -15,7 +16,7 @@ use crate::learn::{
 /// A number, a list or a range converts into it:
 ///
 /// ```
-/// use gmm_bmm::Components;
+/// use gmm_bmm::settings::Components;
 /// assert_eq!(Components::from(2..=4), Components::Given(vec![2, 3, 4]));
 /// assert_eq!(Components::learned(1..=50), Components::Learned { least: 1, most: 50 });
 /// ```
@@ -71,7 +72,9 @@ impl Components {
     pub(in crate::learn) fn sizes(&self) -> Vec<Size> {
         match self {
             Components::Given(ks) => ks.iter().copied().map(Size::Given).collect(),
-            &Components::Learned { least, most } => vec![Size::Learned { least, most, price: 1.0 }],
+            &Components::Learned { least, most } => {
+                vec![Size::Learned { least, most, price: PriceOfK::ByColumns }]
+            }
         }
     }
 
@@ -107,7 +110,7 @@ impl Components {
         }
     }
 
-    pub(in crate::learn) fn check(&self) -> Result<(), LearnError> {
+    pub(crate) fn check(&self) -> Result<(), LearnError> {
         let refuse = |must: &'static str, value: usize| {
             Err(LearnError::Setting { name: "K", must, value: value as f64 })
         };
@@ -122,9 +125,11 @@ impl Components {
     }
 }
 
+/// The largest strength of a prior in rows.
+const MAX_PRIOR_STRENGTH: f64 = 1e9;
+
 /// What a pass begins from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StartKind {
@@ -145,7 +150,8 @@ impl StartKind {
 /// Settings of a pass.
 ///
 /// ```
-/// use gmm_bmm::{Effort, FitSettings};
+/// use gmm_bmm::FitSettings;
+/// use gmm_bmm::settings::Effort;
 /// // Two to four components in parallel; the best is kept.
 /// let settings = FitSettings::obmm(2..=4).seed(7).effort(Effort::Thorough);
 /// assert_eq!((settings.seed, settings.start_rows), (7, None));
@@ -166,16 +172,23 @@ pub struct FitSettings {
     #[serde(default, skip_serializing_if = "StartKind::is_fitted")]
     pub start: StartKind,
     /// Rows to buffer for the start; by default [`default_start_rows`] of the largest K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_rows: Option<usize>,
     /// How much work goes into the start and into revisions.
     #[serde(default)]
     pub effort: Effort,
-    /// Rows to keep for revisions; by default 80,000, and no more than 16 MB. 0 turns revisions off.
+    /// Rows to keep for revisions; by default 80,000, and no more than 64 MB. 0 turns revisions off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<usize>,
     /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<u64>,
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(default, skip_serializing_if = "PriorStrength::is_auto")]
+    pub prior_strength: PriorStrength,
+    /// Whether discrete columns get noise of one quantum. The rows of the start decide which they are.
+    #[serde(default, skip_serializing_if = "Dequantize::is_off")]
+    pub dequantize: Dequantize,
     /// Whether values may be missing. A missing value is NaN. It is not part of a model file: a resumed pass allows gaps if it
     /// has met some, and [`OnlineFit::allow_gaps`](crate::learn::OnlineFit::allow_gaps) changes that.
     #[serde(skip)]
@@ -194,8 +207,18 @@ impl FitSettings {
             effort: Effort::default(),
             keep_rows: None,
             half_life: None,
+            prior_strength: PriorStrength::Auto,
+            dequantize: Dequantize::Off,
             gaps: false,
         }
+    }
+
+    /// These settings with noise of one quantum in discrete columns, so that likelihoods are those of densities.
+    ///
+    /// The noise of a value follows from the seed, its column and the number of its row. Rows that are scored later need the
+    /// noise too: [`Model::noise`](crate::Model::noise).
+    pub fn dequantize(self) -> Self {
+        FitSettings { dequantize: Dequantize::Discrete, ..self }
     }
 
     /// oBMM for one K or for several in parallel: `FitSettings::obmm(4)`, `FitSettings::obmm(2..=10)`.
@@ -261,12 +284,17 @@ impl FitSettings {
     /// // The mean moves from 0 to 40.
     /// let noise = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
     /// let rows = ndarray::Array2::from_shape_fn((8000, 1), |(i, _)| i as f64 / 200.0 + noise(i));
-    /// let mixture = fit(rows.view(), FitSettings::obmm(1).half_life(200))?;
+    /// let mixture = fit(rows.view(), FitSettings::obmm(1).half_life(200))?.mixture;
     /// assert!((mixture.means()[(0, 0)] - 38.6).abs() < 0.5);
     /// # Ok::<(), gmm_bmm::LearnError>(())
     /// ```
     pub fn half_life(self, rows: u64) -> Self {
         FitSettings { half_life: Some(rows), ..self }
+    }
+
+    /// Sets how many rows the prior of a component's covariance is worth. By default this is learned from the data.
+    pub fn prior_strength(self, rows: f64) -> Self {
+        FitSettings { prior_strength: PriorStrength::Rows(rows), ..self }
     }
 
     /// A learner of this pass that resumes from a state.
@@ -289,7 +317,7 @@ impl FitSettings {
         FitSettings { gaps, ..self }
     }
 
-    pub(in crate::learn) fn check(&self) -> Result<(), LearnError> {
+    pub(crate) fn check(&self) -> Result<(), LearnError> {
         self.algorithm.check()?;
         self.components.check()?;
         if self.half_life == Some(0) {
@@ -297,6 +325,12 @@ impl FitSettings {
         }
         if self.half_life.is_some() && matches!(self.algorithm, Algorithm::Odmm(_)) {
             return Err(LearnError::ShardsForget);
+        }
+        if let PriorStrength::Rows(rows) = self.prior_strength
+            && !(rows > 0.0 && rows <= MAX_PRIOR_STRENGTH)
+        {
+            let (name, must) = ("the strength of the prior", "above 0 and at most a billion rows");
+            return Err(LearnError::Setting { name, must, value: rows });
         }
         if self.start == StartKind::Blind {
             self.check_blind()?;

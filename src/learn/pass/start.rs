@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use ndarray::ArrayView2;
 
-use crate::dist::GaussianMixture;
-use crate::learn::LearnError;
-use crate::learn::structure::{Effort, RIDGE, ScaledRows, Size, find_structure, work_per_row};
+use crate::dist::{GaussianMixture, Posterior};
+use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size, work_per_row};
+use crate::learn::{LearnError, prior_around};
 use crate::stats::ColumnSummary;
 
 /// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
@@ -24,10 +24,19 @@ pub(crate) fn variance_floor(column: &ColumnSummary) -> f64 {
 pub struct Start {
     /// The mixture.
     pub mixture: GaussianMixture,
+    /// The prior that was learned with it, if there is one.
+    pub prior: Option<Posterior>,
     /// Least variance of each column given the columns before it.
     pub floor: Vec<f64>,
     /// Rows it was fitted to.
     pub rows: u64,
+}
+
+impl Start {
+    /// The prior that Bayesian learners begin from.
+    pub(in crate::learn) fn prior(&self) -> Posterior {
+        self.prior.clone().unwrap_or_else(|| prior_around(&self.mixture))
+    }
 }
 
 /// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
@@ -39,9 +48,10 @@ pub fn default_start_rows(k: usize, dim: usize) -> usize {
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1)?;
-    let found = find_structure(&rows.blocks, Size::Given(k), seed, Effort::Default.limits(), RIDGE, &never);
+    let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
+    let (found, _) = Finder { size, prior, limits, ridge: RIDGE, seed, stop: &never }.find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
-    Ok(Start { mixture: rows.unscale(&found), floor, rows: rows.rows() as u64 })
+    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: rows.rows() as u64 })
 }
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches

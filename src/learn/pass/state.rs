@@ -1,14 +1,16 @@
 //! The states of learners and passes, as model files contain them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::kernel::MatrixState;
-use crate::learn::monitor::drift::DriftWatch;
+use crate::learn::monitor::changes::ChangeWatch;
 use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
 use crate::learn::rules::obmm::mean_matrix;
-use crate::learn::structure::{Identifiers, KeptRows, RevisionRecord, Schedule};
-use crate::learn::{Algorithm, FitSettings, RowSample, ScoreRanks, ScoreSink, SeenRows, Shard, ShardedState};
+use crate::learn::structure::{ActiveRows, Activity, Identifiers, KeptRows, RevisionRecord, Schedule};
+use crate::learn::{
+    Algorithm, FitSettings, Health, Prequential, RowSample, ScoreRanks, SeenRows, Shard, ShardedState,
+};
 use crate::linalg::Factor;
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -162,97 +164,6 @@ fn states_belong(matrix_states: &[MatrixState], matrices: impl ExactSizeIterator
             && matrix_states.iter().zip(matrices).all(|(state, matrix)| state.belongs_to(&matrix))
 }
 
-/// How often numerical safeguards triggered while learning. This says nothing about the fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Health {
-    /// Rows that were not learned because their squared distance from every component overflowed.
-    pub rows_out_of_range: u64,
-    /// Times a column's variance given the columns before it was held at the floor.
-    pub pivots_raised: u64,
-    /// Times a projection was held at the least degrees of freedom of a Wishart distribution.
-    pub nu_floored: u64,
-    /// Times the paper's printed equations had no solution, so that the old value was kept.
-    pub literal_steps_kept: u64,
-    /// Components whose product over the shards was improper and was damped.
-    pub components_damped: u64,
-}
-
-impl Health {
-    /// The sum of all counts.
-    pub fn total(&self) -> u64 {
-        let Health { rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped } =
-            self;
-        [rows_out_of_range, pivots_raised, nu_floored, literal_steps_kept, components_damped]
-            .into_iter()
-            .fold(0, |sum: u64, count| sum.saturating_add(*count))
-    }
-}
-
-impl Health {
-    /// The counts since `before`.
-    pub(in crate::learn) fn since(self, before: Health) -> Health {
-        Health {
-            rows_out_of_range: self.rows_out_of_range.saturating_sub(before.rows_out_of_range),
-            pivots_raised: self.pivots_raised.saturating_sub(before.pivots_raised),
-            nu_floored: self.nu_floored.saturating_sub(before.nu_floored),
-            literal_steps_kept: self.literal_steps_kept.saturating_sub(before.literal_steps_kept),
-            components_damped: self.components_damped.saturating_sub(before.components_damped),
-        }
-    }
-}
-
-impl std::ops::Add for Health {
-    type Output = Health;
-
-    fn add(self, other: Health) -> Health {
-        Health {
-            rows_out_of_range: self.rows_out_of_range.saturating_add(other.rows_out_of_range),
-            pivots_raised: self.pivots_raised.saturating_add(other.pivots_raised),
-            nu_floored: self.nu_floored.saturating_add(other.nu_floored),
-            literal_steps_kept: self.literal_steps_kept.saturating_add(other.literal_steps_kept),
-            components_damped: self.components_damped.saturating_add(other.components_damped),
-        }
-    }
-}
-
-/// The prequential score: the sum of the log-densities of rows before they are learned. It estimates the log marginal
-/// likelihood. The rows of the start are not in it.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Prequential {
-    /// Rows in the sum.
-    pub rows: u64,
-    /// The sum.
-    pub log_likelihood: f64,
-}
-
-impl Prequential {
-    /// The mean over the rows; `None` if there are none.
-    pub fn mean(&self) -> Option<f64> {
-        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
-    }
-
-    /// The score of two sets of rows together.
-    pub fn joined(self, other: Prequential) -> Prequential {
-        Prequential {
-            rows: self.rows.saturating_add(other.rows),
-            log_likelihood: self.log_likelihood + other.log_likelihood,
-        }
-    }
-}
-
-impl ScoreSink for Prequential {
-    fn add(&mut self, log_densities: &[f64]) {
-        self.rows += log_densities.len() as u64;
-        log_densities.iter().for_each(|log_density| self.log_likelihood += log_density);
-    }
-
-    fn log_likelihood(&self) -> f64 {
-        self.log_likelihood
-    }
-}
-
 /// The state of one K of a pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -277,17 +188,14 @@ impl CandidateState {
         (self.learned.k(), self.prequential)
     }
 
+    /// The mixture at the end of the stream, if that was computed.
+    pub(crate) fn finished(&self) -> Option<&Finished> {
+        self.structure.as_ref()?.finished.as_ref()
+    }
+
     /// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
     pub fn mixture(&self) -> GaussianMixture {
-        mixture_of(&self.learned, self.structure.as_ref())
-    }
-}
-
-/// The mixture at the end of the stream if that was computed, and otherwise as learned so far.
-pub(crate) fn mixture_of(learned: &LearnerState, structure: Option<&Structure>) -> GaussianMixture {
-    match structure.and_then(|structure| structure.finished.as_ref()) {
-        Some(finished) => finished.estimate.mixture(),
-        None => learned.estimate(),
+        self.finished().map_or_else(|| self.learned.estimate(), |finished| finished.estimate.mixture())
     }
 }
 
@@ -300,12 +208,18 @@ pub struct Structure {
     pub(crate) schedule: Schedule,
     /// The latest revisions, the oldest first.
     pub history: Vec<RevisionRecord>,
-    /// What the end of the stream makes of it. A pass that resumes does not use it.
+    /// How many rows the prior of a component's covariance is worth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
+    /// The mixture after the closing revision; ignored on resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Finished>,
+    /// When its components were active.
+    #[serde(default)]
+    pub(crate) activity: Activity,
     /// Watches for changes of the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) drift: Option<DriftWatch>,
+    #[serde(rename = "drift", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<ChangeWatch>,
 }
 
 /// The length of a history.
@@ -313,8 +227,9 @@ const MAX_HISTORY: usize = 500;
 
 impl Structure {
     pub(in crate::learn) fn new(k: usize, schedule: Schedule) -> Self {
-        let identifiers = Identifiers::new(k);
-        Structure { identifiers, schedule, history: Vec::new(), finished: None, drift: None }
+        let (identifiers, activity) = (Identifiers::new(k), Activity::default());
+        let (history, prior_rows) = (Vec::new(), None);
+        Structure { identifiers, schedule, history, prior_rows, finished: None, activity, changes: None }
     }
 
     /// The structure of a pass that begins from the mixture at the end of this one: the same components with their history,
@@ -326,8 +241,10 @@ impl Structure {
             identifiers: self.latest_identifiers().clone(),
             schedule: Schedule::never(),
             history: latest.iter().map(|&record| record.clone()).collect(),
+            prior_rows: self.latest_prior_rows(),
             finished: None,
-            drift: None,
+            activity: Activity::default(),
+            changes: None,
         }
     }
 
@@ -348,9 +265,24 @@ impl Structure {
         self.history.len() >= MAX_HISTORY
     }
 
+    /// How many rows the prior of a component's covariance is worth at the end of the stream, or so far.
+    pub fn latest_prior_rows(&self) -> Option<f64> {
+        self.finished.as_ref().and_then(|finished| finished.prior_rows).or(self.prior_rows)
+    }
+
     /// The identifiers at the end of the stream, or so far.
     pub fn latest_identifiers(&self) -> &Identifiers {
         self.finished.as_ref().map_or(&self.identifiers, |finished| &finished.identifiers)
+    }
+
+    /// When each of the latest components was active, as far as that is known.
+    pub fn active_rows(&self) -> Vec<Option<ActiveRows>> {
+        let (mut activity, identifiers) = (self.activity.clone(), self.latest_identifiers().all());
+        let closing = self.finished.as_ref().and_then(|finished| finished.closing.as_ref());
+        if let Some(closing) = closing.filter(|closing| closing.kept) {
+            activity.follow(&closing.moves, identifiers);
+        }
+        identifiers.iter().map(|&identifier| activity.of(identifier)).collect()
     }
 
     /// Whether it can be the structure of `k` components after `rows` rows.
@@ -359,8 +291,8 @@ impl Structure {
             let mixture = finished.estimate.mixture();
             mixture.dim() == dim && finished.identifiers.is_sound(mixture.k())
         });
-        let drift = self.drift.as_ref().is_none_or(|drift| drift.is_sound(rows));
-        finished && drift && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
+        let changes = self.changes.as_ref().is_none_or(|changes| changes.is_sound(dim));
+        finished && changes && self.identifiers.is_sound(k) && self.schedule.is_sound(rows)
     }
 }
 
@@ -372,6 +304,9 @@ pub struct Finished {
     pub estimate: Estimate,
     /// The identifiers of its components.
     pub identifiers: Identifiers,
+    /// How many rows the prior of a component's covariance is worth, if the end of the stream changed that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_rows: Option<f64>,
     /// Safeguards that triggered at the end of the stream.
     #[serde(default)]
     pub health: Health,
@@ -420,28 +355,42 @@ impl Estimate {
 }
 
 /// All that a model file contains of a pass.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FitState {
     /// Rows seen.
     pub rows: u64,
     /// A summary of each column.
+    #[serde(rename = "summaries")]
     pub columns: Vec<ColumnSummary>,
     /// Least variance of each column given the columns before it.
     pub floor: Vec<f64>,
     /// The rows themselves while there are too few for the start; then the candidates are provisional.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_as_nan")]
     pub pending: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
     /// The shard that the pass learns, if it learns one.
+    #[serde(rename = "lineage", default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Keys of some rows, if the model can be a common prior.
+    #[serde(default, skip_serializing_if = "RowSample::is_empty")]
     pub sample: RowSample,
     /// Keys of some rows, by which the pass notices rows that come again.
+    #[serde(default, skip_serializing_if = "SeenRows::is_empty")]
     pub seen: SeenRows,
     /// The prequential scores of several K over batches of rows. Empty for merged shards.
+    #[serde(default, skip_serializing_if = "BatchSums::is_empty")]
     pub scores: BatchSums,
     /// Rows kept for revisions, if the pass keeps any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRows>,
+}
+
+/// Numbers of which some are missing: JSON has `null` for NaN.
+fn null_as_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<f64>>, D::Error> {
+    let values = Option::<Vec<Option<f64>>>::deserialize(deserializer)?;
+    Ok(values.map(|values| values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect()))
 }
 
 impl FitState {

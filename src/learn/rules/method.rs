@@ -46,7 +46,8 @@ macro_rules! methods {
         /// An online algorithm and its settings.
         ///
         /// ```
-        /// use gmm_bmm::{Algorithm, FitSettings};
+        /// use gmm_bmm::FitSettings;
+        /// use gmm_bmm::settings::Algorithm;
         /// assert_eq!(FitSettings::oem(3).algorithm.name(), "oem");
         /// assert_eq!(Algorithm::all().len(), 3);
         /// ```

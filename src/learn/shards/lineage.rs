@@ -74,10 +74,24 @@ impl Numbered {
 }
 
 /// A shard that is being learned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Lineage", into = "Lineage")]
 pub struct Shard {
     /// Where it comes from. Its shards are those of earlier passes.
     pub lineage: Lineage,
     /// Fingerprint of the rows of this pass.
     pub rows: Fingerprint,
+}
+
+/// In a file, all rows are those of earlier passes.
+impl From<Lineage> for Shard {
+    fn from(lineage: Lineage) -> Self {
+        Shard { lineage, rows: Fingerprint::default() }
+    }
+}
+
+impl From<Shard> for Lineage {
+    fn from(shard: Shard) -> Self {
+        shard.lineage
+    }
 }

@@ -11,7 +11,6 @@ use crate::learn::rules::method::foreign_state;
 use crate::learn::shards::merge::{MergeReport, merge};
 use crate::learn::{
     Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Revised, ScoreSink, Start,
-    prior_around,
 };
 
 /// Settings of oDMM.
@@ -103,7 +102,7 @@ impl Method for OdmmSettings {
     }
 
     fn begin(&self, start: &Start) -> LearnerState {
-        let prior = prior_around(&start.mixture);
+        let prior = start.prior();
         LearnerState::Sharded(Box::new(ShardedState::begin(prior, self, start.rows)))
     }
 

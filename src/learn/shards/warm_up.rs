@@ -193,7 +193,7 @@ impl CommonPrior {
             scores: BatchSums::default(),
             kept,
         };
-        close_merged(self.settings.clone(), self.columns.clone(), state)
+        finish_merged(self.settings.clone(), self.columns.clone(), state)
     }
 
     fn merge_candidate(&self, nth: usize, learned: &[LearnedShard], rows: u64) -> CandidateState {
@@ -222,7 +222,7 @@ impl CommonPrior {
 
 /// Revises the mixture of merged shards on the rows that they kept. Its components are those of the common prior, whose
 /// structure the state has. Returns the finished pass.
-pub(crate) fn close_merged(
+pub(crate) fn finish_merged(
     settings: FitSettings,
     columns: ColumnNames,
     mut state: FitState,
@@ -236,7 +236,7 @@ pub(crate) fn close_merged(
     }
     let mut pass = OnlineFit::restore(settings, columns, state)?;
     pass.finish(&AtomicBool::new(false))?;
-    Ok(pass.closed_by_merge())
+    Ok(pass.finished_by_merge())
 }
 
 /// Leaves out the matrix states: they would double every message, and are computed again where they are needed.

@@ -15,6 +15,8 @@ pub(in crate::learn) struct Sums {
     pub log_likelihood: f64,
     /// The moments of each component.
     pub moments: Vec<Moments>,
+    /// The number of rows of equal weight that say as much as a weight of one.
+    pub information: f64,
 }
 
 impl Sums {
@@ -57,9 +59,12 @@ impl<'a> Others<'a> {
 /// The sums over all rows. With `others`, the mixture is a part of a larger one.
 pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, others: Option<Others>) -> Sums {
     let scorer = BlockScorer::of_ordered(mixture);
+    let information = rows.effective_rows() / rows.total_weight();
+    let moments = || vec![Moments::new(mixture.dim()); mixture.k()];
+    let empty = || Sums { log_likelihood: 0.0, moments: moments(), information };
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
-        let mut sums = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
+        let mut sums = empty();
         let (mut log_densities, mut weights, mut weighted) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for i in group {
             let (block, filled) = rows.block(i);
@@ -86,7 +91,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
         }
         sums
     };
-    let mut total = Sums { log_likelihood: 0.0, moments: vec![Moments::new(mixture.dim()); mixture.k()] };
+    let mut total = empty();
     // One group per thread at a time bounds the memory. The order of the additions is always the same.
     for wave in groups(rows).chunks(rayon::current_num_threads().max(1)) {
         let parts: Vec<Sums> = wave.par_iter().cloned().map(of_group).collect();

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::covariance_prior::{PriorStrength, Strength, evidence_price};
 use super::e_step::{Others, sweep};
-use super::m_step::{Shape, maximise};
+use super::m_step::{Parts, maximise};
 use crate::dist::GaussianMixture;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
@@ -12,14 +13,30 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 pub(in crate::learn) struct Em {
     /// The largest number of iterations.
     pub iterations: usize,
-    /// EM stops when the mean log-likelihood rises by less than this.
+    /// EM stops when the mean log-likelihood changes by less than this.
     pub tolerance: f64,
-    /// The prior on the shape of covariances.
-    pub shape: Shape,
+    /// The prior of covariances; without it, EM maximises the likelihood.
+    pub prior: Option<PriorStrength>,
+    /// The price of components.
+    pub price: Price,
     /// Added to each variance.
     pub ridge: f64,
     /// The log-density of noise, if any. Rows of a lower density belong to no component.
     pub noise: Option<f64>,
+}
+
+/// What components cost, to compare mixtures with different K.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learn) enum Price {
+    /// This much of the mean log-likelihood for each component.
+    Component(f64),
+    /// What the evidence of the mixture is below its likelihood.
+    Evidence,
+}
+
+impl Price {
+    /// For mixtures with the same K.
+    pub const NONE: Price = Price::Component(0.0);
 }
 
 /// The result of EM.
@@ -29,38 +46,65 @@ pub(in crate::learn) struct Improved {
     pub mixture: GaussianMixture,
     /// Its mean log-likelihood on the rows.
     pub mean_log_likelihood: f64,
+    /// The mean log-likelihood minus the price of all components.
+    pub level: f64,
+    /// The strength of the prior of covariances; `None` without a prior.
+    pub strength: Option<Strength>,
     /// The number of iterations.
     pub iterations: usize,
     /// Whether EM stopped because of the tolerance.
     pub converged: bool,
 }
 
+/// Iterations after which the strength of the prior is learned again.
+const LEARN_EVERY: usize = 5;
+
 impl Em {
-    /// Runs EM from `start`. It ends early if `stop` is set, or if the mean log-likelihood would not reach `target` even with
-    /// the current rise in each remaining iteration.
+    /// Runs EM from `start`. It ends early if `stop` is set, or if the level would not reach `target` even with the current
+    /// rise in each remaining iteration.
     pub fn run(&self, rows: &RowBlocks, start: &GaussianMixture, target: f64, stop: &AtomicBool) -> Improved {
         let mut mixture = start.clone();
-        let mut before = f64::NEG_INFINITY;
+        let (mut before, mut level_before, mut strength) = (f64::NEG_INFINITY, f64::NEG_INFINITY, None);
         let count = rows.total_weight();
         let noise = self.noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
         let noise = noise.as_deref().map(Others::noise);
-        for iteration in 0..self.iterations {
+        let mut iteration = 0;
+        loop {
             let sums = sweep(rows, &mixture, noise);
             let now = sums.log_likelihood / count;
-            let rise = now - before;
-            let hopeless = iteration >= 2 && now + rise * ((self.iterations - iteration) as f64) < target;
-            if rise < self.tolerance || hopeless || stop.load(Ordering::Relaxed) {
+            let parts = Parts::new(sums, &mixture);
+            if let Some(prior) = self.prior.filter(|_| iteration % LEARN_EVERY == 0 || strength.is_none()) {
+                strength = Some(Strength::learn(&parts, prior));
+            }
+            // Under a prior the likelihood may also fall.
+            let converged = (now - before).abs() < self.tolerance;
+            let ends = converged || iteration == self.iterations || stop.load(Ordering::Relaxed);
+            let judges = ends || target > f64::NEG_INFINITY && iteration > 0;
+            let level = if judges { now - self.price_of(&parts, &mixture, strength) } else { now };
+            let left = (self.iterations - iteration) as f64;
+            let hopeless = iteration >= 2 && level + (level - level_before) * left < target;
+            if ends || hopeless {
+                let iterations = iteration;
                 return Improved {
                     mixture,
                     mean_log_likelihood: now,
-                    iterations: iteration,
-                    converged: rise < self.tolerance,
+                    level,
+                    strength,
+                    iterations,
+                    converged,
                 };
             }
-            before = now;
-            mixture = maximise(&sums, &mixture, self.shape, self.ridge);
+            (before, level_before) = (now, level);
+            mixture = maximise(parts, &mixture, strength, self.ridge);
+            iteration += 1;
         }
-        let mean_log_likelihood = sweep(rows, &mixture, noise).log_likelihood / count;
-        Improved { mixture, mean_log_likelihood, iterations: self.iterations, converged: false }
+    }
+
+    fn price_of(&self, parts: &Parts, mixture: &GaussianMixture, strength: Option<Strength>) -> f64 {
+        match (self.price, strength) {
+            (Price::Component(each), _) => each * mixture.k() as f64,
+            (Price::Evidence, Some(strength)) => evidence_price(parts, mixture, strength),
+            (Price::Evidence, None) => 0.0,
+        }
     }
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::em::Em;
-use super::m_step::Shape;
+use super::em::{Em, Price};
 use super::{RIDGE, Size};
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
@@ -53,8 +52,8 @@ fn one_gaussian(rows: &RowBlocks, stop: &AtomicBool) -> GaussianMixture {
     let dim = rows.dim();
     let start = Gaussian::new(vec![0.0; dim], Factor::identity(dim)).expect("zeros are finite");
     let start = Mixture::new(vec![1.0], vec![start]).expect("one weight for one component");
-    let shape = Shape::Free;
-    let em = Em { iterations: ITERATIONS, tolerance: 1e-4, shape, ridge: RIDGE, noise: None };
+    let price = Price::NONE;
+    let em = Em { iterations: ITERATIONS, tolerance: 1e-4, prior: None, price, ridge: RIDGE, noise: None };
     em.run(rows, &start, f64::NEG_INFINITY, stop).mixture
 }
 

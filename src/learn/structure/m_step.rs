@@ -1,91 +1,107 @@
-//! The M step of EM, with a weak prior on the shape of each covariance.
+//! The M step of EM.
 
 use ndarray::Array2;
 
+use super::covariance_prior::{Centres, Strength};
 use super::e_step::Sums;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 use crate::linalg::blocks::Moments;
 
-/// The prior on the shape of a covariance.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::learn) enum Shape {
-    /// No prior: maximum likelihood.
-    Free,
-    /// The pooled covariance, with the weight of this many rows.
-    Pooled(f64),
-    /// The pooled covariance, scaled to the component's own determinant, with the weight of this many rows. With the pooled
-    /// determinant, narrow components would become too wide.
-    OwnVolume(f64),
+/// The rows of each component.
+pub(super) struct Parts {
+    pub parts: Vec<Part>,
+    /// The number of rows of equal weight that say as much as a weight of one.
+    pub information: f64,
 }
 
-/// The mixture that maximises the likelihood of the sums. `old` is the mixture of the E step; `ridge` is added to each
-/// variance.
-pub(in crate::learn) fn maximise(
-    sums: &Sums,
+/// The rows of one component.
+pub(super) struct Part {
+    /// Their total weight.
+    pub count: f64,
+    pub mean: Vec<f64>,
+    /// The scatter matrix about their mean.
+    pub scatter: Array2<f64>,
+}
+
+impl Parts {
+    /// `old` is the mixture of the E step.
+    pub fn new(sums: Sums, old: &GaussianMixture) -> Self {
+        let part = |(moments, old): (Moments, &Gaussian)| {
+            let count = moments.count;
+            if count < EMPTY {
+                let dim = old.mean().len();
+                return Part { count, mean: old.mean().to_vec(), scatter: Array2::zeros((dim, dim)) };
+            }
+            let (mean, scatter) = mean_and_scatter(moments, old.mean());
+            Part { count, mean, scatter }
+        };
+        let parts = sums.moments.into_iter().zip(old.components()).map(part).collect();
+        Parts { parts, information: sums.information }
+    }
+
+    /// The components that have rows.
+    pub fn filled(&self) -> impl Iterator<Item = (usize, &Part)> {
+        self.parts.iter().enumerate().filter(|(_, part)| part.count >= EMPTY)
+    }
+
+    pub fn dim(&self) -> usize {
+        self.parts.first().map_or(0, |part| part.mean.len())
+    }
+
+    /// The number of rows of equal weight that say as much as all rows.
+    pub fn rows(&self) -> f64 {
+        self.information * self.filled().map(|(_, part)| part.count).sum::<f64>()
+    }
+}
+
+/// The mixture of the largest posterior density under the prior of covariances, or of the largest likelihood without. `old` is
+/// the mixture of the E step; `ridge` is added to each variance.
+pub(super) fn maximise(
+    parts: Parts,
     old: &GaussianMixture,
-    shape: Shape,
+    strength: Option<Strength>,
     ridge: f64,
 ) -> GaussianMixture {
-    let dim = old.dim();
-    let pooled = match shape {
-        Shape::Free => None,
-        _ => Some(pooled_covariance(&sums.moments, dim, ridge)),
-    };
-    let pooled_log_det = match (&pooled, shape) {
-        (Some(pooled), Shape::OwnVolume(_)) => {
-            Factor::from_matrix(pooled.view()).map_or(f64::NAN, |f| f.log_det())
-        }
-        _ => f64::NAN,
-    };
-    let component = |(moments, old): (&Moments, &Gaussian)| {
-        if moments.count < EMPTY {
+    let centres = strength.map(|strength| (strength.rows, Centres::new(&parts, strength.shared)));
+    let information = parts.information;
+    // An empty component keeps a tiny weight, whose logarithm is finite.
+    let counts = parts.parts.iter().map(|part| part.count.max(EMPTY)).collect();
+    let component = |(j, (part, old)): (usize, (Part, &Gaussian))| {
+        let Part { count, mean, scatter } = part;
+        if count < EMPTY {
             return old.clone();
         }
-        let (mean, scatter) = mean_and_scatter(moments, old.mean());
-        let count = moments.count;
-        let covariance = match (shape, &pooled) {
-            (Shape::Pooled(strength), Some(pooled)) => (scatter + strength * pooled) / (count + strength),
-            (Shape::OwnVolume(strength), Some(pooled)) => {
-                let log_ratio = (old.covariance().log_det() - pooled_log_det) / dim as f64;
-                // Without a determinant of the pooled covariance there is no prior.
-                let strength = if log_ratio.is_finite() { strength } else { 0.0 };
-                let own = if strength > 0.0 { strength * log_ratio.clamp(-600.0, 600.0).exp() } else { 0.0 };
-                (scatter + own * pooled) / (count + strength)
+        let covariance = match &centres {
+            None => scatter / count,
+            Some((rows, centres)) => {
+                let mut sum = centres.matrix(j) * (rows / information);
+                sum += &scatter;
+                sum / (count + rows / information)
             }
-            _ => scatter / count,
         };
         gaussian_with_ridge(mean, covariance, ridge)
     };
-    let components = sums.moments.iter().zip(old.components()).map(component).collect();
-    // An empty component keeps a tiny weight, whose logarithm is finite.
-    mixture_of_counts(sums.moments.iter().map(|moments| moments.count.max(EMPTY)).collect(), components)
+    let components = parts.parts.into_iter().zip(old.components()).enumerate().map(component).collect();
+    mixture_of_counts(counts, components)
 }
 
 /// A component with fewer rows than this keeps its mean and covariance.
-const EMPTY: f64 = 1e-10;
-
-fn pooled_covariance(moments: &[Moments], dim: usize, ridge: f64) -> Array2<f64> {
-    let origin = vec![0.0; dim];
-    let mut pooled = Array2::zeros((dim, dim));
-    let mut count = 0.0;
-    for moments in moments.iter().filter(|moments| moments.count >= EMPTY) {
-        pooled += &mean_and_scatter(moments, &origin).1;
-        count += moments.count;
-    }
-    pooled /= f64::max(count, EMPTY);
-    pooled.diag_mut().iter_mut().for_each(|value| *value += ridge);
-    pooled
-}
+pub(super) const EMPTY: f64 = 1e-10;
 
 /// The mean of rows and their scatter matrix about it, from their moments relative to `origin`.
-pub(in crate::learn) fn mean_and_scatter(moments: &Moments, origin: &[f64]) -> (Vec<f64>, Array2<f64>) {
+pub(super) fn mean_and_scatter(moments: Moments, origin: &[f64]) -> (Vec<f64>, Array2<f64>) {
+    let Moments { count, first, second } = moments;
     let dim = origin.len();
-    let shift: Vec<f64> = moments.first.iter().map(|sum| sum / moments.count).collect();
-    let scatter = Array2::from_shape_fn((dim, dim), |(i, l)| {
-        let second = if l <= i { moments.second[i * dim + l] } else { moments.second[l * dim + i] };
-        second - moments.count * shift[i] * shift[l]
-    });
+    let shift: Vec<f64> = first.iter().map(|sum| sum / count).collect();
+    let mut scatter =
+        Array2::from_shape_vec((dim, dim), second).expect("second moments of each pair of columns");
+    for i in 0..dim {
+        for l in 0..=i {
+            scatter[(i, l)] -= count * shift[i] * shift[l];
+            scatter[(l, i)] = scatter[(i, l)];
+        }
+    }
     let mean = origin.iter().zip(&shift).map(|(mean, shift)| mean + shift).collect();
     (mean, scatter)
 }

@@ -22,6 +22,11 @@ pub(super) struct Merge {
     pub merged: Gaussian,
 }
 
+/// With at most this many components, all pairs are considered.
+const MAX_COMPONENTS_OF_ALL_PAIRS: usize = 24;
+/// Pairs that are considered for each of more components.
+const PAIRS_PER_COMPONENT: usize = 4;
+
 /// The `count` merges with the smallest loss, the smallest first. Runnalls' bound, which needs no rows, selects them; then
 /// their exact losses are computed.
 pub(super) fn cheapest_merges(
@@ -32,7 +37,11 @@ pub(super) fn cheapest_merges(
 ) -> Vec<Merge> {
     let k = mixture.k();
     let matrices: Vec<Array2<f64>> = mixture.components().iter().map(|c| c.covariance().matrix()).collect();
-    let pairs: Vec<[usize; 2]> = (0..k).flat_map(|i| (i + 1..k).map(move |j| [i, j])).collect();
+    let pairs: Vec<[usize; 2]> = if k <= MAX_COMPONENTS_OF_ALL_PAIRS {
+        (0..k).flat_map(|i| (i + 1..k).map(move |j| [i, j])).collect()
+    } else {
+        overlapping_pairs(rows, mixture, assigned)
+    };
     let bound = |pair: &[usize; 2]| {
         let bound = runnalls_bound(mixture, &matrices, *pair);
         (if bound.is_nan() { f64::INFINITY } else { bound }, *pair)
@@ -49,6 +58,35 @@ pub(super) fn cheapest_merges(
     merges.iter_mut().zip(losses).for_each(|(merge, loss)| merge.loss = loss);
     merges.sort_by(|a, b| a.loss.total_cmp(&b.loss));
     merges
+}
+
+/// For each component, the others that share most of its rows. The bound of a pair takes the factor of a matrix, which is
+/// too much for all pairs of many components.
+fn overlapping_pairs(rows: &RowBlocks, mixture: &GaussianMixture, assigned: &Assigned) -> Vec<[usize; 2]> {
+    const NEGLIGIBLE: f64 = 1e-6;
+    let k = mixture.k();
+    let (mut shared, mut here) = (vec![0.0; k * k], Vec::with_capacity(k));
+    for row in 0..rows.rows() {
+        let (block, place) = (row / BLOCK, row % BLOCK);
+        here.clear();
+        let of_row = (0..k).map(|j| (j, assigned.of_block(block, j)[place]));
+        here.extend(of_row.filter(|(_, responsibility)| *responsibility > NEGLIGIBLE));
+        for (n, (i, one)) in here.iter().enumerate() {
+            for (j, other) in &here[n + 1..] {
+                shared[i * k + j] += rows.weight(row) * one * other;
+            }
+        }
+    }
+    let overlap = |i: usize, j: usize| shared[i.min(j) * k + i.max(j)] / mixture.weights()[j];
+    let nearest = |i: usize| {
+        let mut others: Vec<usize> = (0..k).filter(|&j| j != i && overlap(i, j) > 0.0).collect();
+        others.sort_by(|&a, &b| overlap(i, b).total_cmp(&overlap(i, a)));
+        others.into_iter().take(PAIRS_PER_COMPONENT).map(move |j| [i.min(j), i.max(j)])
+    };
+    let mut pairs: Vec<[usize; 2]> = (0..k).flat_map(nearest).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// Runnalls' bound of the loss per row: `½[(w_i+w_j) ln|S_ij| − w_i ln|S_i| − w_j ln|S_j|]`.

@@ -14,16 +14,6 @@ const MIN_BATCHES: u32 = 8;
 const MIN_ERRORS: f64 = 6.0;
 const MIN_DIFFERENCE: f64 = 0.03;
 
-/// How rows are off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Misfit {
-    /// They are farther from their components than usual.
-    Farther,
-    /// They are closer, as after a spike that has widened a component.
-    Closer,
-}
-
 /// The mean squared distance of rows from their components, batch by batch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,10 +34,10 @@ impl MisfitWatch {
         self.open = self.open.plus(rows);
     }
 
-    /// Ends a batch. If its rows, with those of a few batches before, are off, returns in which way.
-    pub fn end_batch(&mut self) -> Option<Misfit> {
+    /// Ends a batch. Returns whether its rows, with those of a few batches before, are off.
+    pub fn end_batch(&mut self) -> bool {
         if self.open == Surprise::default() {
-            return None;
+            return false;
         }
         let mean = std::mem::take(&mut self.open).mean();
         if self.batches == 0 {
@@ -59,7 +49,6 @@ impl MisfitWatch {
         self.recent += weight(RECENT) * (mean - self.recent);
         let error = (self.variance * RECENT / (2.0 - RECENT)).sqrt();
         let apart = (self.recent - self.usual).abs();
-        let way = if self.recent > self.usual { Misfit::Farther } else { Misfit::Closer };
         let errors = MIN_ERRORS * (1.0 + f64::from(MIN_BATCHES) / f64::from(self.batches));
         let off = self.batches > MIN_BATCHES
             && apart > (errors * error).max(MIN_DIFFERENCE * self.usual)
@@ -67,12 +56,7 @@ impl MisfitWatch {
         self.usual += weight(USUAL) * (mean - self.usual);
         self.variance += weight(USUAL) * (0.5 * (mean - self.last).powi(2) - self.variance);
         self.last = mean;
-        off.then_some(way)
-    }
-
-    /// Whether the last rows are closer to their components than usual.
-    pub fn is_closer(&self) -> bool {
-        self.recent < self.usual
+        off
     }
 
     /// Begins anew, after a revision: what is usual has changed.

@@ -1,13 +1,17 @@
 //! The structure of a mixture: the number and the positions of its components. The start finds it from the first rows, and
 //! revisions improve it during the pass.
 //!
-//! Revisions run on a reservoir of rows. EM with a weak prior improves the mixture, and moves (splits, merges and swaps of
+//! Revisions run on a reservoir of rows. EM with a learned prior improves the mixture, and moves (splits, merges and swaps of
 //! components) leave local optima.
 
+mod activity;
+mod covariance_prior;
+mod directions;
 mod e_step;
 mod em;
 mod fading;
 mod fill;
+mod find;
 mod history;
 mod kmeans;
 mod log_odds;
@@ -15,7 +19,8 @@ mod m_step;
 mod merge;
 mod misfit;
 mod noise;
-pub(crate) mod packed;
+pub(in crate::learn) mod packed;
+mod posterior;
 mod price;
 mod refill;
 mod reservoir;
@@ -29,34 +34,28 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::learn) use em::{Em, Improved};
-use fill::complete_rows;
+pub use activity::ActiveRows;
+pub(crate) use activity::Activity;
+pub use covariance_prior::PriorStrength;
+use directions::searched_columns;
+pub(in crate::learn) use em::{Em, Price};
 pub(in crate::learn) use fill::filled;
+pub(in crate::learn) use find::Finder;
 pub use history::{Identifiers, MergeMove, Move, Reason, RevisionRecord, SplitMove};
-pub(in crate::learn) use m_step::Shape;
 pub(in crate::learn) use price::with_judged_price;
-pub(crate) use reservoir::PACKED_FIELDS;
 pub use reservoir::{KeptRows, default_kept_rows};
 pub use revision::Revised;
-pub(in crate::learn) use revision::{Reviser, Task, rows_of, search_rows, work_per_row};
+pub(in crate::learn) use revision::{Reviser, Revising, Task, rows_of, search_rows, work_per_row};
 pub(in crate::learn) use scaled::ScaledRows;
 pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
-pub(in crate::learn) use search::Search;
 pub(in crate::learn) use seed::kmeans_mixture;
-use seed::seed_mixtures;
 
-use std::sync::atomic::AtomicBool;
-
-use crate::dist::GaussianMixture;
-use crate::learn::batch_em::bic_price;
-use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;
 use serde::{Deserialize, Serialize};
 
 /// The amount of work for finding and revising the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Effort {
@@ -128,17 +127,40 @@ pub(in crate::learn) enum Size {
         least: usize,
         /// The largest number.
         most: usize,
-        /// The price of a component, as a fraction of BIC's.
-        price: f64,
+        /// What components cost.
+        price: PriceOfK,
     },
 }
 
+/// What decides on the number of components.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learn) enum PriceOfK {
+    /// The evidence if there are many columns, and BIC otherwise: with few columns and clusters that are not Gaussian, BIC
+    /// finds more of them, and with many columns it finds too few.
+    ByColumns,
+    /// The price of BIC, times a factor.
+    Bic(f64),
+}
+
+impl PriceOfK {
+    /// With more columns the evidence decides.
+    pub const MAX_COLUMNS_OF_BIC: usize = 20;
+}
+
 impl Size {
-    /// The factor of BIC's price of a component.
-    pub fn price(self) -> f64 {
+    /// The price of a component for these rows. With many columns, BIC counts the parameters of a search alone: the prior
+    /// of covariances leaves few of the others free.
+    pub fn price(self, rows: &RowBlocks) -> Price {
+        let (dim, count) = (searched_columns(rows) as f64, rows.effective_rows());
+        let bic = |factor: f64| {
+            let free = dim * (dim + 3.0) / 2.0 + 1.0;
+            Price::Component(factor * 0.5 * free * count.ln() / count)
+        };
         match self {
-            Size::Given(_) => 1.0,
-            Size::Learned { price, .. } => price,
+            Size::Given(_) => Price::NONE,
+            Size::Learned { price: PriceOfK::Bic(factor), .. } => bic(factor),
+            Size::Learned { .. } if dim > PriceOfK::MAX_COLUMNS_OF_BIC as f64 => Price::Evidence,
+            Size::Learned { .. } => bic(1.0),
         }
     }
 
@@ -185,101 +207,3 @@ impl Limits {
 
 /// Added to each variance during a search, in units of the column's variance.
 pub(in crate::learn) const RIDGE: f64 = 1e-5;
-
-/// The seed with the largest likelihood after a few iterations of EM on a part of the rows.
-fn best_seed(
-    rows: &RowBlocks,
-    mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
-    limits: Limits,
-    ridge: f64,
-    stop: &AtomicBool,
-) -> (GaussianMixture, Vec<usize>) {
-    if seeds.len() == 1 {
-        return seeds.remove(0);
-    }
-    let (k, dim) = (seeds[0].0.k(), rows.dim());
-    let step = (rows.rows() / (4 * k * dim).max(2500)).max(1);
-    let part = rows.thinned(step);
-    let strength = prior_strength(dim);
-    let iterations = (limits.first_iterations / 2).max(1);
-    let shape = Shape::OwnVolume(strength);
-    let em = Em { iterations, tolerance: 1e-3, shape, ridge, noise: None };
-    let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, stop));
-    let levels: Vec<f64> = levels.map(|improved| improved.mean_log_likelihood).collect();
-    let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
-    seeds.swap_remove(best)
-}
-
-/// Finds a mixture for rows without an earlier mixture, in scaled units.
-pub(in crate::learn) fn find_structure(
-    rows: &RowBlocks,
-    size: Size,
-    seed: u64,
-    limits: Limits,
-    ridge: f64,
-    stop: &AtomicBool,
-) -> GaussianMixture {
-    if !rows.has_gaps() {
-        return find_in_complete_rows(rows, size, seed, limits, ridge, stop);
-    }
-    let strength = prior_strength(rows.dim());
-    let shape = Shape::OwnVolume(strength);
-    let em = Em { iterations: limits.first_iterations, tolerance: 1e-4, shape, ridge, noise: None };
-    let on_all = |mixture: &GaussianMixture| em.run(rows, mixture, f64::NEG_INFINITY, stop);
-    let level = |found: &Improved| {
-        let price = bic_price(&found.mixture, rows.effective_rows() as usize);
-        found.mean_log_likelihood - size.price() * price
-    };
-    // The first one of equals is kept.
-    let better = |a: Improved, b: Improved| if level(&b) > level(&a) { b } else { a };
-    let found_from = |complete: &RowBlocks| {
-        let first = on_all(&find_in_complete_rows(complete, size, seed, limits, ridge, stop));
-        // The mixture that is found fills the gaps better.
-        let complete = filled(rows, Some(&first.mixture), seed, stop);
-        let search = Search { rows: &complete, strength, ridge, limits, size, noise: None, seed, stop };
-        let start = search.em(limits.iterations, 1e-4);
-        let start = start.run(&complete, &first.mixture, f64::NEG_INFINITY, stop);
-        let k = start.mixture.k();
-        let second = on_all(&search.run(start, &mut Identifiers::new(k)).mixture);
-        better(first, second)
-    };
-    // One Gaussian blurs the structure of the missing values. Rows without gaps do not, but they are fewer.
-    let found = found_from(&filled(rows, None, seed, stop));
-    match complete_rows(rows, size) {
-        Some(complete) => better(found, found_from(&complete)).mixture,
-        None => found.mixture,
-    }
-}
-
-/// [`find_structure`] for rows without gaps.
-fn find_in_complete_rows(
-    rows: &RowBlocks,
-    size: Size,
-    seed: u64,
-    limits: Limits,
-    ridge: f64,
-    stop: &AtomicBool,
-) -> GaussianMixture {
-    let dim = rows.dim();
-    let strength = prior_strength(dim);
-    let seeds = |k: usize, count: usize| seed_mixtures(rows, k, seed, count, strength + dim as f64, ridge);
-    let (start, labels) = match size {
-        Size::Given(k) => best_seed(rows, seeds(k, limits.seeds), limits, ridge, stop),
-        Size::Learned { least, most, .. } => {
-            let (start, _) = best_seed(rows, seeds(least, limits.seeds), limits, ridge, stop);
-            // Labels of more clusters keep similar rows together.
-            let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
-            (start, labels)
-        }
-    };
-    let mut order: Vec<usize> = (0..rows.rows()).collect();
-    order.sort_by_key(|&i| labels[i]);
-    let rows = rows.reordered(&order);
-    let search = Search { rows: &rows, strength, ridge, limits, size, noise: None, seed, stop };
-    let start = search.em(limits.first_iterations, 1e-4).run(&rows, &start, f64::NEG_INFINITY, stop);
-    let k = start.mixture.k();
-    search.run(start, &mut Identifiers::new(k)).mixture
-}
-
-/// The number of clusters that order the rows while K is unknown.
-const ORDERING_CLUSTERS: usize = 16;

@@ -7,11 +7,12 @@ use ndarray::Array2;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::e_step::{Assigned, Others, sweep};
+use super::e_step::{Assigned, Others, Sums, sweep};
 use super::m_step::{gaussian_with_ridge, mean_and_scatter};
 use super::merge::cheapest_merges;
 use super::search::{MIN_RISE, Search};
 use super::search_state::{SearchState, replaced};
+use super::split::strength_of_parts;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::hash::mix_bits;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
@@ -33,7 +34,7 @@ impl Search<'_> {
             let mixture = &state.now.mixture;
             let assigned = self.assigned(mixture);
             let Some((new, weight)) = self.newcomer(mixture, &assigned, noise) else { return };
-            let target = state.now.mean_log_likelihood + MIN_RISE;
+            let target = state.now.level + MIN_RISE;
             let merges = cheapest_merges(self.rows, mixture, &assigned, 2);
             let better = merges.iter().find_map(|merge| {
                 self.improve(&replaced(mixture, merge, weight, &new), target).map(|better| (merge, better))
@@ -81,17 +82,18 @@ impl Search<'_> {
         let log_densities = vec![noise; rows.blocks() * BLOCK];
         let log_weight = (rows.total_weight() / self.rows.total_weight()).ln();
         let others = Some(Others { log_densities: &log_densities, log_weight });
-        let worth = self.strength + rows.dim() as f64;
+        let worth = strength_of_parts(rows.dim());
         let mut gaussian = gaussian_with_ridge(mean, pooled.clone(), self.ridge);
         let (mut count, mut log_likelihood) = (0.0, f64::NEG_INFINITY);
         for _ in 0..ITERATIONS {
             let one = Mixture::new(vec![1.0], vec![gaussian.clone()]).expect("one weight for one component");
-            let sums = sweep(rows, &one, others);
-            (count, log_likelihood) = (sums.moments[0].count, sums.log_likelihood);
+            let Sums { log_likelihood: level, mut moments, .. } = sweep(rows, &one, others);
+            let moments = moments.remove(0);
+            (count, log_likelihood) = (moments.count, level);
             if count < 1.0 {
                 break;
             }
-            let (mean, scatter) = mean_and_scatter(&sums.moments[0], gaussian.mean());
+            let (mean, scatter) = mean_and_scatter(moments, gaussian.mean());
             gaussian = gaussian_with_ridge(mean, (scatter + worth * pooled) / (count + worth), self.ridge);
         }
         (gaussian, count, log_likelihood)

@@ -7,7 +7,6 @@ use super::em::{Em, Improved};
 use super::search_state::split_all;
 use super::split::{Split, best_split};
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::learn::prior_strength;
 use crate::linalg::blocks::RowBlocks;
 
 /// A component with fewer rows is empty.
@@ -28,8 +27,7 @@ fn refill_one(em: Em, rows: &RowBlocks, fit: &Improved, seed: u64, stop: &Atomic
     let is_empty = |weight: &&f64| *weight * rows.total_weight() < MIN_ROWS;
     let empty = mixture.weights().iter().position(|weight| is_empty(&weight))?;
     let assigned = Assigned::new(rows, mixture, em.noise);
-    let strength = prior_strength(rows.dim());
-    let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, strength, seed));
+    let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, seed));
     let mut splits: Vec<Split> = splits.collect();
     splits.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     splits.extend(halves_of_heaviest(mixture));

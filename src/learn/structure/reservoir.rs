@@ -10,7 +10,7 @@ use crate::hash::mix_bits;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// The default limit of the reservoir in rows.
 const MAX_ROWS: usize = 80_000;
 /// One row in this many is drawn for validation.
@@ -61,9 +61,6 @@ pub struct KeptRows {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fading: Option<Fading>,
 }
-
-/// The fields of [`KeptRows`] that hold rows, by their names in a model file.
-pub(crate) const PACKED_FIELDS: [&str; 2] = ["reservoir", "validation"];
 
 /// What to learn when a row is drawn for validation.
 enum Drawn {
@@ -169,15 +166,6 @@ impl KeptRows {
     /// How rows lose weight, if they do.
     pub(in crate::learn) fn forgetting(&self) -> Option<Forgetting> {
         self.fading.as_ref().map(Fading::forgetting)
-    }
-
-    /// Sets the rows of [`PACKED_FIELDS`] that are given.
-    pub(crate) fn set_rows(&mut self, given: [Option<Vec<f64>>; PACKED_FIELDS.len()]) {
-        for (to, rows) in [&mut self.reservoir, &mut self.validation].into_iter().zip(given) {
-            if let Some(rows) = rows {
-                *to = Arc::new(rows);
-            }
-        }
     }
 
     /// The same after `rows` rows that were not kept.
@@ -478,72 +466,4 @@ fn below(random: u64, n: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stream(rows: u64, seed: u64, most: usize) -> (KeptRows, Vec<f64>) {
-        let mut kept = KeptRows::new(seed, most, true);
-        let mut learned = Vec::new();
-        kept.route(&(0..rows).map(|i| i as f64).collect::<Vec<_>>(), 1, &mut learned);
-        (kept, learned)
-    }
-
-    #[test]
-    fn the_division_into_batches_does_not_matter() {
-        let rows: Vec<f64> = (0..12_000).map(f64::from).collect();
-        for half_life in [None, Some(300)] {
-            let routed = |batch: usize| {
-                let mut kept = KeptRows::new(5, 400, true).with_half_life(half_life, 2);
-                let mut learned = Vec::new();
-                rows.chunks(2 * batch).for_each(|batch| kept.route(batch, 2, &mut learned));
-                (kept, learned)
-            };
-            let whole = routed(6000);
-            assert!([1, 7, 250].iter().all(|&batch| routed(batch) == whole));
-        }
-    }
-
-    #[test]
-    fn every_row_is_learned_once_or_held_back() {
-        let (kept, learned) = stream(120_000, 3, 500);
-        let mut all = [learned, kept.validation().to_vec()].concat();
-        all.sort_by(f64::total_cmp);
-        assert!(all.iter().enumerate().all(|(i, row)| *row == i as f64) && all.len() == 120_000);
-        assert_eq!(kept.validation().len(), MAX_VALIDATION);
-        assert_eq!(kept.reservoir().len(), 500);
-        assert!(kept.is_sound(1) && !kept.is_complete() && !kept.is_sound(3));
-    }
-
-    #[test]
-    fn both_samples_are_uniform() {
-        let mut halves = [0; 4];
-        for seed in 0..200 {
-            let (kept, _) = stream(1000, seed, 50);
-            kept.reservoir().iter().for_each(|row| halves[usize::from(*row >= 500.0)] += 1);
-            kept.validation().iter().for_each(|row| halves[2 + usize::from(*row >= 500.0)] += 1);
-        }
-        assert!(halves.iter().all(|half| (4700..5300).contains(half)), "{halves:?}");
-    }
-
-    #[test]
-    fn rows_survive_a_file_to_the_bit() {
-        let (kept, _) = stream(300, 1, 100);
-        let text = serde_json::to_string(&kept).unwrap();
-        assert_eq!(serde_json::from_str::<KeptRows>(&text).unwrap(), kept);
-        assert!(
-            serde_json::from_str::<KeptRows>(&text.replace("\"reservoir\":\"AA", "\"reservoir\":\"!A"))
-                .is_err()
-        );
-    }
-
-    #[test]
-    fn merged_reservoirs_are_in_proportion_to_the_rows() {
-        let (small, _) = stream(200, 1, 100);
-        let (large, _) = stream(2000, 2, 100);
-        let merged = KeptRows::merged(&[&small, &large], 1, large.most()).unwrap();
-        assert_eq!(merged.learned(), small.learned() + large.learned());
-        assert!((95..=100).contains(&merged.reservoir().len()));
-        let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
-        assert!(of_small >= 9);
-    }
-}
+mod tests;

@@ -5,23 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ndarray::ArrayView2;
 
+use super::covariance_prior::{PriorStrength, Strength};
+use super::directions::Directions;
 use super::e_step::{Assigned, Others, label, sweep};
 use super::em::{Em, Improved};
 use super::fill::filled;
+use super::find::{Finder, ordered};
 use super::history::{Identifiers, Move};
-use super::m_step::{Shape, mean_and_scatter};
+use super::m_step::Parts;
+use super::posterior::Learned;
 use super::refill::refill;
 use super::reservoir::KeptRows;
 use super::scaled::ScaledRows;
 use super::search::{Found, MIN_RISE, Search};
-use super::{Limits, RIDGE, Size, find_structure, with_judged_price};
-use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior};
-use crate::learn::batch_em::bic_price;
+use super::{Limits, RIDGE, Size, with_judged_price};
+use crate::dist::{Dirichlet, Gaussian, GaussianMixture, Posterior};
 use crate::learn::rules::forgetting::Forgetting;
-use crate::learn::rules::prior::{prior_around, prior_strength};
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
-use crate::linalg::{Factor, lower_inverse};
+use crate::linalg::blocks::{BLOCK, RowBlocks};
+use crate::linalg::lower_inverse;
 use crate::stats::ColumnSummary;
 
 /// The result of a revision.
@@ -36,6 +38,8 @@ pub struct Revised {
     pub(in crate::learn) kept: Vec<Option<usize>>,
     /// The number of learned rows that the posterior represents.
     pub(in crate::learn) rows: u64,
+    /// How many rows the prior of a covariance is worth.
+    pub(in crate::learn) strength: f64,
     /// Safeguards that triggered.
     pub(in crate::learn) health: Health,
 }
@@ -86,6 +90,18 @@ pub(in crate::learn) struct Revision {
     pub moves: Vec<Move>,
 }
 
+/// How mixtures are revised.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::learn) struct Revising<'a> {
+    pub limits: Limits,
+    /// The prior of covariances.
+    pub prior: PriorStrength,
+    /// Whether the stream has ended.
+    pub closing: bool,
+    pub seed: u64,
+    pub stop: &'a AtomicBool,
+}
+
 /// Revises mixtures on a set of rows.
 pub(in crate::learn) struct Reviser<'a> {
     rows: ScaledRows,
@@ -97,24 +113,12 @@ pub(in crate::learn) struct Reviser<'a> {
     complete: bool,
     /// How rows lose weight, if they do.
     forgetting: Option<Forgetting>,
-    limits: Limits,
-    /// Whether the stream has ended.
-    closing: bool,
-    seed: u64,
-    stop: &'a AtomicBool,
+    how: Revising<'a>,
 }
 
 impl<'a> Reviser<'a> {
-    /// A reviser on about `most` of the kept rows of a pass. `closing` says whether the stream has ended.
-    pub fn new(
-        kept: &KeptRows,
-        floor: &[f64],
-        limits: Limits,
-        most: usize,
-        closing: bool,
-        seed: u64,
-        stop: &'a AtomicBool,
-    ) -> Result<Self, LearnError> {
+    /// A reviser on about `most` of the kept rows of a pass.
+    pub fn new(kept: &KeptRows, floor: &[f64], most: usize, how: Revising<'a>) -> Result<Self, LearnError> {
         let rows = match kept.reservoir_weights() {
             None => {
                 let rows = kept.reservoir().len() / floor.len();
@@ -131,20 +135,15 @@ impl<'a> Reviser<'a> {
             }
         };
         let (learned, complete, forgetting) = (kept.learned(), kept.is_complete(), kept.forgetting());
-        let floor = floor.to_vec();
-        Ok(Reviser { rows, floor, learned, complete, forgetting, limits, closing, seed, stop })
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, forgetting, how })
     }
 
-    /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream. `closing` says whether the stream
-    /// has ended.
+    /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream.
     pub fn on_all(
         rows: Arc<Vec<f64>>,
         dim: usize,
         forgetting: Option<Forgetting>,
-        limits: Limits,
-        closing: bool,
-        seed: u64,
-        stop: &'a AtomicBool,
+        how: Revising<'a>,
     ) -> Result<Self, LearnError> {
         let count = rows.len() / dim;
         let rows = match forgetting {
@@ -157,13 +156,12 @@ impl<'a> Reviser<'a> {
             }
         };
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
-        let learned = count as u64;
-        Ok(Reviser { rows, floor, learned, complete: true, forgetting, limits, closing, seed, stop })
+        Ok(Reviser { rows, floor, learned: count as u64, complete: true, forgetting, how })
     }
 
     /// Whether `stop` is set.
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.how.stop.load(Ordering::Relaxed)
     }
 
     /// Whether the rows are only a sample of the learned rows.
@@ -178,44 +176,40 @@ impl<'a> Reviser<'a> {
 
     /// The size with a price that held-out rows decide on, if the stream is short and has ended.
     fn judged(&self, size: Size) -> Size {
-        if self.closing && self.limits.restarts > 1 {
-            with_judged_price(&self.rows.blocks, size, self.seed, RELATIVE_FLOOR, self.stop)
-        } else {
-            size
-        }
+        let judges = self.how.closing && self.how.limits.restarts > 1;
+        if judges { with_judged_price(&self.rows.blocks, self.finder(size, RELATIVE_FLOOR)) } else { size }
+    }
+
+    fn finder(&self, size: Size, ridge: f64) -> Finder<'a> {
+        let Revising { limits, prior, seed, stop, .. } = self.how;
+        Finder { size, prior, limits, ridge, seed, stop }
     }
 
     /// Finds a mixture without an earlier one, in the units of the data.
     pub fn start(&self, size: Size) -> (Revised, Start) {
         let size = self.judged(size);
-        let polished = ordered_by_means(&self.find_anew(size).mixture);
-        let revised = self.revised(&polished, vec![None; polished.k()], None);
-        let mixture = self.rows.unscale(&polished);
-        let start = Start { mixture, floor: self.floor.clone(), rows: self.learned };
+        let (found, rows) = self.find_anew(size);
+        let mixture = ordered_by_means(&found.mixture);
+        let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None);
+        let prior = Some(revised.prior.clone());
+        let mixture = self.rows.unscale(&mixture);
+        let start = Start { mixture, prior, floor: self.floor.clone(), rows: self.learned };
         (revised, start)
     }
 
-    /// The best mixture of several starts.
-    fn find_anew(&self, size: Size) -> Improved {
+    /// The best mixture of several starts, and the rows that EM used.
+    fn find_anew(&self, size: Size) -> (Improved, RowBlocks) {
         let from = |restart: u64| {
-            let seed = self.seed.wrapping_add(restart);
-            let ridge = if self.closing { RELATIVE_FLOOR } else { RIDGE };
-            let found = find_structure(&self.rows.blocks, size, seed, self.limits, ridge, self.stop);
-            self.polish(&found, self.polish_iterations(found.k()), None)
+            let ridge = if self.how.closing { RELATIVE_FLOOR } else { RIDGE };
+            let mut finder = self.finder(size, ridge);
+            finder.seed = finder.seed.wrapping_add(restart);
+            let (found, rows) = finder.find(&self.rows.blocks);
+            let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
+            (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
         };
         // The first one of equals is kept.
-        let better = |a, b| if self.level(&b, size) > self.level(&a, size) { b } else { a };
-        (0..self.limits.restarts).map(from).reduce(better).expect("there is at least one start")
-    }
-
-    /// A score that compares mixtures with different K: the mean log-likelihood minus the price of the components.
-    fn level(&self, fit: &Improved, size: Size) -> f64 {
-        fit.mean_log_likelihood - size.price() * bic_price(&fit.mixture, self.effective_rows())
-    }
-
-    /// The number of rows of equal weight that give the same accuracy.
-    fn effective_rows(&self) -> usize {
-        self.rows.blocks.effective_rows() as usize
+        let better = |a: (Improved, _), b: (Improved, _)| if b.0.level > a.0.level { b } else { a };
+        (0..self.how.limits.restarts).map(from).reduce(better).expect("there is at least one start")
     }
 
     /// Revises a mixture. If `stop` is set meanwhile, returns the best mixture so far.
@@ -229,27 +223,65 @@ impl<'a> Reviser<'a> {
         let noise = task.noise.map(|noise| noise + self.rows.log_jacobian());
         let some = self.informative_rows(&current, task.size);
         let rows = some.as_ref().unwrap_or(&self.rows.blocks);
-        let complete = rows.has_gaps().then(|| filled(rows, Some(&current), self.seed, self.stop));
+        let Revising { closing, seed, stop, .. } = self.how;
+        let complete = rows.has_gaps().then(|| filled(rows, Some(&current), seed, stop));
         let rows = complete.as_ref().unwrap_or(rows);
-        let strength = prior_strength(rows.dim());
-        let (limits, size, seed, stop) = (self.limits, task.size, self.seed, self.stop);
-        let search = Search { rows, strength, ridge: RIDGE, limits, size, noise, seed, stop };
-        let start = search.em(limits.iterations, 1e-4).run(rows, &current, f64::NEG_INFINITY, stop);
-        let Found { mixture, moves, origins } = search.run(start, identifiers);
-        if moves.is_empty() && !self.closing && !task.adjusts {
+        let (Found { mixture, moves, origins }, strength) =
+            self.search(rows, &current, identifiers, task, noise);
+        if moves.is_empty() && !closing && !task.adjusts {
             // The posterior from all rows is more accurate than an adjustment to some of them.
             return Revision { revised: None, moves };
         }
-        let closely = self.closing && !self.complete && !moves.is_empty();
+        let closely = closing && !self.complete && !moves.is_empty();
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
-        let mixture = self.polish(&mixture, iterations, noise).mixture;
+        let fit = self.polish(&self.rows.blocks, &mixture, task.size, iterations, noise);
+        let (mixture, strength) = (fit.mixture, fit.strength.or(strength));
         let kept = if self.complete {
             vec![None; mixture.k()]
         } else {
             unmoved(rows, (&current, &mixture), &origins, noise)
         };
         let changed = kept.len() != current.k() || kept.iter().any(|kept| kept.is_none());
-        Revision { revised: changed.then(|| self.revised(&mixture, kept, noise)), moves }
+        let revised = || self.revised(&self.rows.blocks, &mixture, strength, kept, noise);
+        Revision { revised: changed.then(revised), moves }
+    }
+
+    /// Searches for a better structure on some rows without gaps.
+    fn search(
+        &self,
+        rows: &RowBlocks,
+        current: &GaussianMixture,
+        identifiers: &mut Identifiers,
+        task: Task,
+        noise: Option<f64>,
+    ) -> (Found, Option<Strength>) {
+        let Revising { limits, prior, seed, stop, .. } = self.how;
+        let size = task.size;
+        let search = |rows: &RowBlocks, current: &GaussianMixture, noise, identifiers: &mut Identifiers| {
+            let search = Search { rows, prior, ridge: RIDGE, limits, size, noise, seed, stop };
+            let start = search.em(limits.iterations, 1e-4).run(rows, current, f64::NEG_INFINITY, stop);
+            let strength = start.strength;
+            (search.run(start, identifiers), strength)
+        };
+        let Some(directions) = Directions::of(rows) else {
+            return search(rows, current, noise, identifiers);
+        };
+        // The level of noise is a density in all columns.
+        let projected = directions.project(rows);
+        let (found, strength) = search(&projected, &directions.project_mixture(current), None, identifiers);
+        if found.moves.is_empty() {
+            return (Found { mixture: current.clone(), ..found }, strength);
+        }
+        let labels = label(&projected, &found.mixture).0;
+        let (rows, labels) = ordered(rows, &labels);
+        let anew = self.finder(size, RIDGE).of_labels(&rows, &labels, found.mixture.k());
+        let component = |(j, origin): (usize, &Option<usize>)| {
+            origin.map_or(&anew.components()[j], |old| &current.components()[old]).clone()
+        };
+        let components = found.origins.iter().enumerate().map(component).collect();
+        let mixture = GaussianMixture::new(found.mixture.weights().to_vec(), components)
+            .expect("one weight for each component");
+        (Found { mixture, ..found }, strength)
     }
 
     /// Appends rows, with these weights if they have any.
@@ -261,20 +293,22 @@ impl<'a> Reviser<'a> {
 
     /// The mixture after EM on all rows of the stream or, if a search is cheap and finds a better one, a new mixture. Also
     /// returns the index of each component before; `None` if it has no counterpart.
-    pub fn conclude(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
+    pub fn finish(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
-        let own = self.polish(&current, 3 * self.polish_iterations(current.k()), None);
         let size = self.judged(size);
-        let anew = (self.limits.restarts > 1).then(|| self.find_anew(size));
-        let better = anew.filter(|anew| self.level(anew, size) > self.level(&own, size) + MIN_RISE);
-        let (mixture, origins) = match better {
+        let rows = &self.rows.blocks;
+        let own = self.polish(rows, &current, size, 3 * self.polish_iterations(current.k()), None);
+        let anew = (self.how.limits.restarts > 1).then(|| self.find_anew(size).0);
+        let better = anew.filter(|anew| anew.level > own.level + MIN_RISE);
+        let (fit, origins) = match better {
             Some(anew) => {
                 let origins = self.counterparts(&own.mixture, &anew.mixture);
-                (anew.mixture, origins)
+                (anew, origins)
             }
-            None => (own.mixture, (0..current.k()).map(Some).collect()),
+            None => (own, (0..current.k()).map(Some).collect()),
         };
-        (self.revised(&mixture, vec![None; mixture.k()], None), origins)
+        let kept = vec![None; fit.mixture.k()];
+        (self.revised(rows, &fit.mixture, fit.strength, kept, None), origins)
     }
 
     /// For each component of `after`, the one of `before` that has more than half of its rows, if it also has more than half
@@ -292,13 +326,20 @@ impl<'a> Reviser<'a> {
     }
 
     /// EM on all rows, to closer convergence than in a search.
-    fn polish(&self, mixture: &GaussianMixture, iterations: usize, noise: Option<f64>) -> Improved {
-        let shape = polishing_shape(self.effective_rows(), mixture, self.closing);
-        let em = Em { iterations, tolerance: 1e-5, shape, ridge: RELATIVE_FLOOR, noise };
-        let rows = &self.rows.blocks;
-        let fit = em.run(rows, mixture, f64::NEG_INFINITY, self.stop);
+    fn polish(
+        &self,
+        rows: &RowBlocks,
+        mixture: &GaussianMixture,
+        size: Size,
+        iterations: usize,
+        noise: Option<f64>,
+    ) -> Improved {
+        let Revising { prior, seed, stop, .. } = self.how;
+        let (prior, price) = (Some(prior), size.price(rows));
+        let em = Em { iterations, tolerance: 1e-5, prior, price, ridge: RELATIVE_FLOOR, noise };
+        let fit = em.run(rows, mixture, f64::NEG_INFINITY, stop);
         // A component without rows in a sample may have rows in the stream.
-        if self.complete && !rows.has_gaps() { refill(em, rows, fit, self.seed, self.stop) } else { fit }
+        if self.complete && !rows.has_gaps() { refill(em, rows, fit, seed, stop) } else { fit }
     }
 
     /// The number of iterations of [`Reviser::polish`] for `k` components. It is larger if they are cheap.
@@ -306,7 +347,7 @@ impl<'a> Reviser<'a> {
         const ROWS: f64 = 600_000.0;
         const WORK: f64 = 4e9;
         let rows = self.rows.rows().max(1) as f64;
-        let most = 3 * self.limits.iterations;
+        let most = 3 * self.how.limits.iterations;
         let affordable = (ROWS / rows).min(WORK / (rows * work_per_row(k, self.rows.blocks.dim())));
         (affordable as usize).clamp(2.min(most), most.max(2))
     }
@@ -314,8 +355,13 @@ impl<'a> Reviser<'a> {
     /// Orders the rows by component. If there are more rows than a search needs, returns a selection: the rows of the lowest
     /// density, and a part of the others with larger weights.
     fn informative_rows(&mut self, mixture: &GaussianMixture, size: Size) -> Option<RowBlocks> {
-        let wanted = self.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
-        let (labels, log_densities) = label(&self.rows.blocks, mixture);
+        let wanted = self.how.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
+        let all = &self.rows.blocks;
+        let directions = if all.has_gaps() { None } else { Directions::of(all) };
+        let (labels, log_densities) = match directions {
+            None => label(all, mixture),
+            Some(directions) => label(&directions.project(all), &directions.project_mixture(mixture)),
+        };
         let mut by_component: Vec<usize> = (0..self.rows.rows()).collect();
         by_component.sort_by_key(|&i| labels[i]);
         drop(labels);
@@ -342,51 +388,32 @@ impl<'a> Reviser<'a> {
 
     /// The conjugate posterior of all rows under the mixture's responsibilities, in the units of the data. Concentrations are
     /// scaled to all learned rows.
-    fn revised(&self, mixture: &GaussianMixture, kept: Vec<Option<usize>>, noise: Option<f64>) -> Revised {
-        let noise = noise.map(|noise| vec![noise; self.rows.blocks.blocks() * BLOCK]);
-        let sums = sweep(&self.rows.blocks, mixture, noise.as_deref().map(Others::noise));
+    fn revised(
+        &self,
+        rows: &RowBlocks,
+        mixture: &GaussianMixture,
+        strength: Option<Strength>,
+        kept: Vec<Option<usize>>,
+        noise: Option<f64>,
+    ) -> Revised {
+        let noise = noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
+        let sums = sweep(rows, mixture, noise.as_deref().map(Others::noise));
+        let parts = Parts::new(sums, mixture);
+        let strength = strength.unwrap_or_else(|| Strength::learn(&parts, self.how.prior));
         let scale = match self.forgetting {
-            None => self.learned as f64 / self.rows.rows() as f64,
-            Some(forgetting) => forgetting.weight_of(self.learned as f64) / self.rows.blocks.total_weight(),
+            None => self.learned as f64 / rows.rows() as f64,
+            Some(forgetting) => forgetting.weight_of(self.learned as f64) / rows.total_weight(),
         };
-        let unscaled = self.rows.unscale(mixture);
-        let prior = prior_around(&unscaled);
-        let units: Vec<f64> = self.columns().iter().map(ColumnSummary::unit).collect();
-        let mut health = Health::default();
-        let mut component = |(moments, (gaussian, own)): (&Moments, (&Gaussian, &NormalWishart))| {
-            if moments.count < 1e-6 {
-                return own.clone();
-            }
-            let (component_mean, psi) = posterior_of_moments(moments, gaussian, own);
-            let Ok(mut factor) = Factor::from_matrix(psi.view()) else { return own.clone() };
-            factor.change_units(&units);
-            let mean: Vec<f64> =
-                component_mean.iter().zip(self.columns()).map(|(m, c)| c.mean + c.unit() * m).collect();
-            let (kappa, nu) = (own.kappa() + moments.count, own.nu() + moments.count);
-            let least: Vec<f64> = self.floor.iter().map(|floor| nu * floor).collect();
-            health.pivots_raised += factor.raise_pivots(&least) as u64;
-            NormalWishart::new(mean, kappa, nu, factor).unwrap_or_else(|_| own.clone())
-        };
-        let parts = mixture.components().iter().zip(prior.components());
-        let components = sums.moments.iter().zip(parts).map(&mut component).collect();
-        let a = prior.weights().concentrations().iter().zip(&sums.moments);
-        let a = a.map(|(a, moments)| a + scale * moments.count).collect();
-        let posterior = Posterior::new(Dirichlet::new(a).expect("counts are not negative"), components)
-            .expect("one component for each weight");
-        Revised { prior, posterior, kept, rows: self.learned, health }
+        let learned =
+            Learned { parts: &parts, mixture, strength, columns: self.columns(), floor: &self.floor };
+        let prior = learned.prior();
+        let (posterior, health) = learned.posterior(&prior, scale);
+        Revised { prior, posterior, kept, rows: self.learned, strength: strength.rows, health }
     }
 }
 
 /// Rows of a smaller weight are left out.
 const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
-
-/// The prior on shapes for [`Reviser::polish`] on this number of rows. It helps with few rows. With many rows there is none,
-/// because it widens components that are narrow in some direction. `closing` says whether the stream has ended.
-pub(super) fn polishing_shape(rows: usize, mixture: &GaussianMixture, closing: bool) -> Shape {
-    let wanted = if closing { 10 } else { 20 };
-    let enough = rows >= wanted * mixture.k() * mixture.dim();
-    if enough { Shape::Free } else { Shape::OwnVolume(prior_strength(mixture.dim())) }
-}
 
 /// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,
 /// because more rows distinguish more components.
@@ -402,26 +429,6 @@ pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
 /// The work of one iteration of EM for one row.
 pub(in crate::learn) fn work_per_row(k: usize, dim: usize) -> f64 {
     k as f64 * (dim as f64).powi(2)
-}
-
-/// `m` and `Ψ` of the posterior in scaled units. The prior has the weight of `κ₀` rows at the component's mean, and its
-/// covariance.
-fn posterior_of_moments(
-    moments: &Moments,
-    gaussian: &Gaussian,
-    prior: &NormalWishart,
-) -> (Vec<f64>, ndarray::Array2<f64>) {
-    let (mean, mut psi) = mean_and_scatter(moments, gaussian.mean());
-    let strength = prior_strength(gaussian.mean().len());
-    psi.scaled_add(strength, &gaussian.covariance().matrix());
-    let (kappa, count) = (prior.kappa(), moments.count);
-    let away: Vec<f64> = mean.iter().zip(gaussian.mean()).map(|(a, b)| a - b).collect();
-    let weight = kappa * count / (kappa + count);
-    for ((i, j), value) in psi.indexed_iter_mut() {
-        *value += weight * away[i] * away[j];
-    }
-    let centre = gaussian.mean().iter().zip(&away).map(|(m, a)| m + count / (kappa + count) * a).collect();
-    (centre, psi)
 }
 
 /// For each component of `after`, its index in `before` if it is about the same: less than a tenth of its rows have changed

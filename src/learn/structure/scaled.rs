@@ -8,7 +8,7 @@ use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::LearnError;
 use crate::learn::monitor::column_faults::tame_summaries;
-use crate::linalg::blocks::{RowBlocks, Table, in_units};
+use crate::linalg::blocks::{RowBlocks, UnitTable, in_units};
 use crate::stats::ColumnSummary;
 
 /// Rows in units of their columns, which makes searches independent of the units of the data.
@@ -36,7 +36,7 @@ impl ScaledRows {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
         let columns = tame_summaries(rows_of(&rows, dim).slice(ndarray::s![..;step, ..]));
-        let blocks = RowBlocks::of_table(Table::new(rows, units(&columns)), step);
+        let blocks = RowBlocks::of_table(UnitTable::new(rows, units(&columns)), step);
         Ok(ScaledRows { columns, blocks })
     }
 
@@ -51,7 +51,7 @@ impl ScaledRows {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
         let columns = tame_summaries(rows_of(&rows, dim).select(Axis(0), chosen).view());
-        let all = RowBlocks::of_table(Table::new(rows, units(&columns)), 1);
+        let all = RowBlocks::of_table(UnitTable::new(rows, units(&columns)), 1);
         Ok(ScaledRows { columns, blocks: all.weighted(chosen, weights) })
     }
 

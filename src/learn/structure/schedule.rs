@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Size;
 use super::history::Reason;
-use super::misfit::{Misfit, MisfitWatch};
+use super::misfit::MisfitWatch;
 use crate::learn::Surprise;
 
 /// Rows in a batch that is checked for novelty.
@@ -57,15 +57,12 @@ pub struct Schedule {
     /// The distances of rows from their components.
     #[serde(default)]
     distances: MisfitWatch,
-    /// How the last batches do not fit, if they do not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    misfit: Option<Misfit>,
+    /// Whether the last batches do not fit.
+    #[serde(default)]
+    misfit: bool,
     /// The interval to the next look after novelty or misfit; 0 without.
     #[serde(default)]
     look: u64,
-    /// The row that these looks are for, if the data may have changed there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    change: Option<u64>,
     /// The number of times that novelty or misfit was followed by no move.
     #[serde(default)]
     vain: u32,
@@ -119,9 +116,8 @@ impl Schedule {
             excess: 0.0,
             novel: false,
             distances: MisfitWatch::default(),
-            misfit: None,
+            misfit: false,
             look: 0,
-            change: None,
             vain: 0,
             quiet_until: 0,
             vain_until: 0,
@@ -162,18 +158,10 @@ impl Schedule {
         if self.novel {
             return Some(Reason::Novelty);
         }
-        if self.misfit.is_some() {
+        if self.misfit {
             return Some(Reason::Misfit);
         }
         self.next.filter(|&next| next <= rows).map(|_| Reason::Doubling)
-    }
-
-    /// The row after which rows are unlike earlier ones, if a revision after `rows` rows is due for that reason, or is a further
-    /// look for it. A single spike is no such reason.
-    pub(in crate::learn) fn change(&self, rows: u64) -> Option<u64> {
-        // A component that a spike has widened makes all rows less dense, but closer.
-        let is_new = self.novel && !self.distances.is_closer() || self.misfit == Some(Misfit::Farther);
-        if is_new { Some(rows.saturating_sub(BATCH)) } else { self.change }
     }
 
     /// Whether batches are checked for novelty.
@@ -224,14 +212,13 @@ impl Schedule {
         }
         let (looks, is_vain) = (rows >= self.quiet_until, rows < self.vain_until);
         self.novel = looks && (is_clear || is_novel && !is_vain);
-        self.misfit = misfit.filter(|_| looks && !is_vain);
+        self.misfit = misfit && looks && !is_vain;
     }
 
     /// Records a revision after `rows` rows. `moved` says whether it made a move, `kept` whether the mixture changed.
     pub(in crate::learn) fn revised(&mut self, rows: u64, reason: Reason, moved: bool, kept: bool) {
         self.last = rows;
-        self.change = self.change(rows).filter(|_| !kept);
-        (self.novel, self.misfit, self.excess) = (false, None, 0.0);
+        (self.novel, self.misfit, self.excess) = (false, false, 0.0);
         self.unchanged = if moved { 0 } else { self.unchanged + 1 };
         let factor = if moved { 2 } else { 4 };
         self.next = (self.unchanged < SETTLED).then(|| rows.saturating_mul(factor));
@@ -248,8 +235,6 @@ impl Schedule {
         };
         if self.look > 0 {
             self.next = Some(rows + self.look);
-        } else {
-            self.change = None;
         }
         if triggered {
             let quiet = (self.horizon(rows) / 50).max(FIRST_LOOK);
@@ -264,7 +249,7 @@ impl Schedule {
 
     /// Postpones a revision that is not possible yet: until the number of rows has doubled again, or for a half-life.
     pub(in crate::learn) fn postpone(&mut self, rows: u64) {
-        (self.novel, self.misfit) = (false, None);
+        (self.novel, self.misfit) = (false, false);
         self.next = Some(rows.saturating_mul(2));
         self.next = self.soon_enough(rows, 0);
     }

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::covariance_prior::{PriorStrength, Strength};
 use super::e_step::{Assigned, Others, sweep};
-use super::em::{Em, Improved};
+use super::em::{Em, Improved, Price};
 use super::history::{Identifiers, Move};
-use super::m_step::{Shape, maximise};
+use super::m_step::{Parts, maximise};
 use super::merge::{Merge, cheapest_merges};
 use super::search_state::{SearchState, merged, split_all};
 use super::split::{Split, best_split};
@@ -21,8 +22,8 @@ use crate::linalg::blocks::{BLOCK, RowBlocks};
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
     pub rows: &'a RowBlocks,
-    /// The strength of the prior on the shape of a covariance, in rows.
-    pub strength: f64,
+    /// The prior of covariances.
+    pub prior: PriorStrength,
     /// Added to each variance.
     pub ridge: f64,
     pub limits: Limits,
@@ -60,8 +61,8 @@ const AFFORDABLE: f64 = 3.0;
 impl Search<'_> {
     /// EM with the search's prior.
     pub fn em(&self, iterations: usize, tolerance: f64) -> Em {
-        let shape = Shape::OwnVolume(self.strength);
-        Em { iterations, tolerance, shape, ridge: self.ridge, noise: self.noise }
+        let price = self.size.price(self.rows);
+        Em { iterations, tolerance, prior: Some(self.prior), price, ridge: self.ridge, noise: self.noise }
     }
 
     /// Improves a mixture that EM has converged on.
@@ -99,17 +100,20 @@ impl Search<'_> {
         (dim * (dim + 3) / 2 + 1) as f64
     }
 
-    /// The smallest rise of the mean log-likelihood that justifies one more component.
-    fn price(&self) -> f64 {
-        let rows = self.rows.effective_rows();
-        self.size.price() * 0.5 * self.free_parameters() * rows.ln() / rows
+    /// About the rise of the mean log-likelihood that justifies one more component.
+    fn price(&self, now: &Improved) -> f64 {
+        match self.size.price(self.rows) {
+            Price::Component(each) => each,
+            Price::Evidence => ((now.mean_log_likelihood - now.level) / now.mixture.k() as f64).max(0.0),
+        }
     }
 
     /// Splits components, several at a time, while each split gains more than its price.
     fn grow(&self, state: &mut SearchState, most: usize) {
-        let (price, all) = (self.price(), self.rows.total_weight());
+        let all = self.rows.total_weight();
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
+            let price = self.price(&state.now);
             let assigned = self.assigned(&state.now.mixture);
             self.refresh_splits(state, &assigned);
             let promising = |split: &&Split| {
@@ -122,7 +126,7 @@ impl Search<'_> {
             if chosen.is_empty() {
                 return;
             }
-            match self.split_some(&state.now, &mut chosen, price) {
+            match self.split_some(&state.now, &mut chosen) {
                 Some(better) => state.split(&chosen, better),
                 None => {
                     failures += 1;
@@ -133,10 +137,9 @@ impl Search<'_> {
     }
 
     /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
-    fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>, price: f64) -> Option<Improved> {
+    fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>) -> Option<Improved> {
         loop {
-            let target = now.mean_log_likelihood + price * chosen.len() as f64;
-            let better = self.improve(&split_all(&now.mixture, chosen), target);
+            let better = self.improve(&split_all(&now.mixture, chosen), now.level);
             if better.is_some() || chosen.len() == 1 {
                 return better;
             }
@@ -146,9 +149,10 @@ impl Search<'_> {
 
     /// Merges components while each merge loses less than its price.
     fn shrink(&self, state: &mut SearchState, least: usize) {
-        let (price, all) = (self.price(), self.rows.total_weight());
+        let all = self.rows.total_weight();
         let mut failures = 0;
         while failures < self.limits.tries && state.k() > least && !self.is_stopped() {
+            let price = self.price(&state.now);
             let assigned = self.assigned(&state.now.mixture);
             let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
             let affordable = |merge: &&Merge| {
@@ -156,8 +160,7 @@ impl Search<'_> {
                     && !state.failed.contains(&merge.components.map(|j| state.identifier(j))[..])
             };
             let Some(merge) = merges.iter().find(affordable) else { return };
-            let target = state.now.mean_log_likelihood - price;
-            match self.improve(&merged(&state.now.mixture, merge), target) {
+            match self.improve(&merged(&state.now.mixture, merge), state.now.level) {
                 Some(after) => state.merge(merge, after),
                 None => {
                     failures += 1;
@@ -167,10 +170,10 @@ impl Search<'_> {
         }
     }
 
-    /// The mixture after EM, if its mean log-likelihood is above `target`.
+    /// The mixture after EM, if its level is above `target`.
     pub(super) fn improve(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
         let after = self.em(self.limits.iterations, 1e-4).run(self.rows, start, target, self.stop);
-        (after.mean_log_likelihood > target).then_some(after)
+        (after.level > target).then_some(after)
     }
 
     /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
@@ -212,7 +215,7 @@ impl Search<'_> {
         let round = state.moves.len() as u64;
         let find = |&j: &usize| {
             let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
-            best_split(self.rows, mixture, assigned, j, self.strength, seed)
+            best_split(self.rows, mixture, assigned, j, seed)
         };
         // Each search copies the rows of a component, so one per thread at a time bounds the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
@@ -258,7 +261,7 @@ impl Search<'_> {
             vec![split.parts[0].clone(), split.parts[1].clone(), merge.merged.clone()],
         )
         .ok()?;
-        let (part, rise) = self.improve_part(part, assigned, &touched, weight.ln());
+        let (part, rise) = self.improve_part(part, now.strength, assigned, &touched, weight.ln());
         if !(rise > -PART_SLACK) {
             return None;
         }
@@ -267,7 +270,7 @@ impl Search<'_> {
             weights[place] = weight * part.weights()[n];
             components[place] = part.components()[n].clone();
         }
-        self.improve(&Mixture::new(weights, components).ok()?, now.mean_log_likelihood + MIN_RISE)
+        self.improve(&Mixture::new(weights, components).ok()?, now.level + MIN_RISE)
     }
 
     /// EM on a part of a mixture, with the other components fixed, on the rows that the `touched` components have a
@@ -275,6 +278,7 @@ impl Search<'_> {
     fn improve_part(
         &self,
         mut part: GaussianMixture,
+        strength: Option<Strength>,
         assigned: &Assigned,
         touched: &[usize],
         log_weight: f64,
@@ -282,14 +286,13 @@ impl Search<'_> {
         let Touched { rows, others, log_likelihood } = Touched::new(self.rows, assigned, touched);
         let others = Some(Others { log_densities: &others, log_weight });
         let (all, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
-        let shape = Shape::OwnVolume(self.strength);
         for _ in 0..PART_ITERATIONS {
             let sums = sweep(&rows, &part, others);
             if sums.log_likelihood - before < 1e-4 * all {
                 return (part, (sums.log_likelihood - log_likelihood) / all);
             }
             before = sums.log_likelihood;
-            part = maximise(&sums, &part, shape, self.ridge);
+            part = maximise(Parts::new(sums, &part), &part, strength, self.ridge);
         }
         let after = sweep(&rows, &part, others).log_likelihood;
         (part, (after - log_likelihood) / all)

@@ -1,13 +1,16 @@
 //! Seeds of EM: k-means in the leading principal directions, which separate clusters better than the full space.
 
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::covariance_prior::Strength;
+use super::directions::mean_and_covariance;
 use super::e_step::Sums;
 use super::kmeans::{kmeans, move_on};
-use super::m_step::{Shape, maximise};
+use super::m_step::{Parts, maximise};
+use super::split::strength_of_parts;
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
 use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
@@ -20,13 +23,12 @@ const MORE_ROUNDS: usize = 10;
 const PART: usize = 4000;
 
 /// At most `count` mixtures of `k` components from k-means, the best first, each with the component of each row. Restarts with
-/// the same result are returned once. `strength` is the weight of the pooled covariance in rows.
+/// the same result are returned once.
 pub(super) fn seed_mixtures(
     rows: &RowBlocks,
     k: usize,
     seed: u64,
     count: usize,
-    strength: f64,
     ridge: f64,
 ) -> Vec<(GaussianMixture, Vec<usize>)> {
     let projected = (rows.dim() > k).then(|| project(rows, k));
@@ -46,7 +48,7 @@ pub(super) fn seed_mixtures(
     found.truncate(count.max(1));
     let finish = |(centres, _): (Array2<f64>, f64)| {
         let labels = move_on(seen, centres, MORE_ROUNDS);
-        (first_step(rows, &labels, k, Shape::Pooled(strength), ridge), labels)
+        (first_step(rows, &labels, k, Some(Strength::given(strength_of_parts(rows.dim()))), ridge), labels)
     };
     found.into_iter().map(finish).collect()
 }
@@ -60,15 +62,26 @@ const ALL_ROUNDS: usize = 300;
 /// A mixture of `k` components from one run of k-means in all columns, without a prior.
 pub(in crate::learn) fn kmeans_mixture(rows: &RowBlocks, k: usize, seed: u64, ridge: f64) -> GaussianMixture {
     let (centres, _) = kmeans(rows, k, ALL_ROUNDS, &mut ChaCha8Rng::seed_from_u64(seed));
-    first_step(rows, &move_on(rows, centres, 1), k, Shape::Free, ridge)
+    first_step(rows, &move_on(rows, centres, 1), k, None, ridge)
 }
 
 /// The M step with labels as responsibilities.
-fn first_step(rows: &RowBlocks, labels: &[usize], k: usize, shape: Shape, ridge: f64) -> GaussianMixture {
-    let sums = sums_of_labels(rows, labels, k);
+fn first_step(
+    rows: &RowBlocks,
+    labels: &[usize],
+    k: usize,
+    strength: Option<Strength>,
+    ridge: f64,
+) -> GaussianMixture {
+    let (parts, old) = parts_of_labels(rows, labels, k);
+    maximise(parts, &old, strength, ridge)
+}
+
+/// The rows with each label, and a mixture that they are relative to.
+pub(super) fn parts_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> (Parts, GaussianMixture) {
     let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
     let old = Mixture::new(vec![1.0 / k as f64; k], vec![unit; k]).expect("one weight for each component");
-    maximise(&sums, &old, shape, ridge)
+    (Parts::new(sums_of_labels(rows, labels, k), &old), old)
 }
 
 /// The moments, relative to zero, of the rows with each label. A label without rows gets those of all rows with a small
@@ -93,20 +106,11 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
         moments.merge(&all);
         moments.scale_by(1.0 / (k as f64 * all.count));
     }
-    Sums { log_likelihood: 0.0, moments }
+    let information = rows.effective_rows() / rows.total_weight();
+    Sums { log_likelihood: 0.0, moments, information }
 }
 
 /// The rows projected on their `count` leading principal directions.
 fn project(rows: &RowBlocks, count: usize) -> RowBlocks {
-    let dim = rows.dim();
-    let mut moments = Moments::new(dim);
-    for (i, (block, _)) in rows.iter().enumerate() {
-        moments.add(&block, rows.weights(i));
-    }
-    let covariance = super::m_step::mean_and_scatter(&moments, &vec![0.0; dim]).1 / moments.count;
-    let directions = leading_directions(&covariance, count, 50);
-    let row = |i: usize, axis: usize| {
-        directions.index_axis(Axis(0), axis).iter().enumerate().map(|(l, d)| d * rows.value(i, l)).sum()
-    };
-    RowBlocks::from_fn(rows.rows(), count, row)
+    rows.multiply(&leading_directions(&mean_and_covariance(rows).1, count, 50))
 }

@@ -4,10 +4,12 @@ use ndarray::{Array1, Array2};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::covariance_prior::Strength;
 use super::e_step::{Assigned, sweep};
 use super::log_odds::LogOdds;
-use super::m_step::{Shape, gaussian_with_ridge, maximise};
+use super::m_step::{Parts, gaussian_with_ridge, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
+use crate::learn::prior_strength;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
 use crate::linalg::special::LN_2PI;
 use crate::linalg::vector::Quad;
@@ -58,7 +60,6 @@ pub(super) fn best_split(
     mixture: &GaussianMixture,
     assigned: &Assigned,
     j: usize,
-    strength: f64,
     seed: u64,
 ) -> Option<Split> {
     let whitened = Whitened::new(rows, &mixture.components()[j], assigned, j)?;
@@ -68,9 +69,8 @@ pub(super) fn best_split(
         whitened.starts(&mut rng).into_iter().filter_map(|start| whitened.apart(start)).reduce(better);
     let simple: Vec<Pair> = apart.into_iter().chain(whitened.concentric()).collect();
     let most = simple.iter().map(|pair| pair.gain).fold(0.0, f64::max);
-    let shape = Shape::OwnVolume(strength + rows.dim() as f64);
     let promising = simple.into_iter().filter(|pair| pair.gain >= 0.2 * most);
-    let best = promising.map(|pair| whitened.free(pair.mixture, shape)).reduce(better)?;
+    let best = promising.map(|pair| whitened.free(pair.mixture)).reduce(better)?;
     whitened.split(best, j)
 }
 
@@ -94,7 +94,7 @@ impl Whitened {
         let inverse = lower_inverse(lower.view());
         let mean = component.mean().to_vec();
         let centred = RowBlocks::from_fn(kept.len(), dim, |i, l| rows.value(kept[i].0, l) - mean[l]);
-        let whitened = centred.multiply_lower(&inverse).with_weights(|i| of_row(kept[i].0) * kept[i].1);
+        let whitened = centred.multiply(&inverse).with_weights(|i| of_row(kept[i].0) * kept[i].1);
         Some(Whitened { rows: whitened, scale: weight(&chosen) / weight(&kept), lower, mean })
     }
 
@@ -236,9 +236,11 @@ impl Whitened {
     }
 
     /// EM with free covariances.
-    fn free(&self, mut mixture: GaussianMixture, shape: Shape) -> Pair {
+    fn free(&self, mut mixture: GaussianMixture) -> Pair {
+        let strength = Strength::given(strength_of_parts(self.rows.dim()));
         for _ in 0..FREE {
-            mixture = maximise(&sweep(&self.rows, &mixture, None), &mixture, shape, RIDGE);
+            let parts = Parts::new(sweep(&self.rows, &mixture, None), &mixture);
+            mixture = maximise(parts, &mixture, Some(strength), RIDGE);
         }
         let log_likelihood = sweep(&self.rows, &mixture, None).log_likelihood;
         let dim = self.rows.dim() as f64;
@@ -264,6 +266,11 @@ impl Whitened {
         let usable = gain.is_finite() && shares.iter().all(|share| *share > 1e-6);
         usable.then_some(Split { component, gain, shares, parts: [back(one)?, back(other)?] })
     }
+}
+
+/// The strength of the prior of the parts of a split, in rows.
+pub(super) fn strength_of_parts(dim: usize) -> f64 {
+    prior_strength(dim) + dim as f64
 }
 
 /// The number of rows of a component that a split uses.

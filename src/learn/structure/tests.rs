@@ -7,10 +7,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::e_step::{Assigned, sweep};
+use super::history::Identifiers;
 use super::merge::cheapest_merges;
+use super::search::Search;
 use super::split::best_split;
 use super::*;
-use crate::dist::{Gaussian, Mixture};
+use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::linalg::Factor;
 
 fn gaussian(mean: [f64; 2], spread: f64) -> Gaussian {
@@ -59,7 +61,8 @@ fn the_loss_of_a_join_is_what_scoring_says() {
             vec![mixture.weights()[other], merge.weight],
             vec![mixture.components()[other].clone(), merge.merged.clone()],
         );
-        let loss = 500.0 * (mixture.score(rows.view()) - merged.unwrap().score(rows.view()));
+        let loss =
+            500.0 * (mixture.mean_log_density(rows.view()) - merged.unwrap().mean_log_density(rows.view()));
         assert!((merge.loss - loss).abs() < 1e-7 * (1.0 + loss.abs()), "{} against {loss}", merge.loss);
     }
 }
@@ -69,7 +72,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     let rows = drawn(2000);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
     let assigned = Assigned::new(&blocks, &mixture, None);
-    let split = best_split(&blocks, &mixture, &assigned, 0, 8.0, 1).unwrap();
+    let split = best_split(&blocks, &mixture, &assigned, 0, 1).unwrap();
     let mut places: Vec<f64> = split.parts.iter().map(|part| part.mean()[0]).collect();
     places.sort_by(f64::total_cmp);
     assert!((places[0] + 4.0).abs() < 0.3 && (places[1] - 4.0).abs() < 0.3, "{places:?}");
@@ -79,7 +82,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     weights.extend(split.shares.map(|share| share * weight));
     parts.extend(split.parts.clone());
     let after = Mixture::new(weights, parts).unwrap();
-    let gain = 2000.0 * (after.score(rows.view()) - mixture.score(rows.view()));
+    let gain = 2000.0 * (after.mean_log_density(rows.view()) - mixture.mean_log_density(rows.view()));
     // With unchanged responsibilities the prediction is a lower bound.
     assert!((0.75 * gain..1.01 * gain).contains(&split.gain), "{} against {gain}", split.gain);
 }
@@ -93,7 +96,7 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     let size = Size::Given(3);
     let search = Search {
         rows: &blocks,
-        strength: 8.0,
+        prior: PriorStrength::Auto,
         ridge: 1e-6,
         limits,
         size,
@@ -102,11 +105,11 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
         stop: &never,
     };
     let stuck = search.em(50, 1e-6).run(&blocks, &misplaced(), f64::NEG_INFINITY, &never);
-    let level = truth().score(rows.view());
+    let level = truth().mean_log_density(rows.view());
     assert!(stuck.mean_log_likelihood < level - 0.2, "EM alone stays where it is");
     let mut identifiers = Identifiers::new(3);
     let found = search.run(stuck, &mut identifiers);
-    assert!(found.mixture.score(rows.view()) > level - 0.005);
+    assert!(found.mixture.mean_log_density(rows.view()) > level - 0.005);
     assert_eq!(found.moves.len(), 1);
     let first = &found.moves[0];
     assert_eq!((first.split.unwrap().component, first.merged.unwrap().components), (1, [2, 3]));

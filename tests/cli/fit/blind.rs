@@ -14,7 +14,10 @@ fn a_blind_start_has_no_buffer_and_no_revisions_and_show_says_so() {
         // Three columns: ten rows make the start, and all others are scored.
         assert_eq!((result["rows"].as_u64(), result["prequential_rows"].as_u64()), (Some(2000), Some(1990)));
         let file = model(&place, "model.json");
-        assert_eq!((&file["start"], &result["kept_rows"]), (&Value::from("blind"), &Value::from(0)));
+        assert_eq!(
+            (&file["settings"]["online"]["start"], &result["kept_rows"]),
+            (&Value::from("blind"), &Value::from(0))
+        );
         let shown = place.json("show model.json");
         assert_eq!((&shown["start"], shown["effort"].is_null()), (&Value::from("blind"), true));
         let text = place.run("show model.json").success().get_output().stdout.clone();

@@ -42,7 +42,7 @@ fn a_range_of_k_keeps_the_best_prequential_score() {
     let best = candidates.iter().max_by(|a, b| number(&a["score"]).total_cmp(&number(&b["score"]))).unwrap();
     assert_eq!(candidates.len(), 5);
     assert_eq!(result["k"], best["k"]);
-    assert_eq!(model(&place, "model.json")["rivals"].as_array().unwrap().len(), 4);
+    assert_eq!(model(&place, "model.json")["state"]["candidates"].as_array().unwrap().len(), 5);
 }
 
 #[test]
@@ -149,9 +149,14 @@ fn k_is_chosen_by_enough_rows_wherever_the_stream_ends() {
         let k = &result["k"];
         place.run(&format!("{line} --k {k} --out alone.json")).success();
         assert_eq!(
-            model(&place, "several.json")["learned"],
-            model(&place, "alone.json")["learned"],
+            best(&model(&place, "several.json"))["learned"],
+            best(&model(&place, "alone.json"))["learned"],
             "{rows}"
         );
     }
+}
+
+/// The state of the best K of a model file.
+fn best(model: &serde_json::Value) -> &serde_json::Value {
+    &model["state"]["candidates"][model["best"].as_u64().unwrap() as usize]
 }

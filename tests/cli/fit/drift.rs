@@ -37,7 +37,7 @@ fn a_half_life_follows_data_that_drift_and_without_one_the_change_is_told() {
         if algo == "obmm" {
             assert!(
                 said.contains("the data change about row ") && said.contains("--half-life ROWS"),
-                "{said}"
+                "K {k}: {said}"
             );
         }
         let result = place.json(&format!("{learn} --half-life 800 --out model.json"));
@@ -84,7 +84,7 @@ fn the_half_life_can_be_set_changed_and_removed_when_a_run_resumes() {
         place
             .run(&format!("fit --data rows.csv --skip 6000 --resume half.json {more} --out {out}"))
             .success();
-        model(&place, out)["half_life"].clone()
+        model(&place, out)["settings"]["online"]["half_life"].clone()
     };
     for begun in ["", "--half-life 5000"] {
         place
@@ -95,14 +95,14 @@ fn the_half_life_can_be_set_changed_and_removed_when_a_run_resumes() {
         resume("", "same.json");
         let (set, none) = (level(&place, "set.json"), level(&place, "none.json"));
         assert!(set > none + 0.3, "{begun}: {set} with a short half-life, {none} without");
-        let a = &model(&place, "set.json")["learned"]["bayes"]["posterior"]["a"];
+        let a = &model(&place, "set.json")["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["a"];
         let total: f64 = a.as_array().unwrap().iter().map(number).sum();
         assert!(total < 400.0 / 2_f64.ln() + 1.0, "{total}");
     }
     // A checkpoint belongs to one half-life.
     place.run("fit --data rows.csv --init-rows 1000 --k 2 --half-life 9 --limit 5000 --no-rows --out small.json").success();
     place.run("fit --data rows.csv --skip 5000 --resume small.json --out small.json").success();
-    assert_eq!(model(&place, "small.json")["half_life"], 9);
+    assert_eq!(model(&place, "small.json")["settings"]["online"]["half_life"], 9);
 }
 
 #[test]
@@ -110,6 +110,7 @@ fn learners_without_an_order_of_rows_refuse_a_half_life() {
     let place = with_clusters(2000);
     place.run("fit --data rows.csv --k 2 --out prior.json").success();
     place.run("fit --data rows.csv --k 2 --half-life 500 --out forgetting.json").success();
+    place.run("fit --data rows.csv --prior prior.json --out shard.json").success();
     place.run("fit --data rows.csv --k 2 --algo odmm --out shards.json").success();
     let fit = "fit --data rows.csv --out x.json";
     for (more, code, words) in [
@@ -122,6 +123,7 @@ fn learners_without_an_order_of_rows_refuse_a_half_life() {
         ("--prior prior.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
         ("--prior forgetting.json", 1, ["'forgetting.json' cannot be a prior", "half-life"]),
         ("--resume shards.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
+        ("--resume shard.json --half-life 50", 2, ["shards cannot have a half-life", "order"]),
         ("--k 2 --half-life 0", 2, ["at least 1", "'none'"]),
         ("--k 2 --half-life 1.5", 2, ["number of rows", "'none'"]),
         ("--k 2 --half-life 50 --discount 0.3", 2, ["leave --discount out", "--half-life"]),

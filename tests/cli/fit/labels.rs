@@ -184,7 +184,7 @@ fn the_closing_revision_of_a_merge_is_in_the_history_and_not_merged_again() {
     place.run("merge --prior prior.json p1.json p2.json --out all.json").success();
     let weights = |model: &str| {
         let model: Value = serde_json::from_str(&place.read(model)).unwrap();
-        vector(&model["learned"]["bayes"]["posterior"]["a"])
+        vector(&model["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["a"])
     };
     let both = weights("grouped.json").into_iter().zip(weights("all.json"));
     both.for_each(|(grouped, all)| assert_close(grouped / all, 1.0, 1e-10, "a"));
@@ -211,7 +211,8 @@ fn models_without_identifiers_count_their_components_in_the_order_of_the_file() 
     place.write("rows.csv", &as_csv(&rows, &["x"]));
     place.run("fit --data rows.csv --k 3 --algo em --out em.json").success();
     let model: Value = serde_json::from_str(&place.read("em.json")).unwrap();
-    let components = model["learned"]["point"]["mixture"]["components"].as_array().unwrap();
+    let components =
+        model["state"]["candidates"][0]["learned"]["point"]["mixture"]["components"].as_array().unwrap();
     let means: Vec<f64> = components.iter().map(|component| number(&component["mean"][0])).collect();
     for shown in place.json("show em.json")["components"].as_array().unwrap() {
         let place = shown["identifier"].as_u64().unwrap() as usize - 1;

@@ -43,7 +43,13 @@ fn a_fit_writes_a_model_and_says_what_it_did() {
     assert_eq!(result["health"]["rows_out_of_range"], 0);
     let model = model(&place, "model.json");
     assert_eq!(model["format"], "gmm-bmm model");
-    assert_eq!(model["learned"]["bayes"]["posterior"]["components"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        model["state"]["candidates"][0]["learned"]["bayes"]["posterior"]["components"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
 }
 
 #[test]
@@ -108,7 +114,7 @@ fn a_million_rows_take_no_more_memory_than_a_thousand() {
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
-    assert_eq!(model(&place, "model.json")["rows"], 1_000_000);
+    assert_eq!(model(&place, "model.json")["state"]["rows"], 1_000_000);
     assert!(peak > 0 && peak < 100_000, "peak memory {peak} kB");
     println!("peak memory {peak} kB");
 }

@@ -288,7 +288,7 @@ fn resuming_checks_what_it_is_given() {
     let swapped = clusters(100, 3, 4);
     place.write("swapped.csv", &as_csv(&swapped, &["c", "a", "b"]));
     place.run("fit --data swapped.csv --resume model.json --out x.json").success();
-    let mean = |file: &str, j: usize| number(&model(&place, file)["columns"][j]["summary"]["mean"]);
+    let mean = |file: &str, j: usize| number(&model(&place, file)["state"]["summaries"][j]["mean"]);
     let expected = (1500.0 * mean("model.json", 2) + swapped.column(0).sum()) / 1600.0;
     assert_close(mean("x.json", 2), expected, 1e-12, "mean of c");
 }

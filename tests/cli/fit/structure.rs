@@ -63,7 +63,7 @@ fn fit_and_show_tell_of_the_same_revisions() {
     let identifiers: Vec<u64> =
         shown["components"].as_array().unwrap().iter().map(|c| c["identifier"].as_u64().unwrap()).collect();
     let model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
-    let mut of_file: Vec<u64> = model["structure"]["finished"]["identifiers"]["of"]
+    let mut of_file: Vec<u64> = model["state"]["candidates"][0]["structure"]["finished"]["identifiers"]["of"]
         .as_array()
         .unwrap()
         .iter()
@@ -111,41 +111,17 @@ fn the_history_lists_every_revision() {
 }
 
 #[test]
-fn a_model_of_an_earlier_version_has_no_record_of_revisions() {
-    let place = with_late_cluster();
-    place.run(&format!("{FIT} --out model.json")).success();
-    let mut model: Value = serde_json::from_str(&place.read("model.json")).unwrap();
-    let members = model.as_object_mut().unwrap();
-    members
-        .retain(|name, _| !["structure", "kept", "effort", "keep_rows", "checksum"].contains(&name.as_str()));
-    members["version"] = 3.into();
-    place.write("old.json", &model.to_string());
-    for line in ["show old.json", "show old.json --history"] {
-        let text = said(&place, line);
-        assert!(text.contains("written by a version that did not revise"), "{text}");
-        assert!(!text.contains("effort"), "{text}");
-    }
-    let shown = place.json("show old.json");
-    assert!(shown["revisions"].is_null() && shown["effort"].is_null(), "{shown}");
-    let listed = shown["components"].as_array().unwrap().iter();
-    let mut identifiers: Vec<u64> = listed.map(|c| c["identifier"].as_u64().unwrap()).collect();
-    identifiers.sort_unstable();
-    assert_eq!((identifiers, &shown["kept_rows"]), (vec![1, 2, 3], &0.into()), "{shown}");
-    // It can be resumed, and is not revised: there are no rows to revise on.
-    let text = said(&place, "fit --data rows.csv --resume old.json --out new.json");
-    assert!(text.contains("no revisions: the model was started without rows to revise on"), "{text}");
-}
-
-#[test]
 fn models_that_are_not_revised_say_why() {
     let place = with_late_cluster();
     for (options, words) in [
         ("--k 3 --effort fast", "no revisions: --effort fast only fits the start"),
         ("--k 3 --keep-rows 0", "no revisions: --keep-rows 0 turns them off"),
-        ("--k 3 --limit 500", "no revisions: the start waits for more rows, or was interrupted"),
+        ("--k 3 --limit 500", "no revisions: the mixture was fitted to all rows at once"),
     ] {
         let text = said(&place, &format!("fit --data rows.csv --init-rows 1000 {options} --out model.json"));
         assert!(text.contains(words), "{options}: {text}");
+        assert_eq!(text.contains("all 500 rows were used"), options.contains("500"), "{text}");
+        assert!(!text.contains("provisional") && !text.contains("interrupted"), "{text}");
         assert!(said(&place, "show model.json").contains(words), "{options}");
         assert_eq!(place.json("show model.json")["revisions"], serde_json::json!([]));
     }
@@ -177,8 +153,10 @@ fn a_model_can_be_written_without_rows_wherever_the_stream_ends() {
         let bare = place.json(&format!("{line} --out bare.json --no-rows"));
         assert_eq!((&bare["kept_rows"], &bare["k"]), (&0.into(), &rows["k"]));
         let model: Value = serde_json::from_str(&place.read("bare.json")).unwrap();
-        assert!(model.get("pending").is_none(), "{limit}");
-        assert_eq!((&model["kept"]["reservoir"], &model["kept"]["validation"]), (&"".into(), &"".into()));
+        let state = &model["state"];
+        assert!(state.get("pending").is_none(), "{limit}");
+        let none = serde_json::json!([]);
+        assert_eq!((&state["kept"]["reservoir"], &state["kept"]["validation"]), (&none, &none));
         assert!(said(&place, "show bare.json").contains("the file contains no rows of the data"));
         let score = |model: &str| {
             place.json(&format!("eval --model {model} --data rows.csv"))["mean_log_likelihood"].clone()

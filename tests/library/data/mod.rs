@@ -4,6 +4,7 @@ mod inputs;
 mod missing;
 mod plain_lines;
 mod reading;
+mod untidy;
 
 use std::fs;
 use std::io::Write;

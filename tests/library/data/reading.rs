@@ -230,7 +230,7 @@ fn a_bad_cell_is_reported_with_its_place_and_a_remedy() {
     let error = error("id,Height\r\n1,1.5\r\n\r\n2,tall\r\n", options());
     assert_says(&error, &["'part1.csv'", "line 4", "row 2", "column 'Height'", "'tall'"]);
     let drop = Remedy::DropColumns(vec!["Height".into()]);
-    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::SkipBadRows]);
+    assert_eq!(error.remedies(), [Remedy::CorrectData, drop, Remedy::BadCellsAsMissing, Remedy::SkipBadRows]);
     let DataError::BadRow(bad) = error else { panic!("{error}") };
     assert_eq!((bad.line, bad.row), (Some(4), 2));
     assert!(matches!(bad.problem, RowProblem::Cell { why: BadCell::NotANumber, .. }));
@@ -247,11 +247,14 @@ fn line_numbers_hold_over_quoted_line_breaks_and_lone_returns() {
     assert_says(&error("name,x\n\"a\nb\",1\nc,?\n", options()), &["line 4, row 2"]);
     assert_says(&error("x,y\r1,2\r\r3,?", options()), &["line 4, row 2"]);
     assert_says(&error("x  y\n1  2\n  \n3  ?\n", options()), &["line 4, row 2"]);
-    assert_says(&error("x,y\n1,2\n\"3,4\n5,6\n", options()), &["line 3: a quotation opens here", "2 lines"]);
+    assert_says(
+        &error("x,y\n1,2\n\"3,4\n5,6\n", options()),
+        &["line 3: a quoted cell starting here is not closed", "2 lines"],
+    );
     // The bad cell is not the quoted one, but to skip the record may be to skip several rows.
     let text = "name,x\na,1\n\"b\nb\",bad\nc,3\nd,4\n";
     assert_says(&error(text, options()), &["line 3, row 2", "'bad'"]);
-    assert_says(&error(text, skipping()), &["line 3: a quotation opens here", "goes on for 2 lines"]);
+    assert_says(&error(text, skipping()), &["line 3: a quoted cell starting here spans 2 lines"]);
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn decimal_commas_are_recognised() {
     assert_eq!(read("x;y\n1;2,71\n2;2,5\n", choosing(&["x"], &[])).1, [[1.0], [2.0]]);
     // With points between the digits, which have to go first.
     let pointed = "x;y\n2.015,27;1,449\n3.001,5;2,25\n";
-    assert_says(&error(pointed, options()), &["'2.015,27'", "decimal comma", "tr -d . | tr ',' '.'"]);
+    assert_says(&error(pointed, options()), &["'2.015,27'", "decimal comma", "a point is needed"]);
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use gmm_bmm::dist::Marginal;
 use gmm_bmm::internals::experiment::{Contender, CurveRecord, Failure, Record, Units};
 use gmm_bmm::internals::report::{ReportError, ReportOptions, figure1, write_report};
+
+use crate::browser::chromium;
 
 use super::records::{
     OPTIONS, cell, data, files, full, full_set, noise, read, run, shared, small, written_and_read,
@@ -400,44 +401,11 @@ fn the_page_needs_nothing_from_elsewhere() {
     assert_eq!(elsewhere, 0);
 }
 
-/// The names of Chromium and of its derivative. scripts/with_chromium.sh has them too.
-const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-
-/// Runs Chromium without a screen; nothing if there is none, which is a failure in CI.
-fn chromium(arguments: &[&str]) -> Option<std::process::Output> {
-    let profile = tempfile::tempdir().unwrap();
-    let fixed = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--hide-scrollbars",
-    ];
-    let run = |name: &&str| {
-        let mut command = Command::new(name);
-        command.args(fixed).arg(format!("--user-data-dir={}", profile.path().display())).args(arguments);
-        command.output().ok()
-    };
-    let output = BROWSERS.iter().find_map(run);
-    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    let is_needed = is_ci && cfg!(target_os = "linux");
-    assert!(output.is_some() || !is_needed, "CI needs chromium (Debian: apt-get install chromium)");
-    output
-}
-
 #[test]
 fn a_browser_shows_the_page() {
     let (_, folder) = shared();
     let address = format!("file://{}", folder.join("report.html").display());
-    let Some(output) = chromium(&["--dump-dom", &address]) else {
-        // Not eprintln!, which the test runner keeps to itself.
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: no chromium here\n");
-        return;
-    };
+    let Some(output) = chromium(&["--dump-dom", &address]) else { return };
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(dom.matches("<table>").count(), 3);

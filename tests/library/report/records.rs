@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use gmm_bmm::internals::experiment::{
     CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RunRecord, Units,
-    read_records,
+    paper_figures, read_records,
 };
 use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
 
@@ -35,7 +35,7 @@ pub fn noise(seed: usize) -> f64 {
 
 pub fn run() -> Record {
     Record::Run(RunRecord {
-        version: 0,
+        version: 1,
         tool: "0.1.0".into(),
         command: "gmm-bmm compare --data <abalone> --k 2..10".into(),
         began: "2026-01-31T12:00:00Z".into(),
@@ -46,13 +46,12 @@ pub fn run() -> Record {
         folds: 10,
         ks: (2..=10).collect(),
         settings: CellSettings::default(),
-        moves: true,
         learners: Vec::new(),
     })
 }
 
 pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord {
-    DataRecord {
+    let record = DataRecord {
         data: name.into(),
         title: title.into(),
         rows: 4177,
@@ -64,7 +63,8 @@ pub fn data(name: &str, title: &str, columns: usize, units: Units) -> DataRecord
         missing: None,
         sample: None,
         paper: None,
-    }
+    };
+    DataRecord { paper: Some(paper_figures(&record)), ..record }
 }
 
 pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f32>) -> CellRecord {

@@ -55,7 +55,8 @@ impl<R: Rule> Online<R> {
     /// skipped.
     #[inline(never)]
     pub(super) fn learn_gapped(&mut self, values: &[f64]) -> Option<f64> {
-        let Online { grouped, rule, floor, health, responsibilities, missing, completions, .. } = self;
+        let Online { grouped, rule, floor, health, responsibilities, missing, completions, assigned, .. } =
+            self;
         missing.clear();
         missing.extend((0..values.len()).filter(|&i| values[i].is_nan()));
         if missing.len() == values.len() {
@@ -82,6 +83,8 @@ impl<R: Rule> Online<R> {
         }
         let sum: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|share| *share /= sum);
+        let assigned = Quad::flat_mut(assigned).iter_mut().zip(shares.iter());
+        assigned.for_each(|(rows, share)| *rows += f64::from(u8::from(*share >= 0.5)));
         for (i, completions) in completions.chunks(4).enumerate() {
             let (group, r) = (&mut grouped.groups[i], responsibilities[i]);
             let is_learned = |n: usize| r.0[n] * (1.0 + group.q.0[n]) >= NEGLIGIBLE;

@@ -2,13 +2,13 @@
 
 use ndarray::s;
 
-use super::{End, OnlineFit, Stage};
+use super::{FinishedPass, OnlineFit, Stage};
 use crate::learn::monitor::findings::{
-    find_columns_at_floor, find_discrete_columns, find_numbering, find_repeated_rows, judge_choice,
-    judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
+    find_columns_at_floor, find_discrete_columns, find_numbering, find_odd_values, find_repeated_rows,
+    judge_choice, judge_health, judge_learned_k, judge_order, judge_row_count, name_column_faults,
 };
 use crate::learn::structure::rows_of;
-use crate::learn::{DataChanges, Finding, Lineage};
+use crate::learn::{Finding, Lineage, Today};
 
 /// Rows that the columns are judged by.
 const FIRST_ROWS: usize = 4096;
@@ -18,7 +18,8 @@ impl OnlineFit {
     /// [`OnlineFit::finish`].
     ///
     /// ```
-    /// use gmm_bmm::{Finding, FitSettings, OnlineFit};
+    /// use gmm_bmm::{FitSettings, OnlineFit};
+    /// use gmm_bmm::findings::Finding;
     /// let rows = ndarray::Array2::from_shape_fn((200, 2), |(i, j)| if j == 0 { i as f64 } else { (i as f64).sin() });
     /// let mut pass = OnlineFit::new(["id", "x"], FitSettings::obmm([2]))?;
     /// pass.observe(rows.view())?;
@@ -55,11 +56,17 @@ impl OnlineFit {
         found
     }
 
+    /// How the rows of this run compare with those before, if the pass was resumed: for the K with the best score.
+    pub fn today(&self) -> Option<Today> {
+        let Stage::Learning(learning) = &self.stage else { return None };
+        learning.candidates[self.best()].today()
+    }
+
     /// The changes of the data that the K with the best score found.
     fn data_change(&self) -> Option<Finding> {
         let Stage::Learning(learning) = &self.stage else { return None };
-        let DataChanges { first, latest, times } = learning.candidates[self.best()].changes()?;
-        Some(Finding::DataChange { row: first, latest, times, forgets: self.settings.half_life.is_some() })
+        let changes = learning.candidates[self.best()].changes()?;
+        Some(changes.finding(self.settings.half_life.is_some()))
     }
 
     /// What the first rows show of the columns, without what takes time to compute. Known before the start is fitted.
@@ -68,14 +75,19 @@ impl OnlineFit {
         let rows = rows_of(buffer, self.dim());
         let first = rows.slice(s![..rows.nrows().min(FIRST_ROWS), ..]);
         let names = &self.columns.names;
-        find_discrete_columns(first, names).into_iter().chain(find_numbering(first, names)).collect()
+        // Columns with noise are no longer discrete.
+        let discrete = find_discrete_columns(first, names).filter(|_| !self.settings.dequantize.is_on());
+        let mut found: Vec<Finding> = discrete.into_iter().collect();
+        found.extend(find_numbering(first, names));
+        found.extend(find_odd_values(first, names));
+        found
     }
 
     /// The least variances of the columns, once there is a mixture.
     fn floor(&self) -> Option<&[f64]> {
-        match (&self.stage, &self.end) {
+        match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => Some(&learning.floor),
-            (_, Some(End::Buffered(made))) => Some(&made.floor),
+            (_, Some(FinishedPass::Buffered(made))) => Some(&made.floor),
             _ => None,
         }
     }

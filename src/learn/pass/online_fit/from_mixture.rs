@@ -6,7 +6,7 @@ use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior
 use crate::learn::structure::{KeptRows, Revised, Schedule};
 use crate::learn::{
     CandidateState, FitSettings, FitState, Health, LearnError, Prequential, RowSample, SeenRows, Structure,
-    prior_around, variance_floor,
+    prior_around, prior_strength, variance_floor,
 };
 use crate::stats::{BatchSums, ColumnSummary};
 
@@ -43,7 +43,8 @@ impl OnlineFit {
         }
         let summaries = column_summaries(mixture, rows);
         let (prior, posterior) = (prior_around(mixture), posterior_of_rows(mixture, rows));
-        let revised = Revised { prior, posterior, kept: vec![None; k], rows, health: Health::default() };
+        let (kept, strength, health) = (vec![None; k], prior_strength(dim), Health::default());
+        let revised = Revised { prior, posterior, kept, rows, strength, health };
         let learned = settings.algorithm.reviser().revise(None, &revised);
         let most = settings.kept_rows(dim);
         let candidate = CandidateState {

@@ -1,30 +1,32 @@
 //! The scores of a pass, its revisions and its safeguards.
 
-use super::{End, OnlineFit, Stage};
+use super::{FinishedPass, OnlineFit, Stage};
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::state::best_score;
-use crate::learn::{CandidateState, Choice, Finished, Health, Prequential, RevisionRecord};
+use crate::learn::{CandidateState, Finished, Health, KComparison, Prequential, RevisionRecord};
 use crate::stats::BatchSums;
 
 impl OnlineFit {
     /// Each K and its prequential score so far. Empty before the start, unless [`OnlineFit::finish`] was called.
     pub fn scores(&self) -> Vec<(usize, Prequential)> {
-        match (&self.stage, &self.end) {
+        match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => learning.candidates.iter().map(Candidate::score).collect(),
-            (_, Some(End::Buffered(made))) => made.candidates.iter().map(CandidateState::score).collect(),
+            (_, Some(FinishedPass::Buffered(made))) => {
+                made.candidates.iter().map(CandidateState::score).collect()
+            }
             _ => Vec::new(),
         }
     }
 
     /// The scores of all K compared.
-    pub fn choice(&self) -> Choice {
+    pub fn choice(&self) -> KComparison {
         let none = BatchSums::default();
-        let batches = match (&self.stage, &self.end) {
+        let batches = match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => &learning.scores,
-            (_, Some(End::Buffered(made))) => &made.scores,
+            (_, Some(FinishedPass::Buffered(made))) => &made.scores,
             _ => &none,
         };
-        Choice::of_pass(&self.scores(), batches)
+        KComparison::of_pass(&self.scores(), batches)
     }
 
     /// The revisions of the K with the best score, the oldest first. The closing one is there after
@@ -44,9 +46,9 @@ impl OnlineFit {
     /// Safeguards that triggered while the K with the best score learned its rows. Those of the end of the stream are not
     /// counted here but in [`Model::health`](crate::Model::health).
     pub(crate) fn running_health(&self) -> Health {
-        match (&self.stage, &self.end) {
+        match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => learning.candidates[self.best()].learner.health(),
-            (_, Some(End::Buffered(made))) => made.candidates[self.best()].health,
+            (_, Some(FinishedPass::Buffered(made))) => made.candidates[self.best()].health,
             _ => Health::default(),
         }
     }
@@ -58,8 +60,8 @@ impl OnlineFit {
 
     /// What the end of the stream made of one K, where that changed it.
     pub(super) fn finished(&self, place: usize) -> Option<&Finished> {
-        match &self.end {
-            Some(End::Learned(finished)) => finished[place].as_ref(),
+        match &self.finished_pass {
+            Some(FinishedPass::Learned(finished)) => finished[place].as_ref(),
             _ => None,
         }
     }

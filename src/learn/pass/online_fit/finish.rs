@@ -10,11 +10,11 @@ use super::{OnlineFit, Stage};
 use crate::dist::GaussianMixture;
 use crate::learn::pass::learning::{Learning, begin};
 use crate::learn::structure::Limits;
-use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Prequential, Reason};
+use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason};
 use crate::stats::BatchSums;
 
-/// What the end of the stream makes of a pass.
-pub(super) enum End {
+/// The mixtures of a finished pass.
+pub(super) enum FinishedPass {
     /// After the start, one for each K; `None` where a K stays as it is.
     Learned(Vec<Option<Finished>>),
     /// Before the start.
@@ -36,48 +36,36 @@ impl OnlineFit {
         self.mixture_of(self.best())
     }
 
-    /// The mixture of each K with its score: at the end of the stream if [`OnlineFit::finish`] was called, and otherwise as
-    /// learned so far. Before the start it is provisional.
-    pub(crate) fn mixtures(&self) -> Result<Vec<(usize, Prequential, GaussianMixture)>, LearnError> {
-        if self.has_started() || self.end.is_some() {
-            let with_mixture = |(i, (k, score))| Ok((k, score, self.mixture_of(i)?));
-            return self.scores().into_iter().enumerate().map(with_mixture).collect();
-        }
-        let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
-        let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
-        let of = |candidate: CandidateState| {
-            let (k, score) = candidate.score();
-            (k, score, candidate.mixture())
-        };
-        Ok(made.candidates.into_iter().map(of).collect())
-    }
-
     /// The mixture of one K, after the start or after [`OnlineFit::finish`].
     pub(super) fn mixture_of(&self, place: usize) -> Result<GaussianMixture, LearnError> {
-        match (&self.stage, &self.end) {
+        match (&self.stage, &self.finished_pass) {
             (Stage::Learning(learning), _) => Ok(match self.finished(place) {
                 Some(finished) => finished.estimate.mixture(),
                 None => learning.candidates[place].learner.estimate(),
             }),
-            (_, Some(End::Buffered(made))) => Ok(made.candidates[place].mixture()),
+            (_, Some(FinishedPass::Buffered(made))) => Ok(made.candidates[place].mixture()),
             _ => Err(self.no_rows()),
         }
     }
 
-    /// Computes what the end of the stream makes of the rows so far: a last revision, and all rows that were held back
+    /// Finishes the mixtures: revises them for the last time, and learns all rows that were held back
     /// learned. The learners stay as they are, so resuming is exact; the next row discards the end.
     ///
     /// # Errors
     /// [`LearnError::Stopped`] if `stop` is set meanwhile, and [`LearnError::TooFewRows`] if there are no rows.
     pub fn finish(&mut self, stop: &AtomicBool) -> Result<(), LearnError> {
-        if self.end.is_some() {
+        if self.finished_pass.is_some() {
             return Ok(());
         }
         let end = match &self.stage {
-            Stage::Learning(learning) => {
-                End::Learned(learning.finish(&self.settings, self.rows, self.revision_seed(), stop)?)
-            }
+            Stage::Learning(learning) => FinishedPass::Learned(learning.finish(
+                &self.settings,
+                self.rows,
+                self.revision_seed(),
+                stop,
+            )?),
             Stage::Buffering(buffer) => {
+                let buffer = &self.with_noise(buffer).0;
                 let limits = self.settings.closing_limits(buffer.len() / self.dim(), self.dim());
                 let mut made = self.provisional(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
@@ -86,20 +74,20 @@ impl OnlineFit {
                     }
                     made.scores = scored.scores;
                 }
-                End::Buffered(made)
+                FinishedPass::Buffered(made)
             }
         };
         if stop.load(Ordering::Relaxed) {
             return Err(LearnError::Stopped);
         }
-        self.end = Some(end);
+        self.finished_pass = Some(end);
         Ok(())
     }
 
     /// All that a model file contains, with the end of the stream if [`OnlineFit::finish`] has computed it.
     #[doc(hidden)]
     pub fn state(&self) -> Result<FitState, LearnError> {
-        self.state_at(self.end.as_ref())
+        self.state_at(self.finished_pass.as_ref())
     }
 
     /// All that is needed to resume.
@@ -107,7 +95,7 @@ impl OnlineFit {
         self.state_at(None)
     }
 
-    fn state_at(&self, end: Option<&End>) -> Result<FitState, LearnError> {
+    fn state_at(&self, end: Option<&FinishedPass>) -> Result<FitState, LearnError> {
         let state = |floor: &[f64], candidates, scores: &BatchSums| FitState {
             rows: self.rows,
             columns: self.summaries.clone(),
@@ -124,7 +112,7 @@ impl OnlineFit {
             Stage::Buffering(buffer) => buffer,
             Stage::Learning(learning) => {
                 let mut candidates = learning.states();
-                if let Some(End::Learned(finished)) = end {
+                if let Some(FinishedPass::Learned(finished)) = end {
                     let structures = candidates.iter_mut().filter_map(|own| own.structure.as_mut());
                     structures.zip(finished).for_each(|(structure, end)| structure.finished = end.clone());
                 }
@@ -134,10 +122,11 @@ impl OnlineFit {
         };
         let provisional;
         let made = match end {
-            Some(End::Buffered(made)) => made,
+            Some(FinishedPass::Buffered(made)) => made,
             // Rows that are still buffered are all that matters for resuming.
             _ => {
-                provisional = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+                let noisy = self.with_noise(buffer).0;
+                provisional = self.provisional(&noisy, Limits::PROVISIONAL, &AtomicBool::new(false))?;
                 &provisional
             }
         };
@@ -145,7 +134,7 @@ impl OnlineFit {
         Ok(FitState { pending: Some(buffer.clone()), ..state })
     }
 
-    fn provisional(
+    pub(super) fn provisional(
         &self,
         buffer: &[f64],
         limits: Limits,
@@ -168,8 +157,8 @@ impl OnlineFit {
     }
 
     /// Marks the closing revision as that of a merge.
-    pub(in crate::learn) fn closed_by_merge(mut self) -> Self {
-        if let Some(End::Learned(finished)) = &mut self.end {
+    pub(in crate::learn) fn finished_by_merge(mut self) -> Self {
+        if let Some(FinishedPass::Learned(finished)) = &mut self.finished_pass {
             let closing = finished.iter_mut().flatten().filter_map(|end| end.closing.as_mut());
             closing.for_each(|closing| closing.reason = Reason::Merge);
         }

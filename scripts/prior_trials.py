@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Measures the learned prior: held-out mean log-density per row with K learned, against scikit-learn's mixtures.
+
+    scripts/prior_trials.py digits                         handwritten digits of scikit-learn, dequantized
+    scripts/prior_trials.py table FILE ...                 CSV or .npz (X) files, columns scaled to standard deviation 1
+    scripts/prior_trials.py groups                         60 rows x 200 columns in two groups: which K is found
+    scripts/prior_trials.py small DATASET ...              bundled sets, given K and learned K, dequantized
+    scripts/prior_trials.py seconds --columns 384 --k 5 --rows 20000   CPU seconds against GaussianMixture
+
+--peers also fits scikit-learn's full, tied and diagonal mixtures for K = 1, 2, 3, 5, 10, 20 and 30.
+The program is target/release/gmm-bmm, or the value of GMM_BMM. One row in five (digits) or ten is held out. All runs use one
+thread. Files are written to target/trials. Needs NumPy and scikit-learn.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMMAND = os.environ.get("GMM_BMM", str(ROOT / "target/release/gmm-bmm"))
+FOLDER = pathlib.Path(os.environ.get("TRIALS", str(ROOT / "target/trials")))
+PEER_K = [1, 2, 3, 5, 10, 20, 30]
+
+
+def run(*arguments):
+    done = subprocess.run([COMMAND, *map(str, arguments), "--json", "--quiet"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def save(name, rows):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{name}-{os.getpid()}.npy"
+    np.save(path, np.ascontiguousarray(rows, dtype=float))
+    return path
+
+
+def ours(train, test, k, *more):
+    """Held-out score, K, the strength of the prior and CPU seconds."""
+    train, test, model = save("train", train), save("test", test), FOLDER / f"model-{os.getpid()}.json"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    run("fit", "--data", train, "--k", k, "--out", model, *more)
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    shown = run("show", model)
+    score = run("eval", "--model", model, "--data", test)["mean_log_likelihood"]
+    for path in (train, test, model):
+        path.unlink()
+    return score, shown["k"], shown.get("prior_strength"), seconds
+
+
+def peers(train, test):
+    from sklearn.mixture import GaussianMixture
+
+    warnings.simplefilter("ignore")
+    for kind in ("full", "tied", "diag"):
+        for k in PEER_K:
+            if k >= len(train):
+                continue
+            fit = GaussianMixture(k, covariance_type=kind, random_state=0).fit(train)
+            yield kind, k, fit.score(test)
+
+
+def split(rows, seed, part):
+    order = np.random.default_rng(seed).permutation(len(rows))
+    held = len(rows) // part
+    return rows[order[held:]], rows[order[:held]]
+
+
+def compare(name, rows, args, part=10):
+    for seed in range(args.seeds):
+        train, test = split(rows, seed, part)
+        mean, deviation = train.mean(0), train.std(0)
+        train, test = (train - mean) / deviation, (test - mean) / deviation
+        score, k, strength, seconds = ours(train, test, args.k, "--seed", seed + 1, *args.more)
+        worth = "-" if strength is None else f"{strength:.3g}"
+        print(f"| {name} | {len(train)} x {train.shape[1]} | {seed} | {score:.3f} | {k} | {worth} | {seconds:.1f} |", flush=True)
+        if args.peers:
+            found = sorted(peers(train, test), key=lambda peer: -peer[2])
+            best = {kind: next(p for p in found if p[0] == kind) for kind in ("full", "tied", "diag")}
+            text = ", ".join(f"{kind} {score:.3f} (K = {k})" for kind, k, score in best.values())
+            print(f"|   scikit-learn | | {seed} | {text} | | | |", flush=True)
+
+
+def table_header():
+    print("| data | rows x columns | seed | held out | K | prior worth | CPU s |\n|---|---|---|---|---|---|---|")
+
+
+def digits(args):
+    from sklearn.datasets import load_digits
+
+    rows = load_digits().data
+    rows = rows + np.random.default_rng(0).random(rows.shape)
+    discrete = load_digits().data
+    rows = rows[:, (discrete.std(0) > 0) & ((discrete == discrete[0]).mean(0) < 0.99)]
+    compare("digits", rows, args, part=5)
+
+
+def table(args):
+    for path in args.files:
+        if path.endswith(".npz"):
+            rows = np.load(path, allow_pickle=True)["X"].astype(float)
+        else:
+            rows = np.genfromtxt(path, delimiter=",", skip_header=1)
+        # Columns that are mostly one value have no density.
+        most = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T])
+        rows = rows[:, most < 0.5 * len(rows)]
+        compare(pathlib.Path(path).stem, rows, args)
+
+
+def groups(args):
+    for seed in range(args.seeds):
+        random = np.random.default_rng(seed)
+        rows = random.normal(size=(60, 200)) + 2.0 * (np.arange(60) % 2)[:, None] * random.normal(size=200)
+        test = rows[:6] + 0.0
+        _, k, strength, seconds = ours(rows, test, args.k, "--seed", seed + 1, *args.more)
+        print(f"seed {seed}: K = {k}, prior worth {strength}, {seconds:.1f} s", flush=True)
+
+
+def small(args):
+    for name in args.files:
+        rows = np.genfromtxt(ROOT / "datasets" / f"{name}.csv", delimiter=",", skip_header=1)
+        rows = rows[:, ~np.isnan(rows).any(0)]
+        noise = np.random.default_rng(0).random(rows.shape)
+        for j in range(rows.shape[1]):
+            values = np.unique(rows[:, j])
+            if len(values) < 0.2 * len(rows):
+                rows[:, j] += noise[:, j] * np.diff(values).min()
+        compare(name, rows, args)
+
+
+def seconds(args):
+    from sklearn.mixture import GaussianMixture
+
+    random = np.random.default_rng(0)
+    d, k = args.columns, args.components
+    latent = random.normal(size=(args.rows, 30)) @ random.normal(size=(30, d)) / 5
+    rows = latent + random.normal(size=(args.rows, d)) + 1.5 * random.normal(size=(k, d))[random.integers(k, size=args.rows)]
+    train, test = split(rows, 0, 10) if args.holdout else (rows, rows[:1000])
+    score, found, strength, own = ours(train, test, args.k if args.k != "auto" else k, *args.more)
+    print(f"gmm-bmm: {own:.1f} s, score {score:.2f}, K = {found}, prior worth {strength}", flush=True)
+    if args.peers:
+        before = time.process_time()
+        fit = GaussianMixture(k, random_state=0).fit(train)
+        print(f"GaussianMixture: {time.process_time() - before:.1f} s, score {fit.score(test):.2f}, {fit.n_iter_} iterations")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    trials = {"digits": digits, "table": table, "groups": groups, "small": small, "seconds": seconds}
+    parser.add_argument("trial", choices=trials)
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--k", default="auto")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--columns", type=int, default=384)
+    parser.add_argument("--components", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--holdout", action="store_true")
+    args, args.more = parser.parse_known_args()
+    if args.trial in ("digits", "table", "small"):
+        table_header()
+    trials[args.trial](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+//! The frame in which rows are compared with earlier rows, and the statistics of rows in it.
+//!
+//! A frame has the clusters of a mixture, each with the mean and the spread of every column. It does not change while the mixture
+//! is learned, so what is learned cannot hide or feign a change.
+
+use serde::{Deserialize, Serialize};
+
+use crate::dist::{Clusters, GaussianMixture};
+
+/// Deviations beyond this many standard deviations count as this one, so single outliers have little effect.
+const CLIP: f64 = 4.0;
+/// The mean absolute deviation of a Gaussian, in standard deviations.
+const MEAN_DEVIATION: f64 = 0.8;
+/// The largest number of pairs of columns whose correlation is watched.
+const MAX_PAIRS: usize = 66;
+/// The share of rows of a cluster is watched if it is at least this at first.
+const MIN_SHARE: f64 = 0.05;
+/// Rows of a cluster that are needed to adjust it.
+const MIN_ROWS: f64 = 20.0;
+/// Deviations beyond this count as this one while a frame is adjusted.
+const FARTHEST: f64 = 100.0;
+
+/// What kind of change it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// The means of columns, in the whole data or within clusters.
+    Level,
+    /// How far values are from their mean.
+    Spread,
+    /// How two columns depend on each other.
+    Correlation,
+    /// How many rows belong to each cluster.
+    Weights,
+    /// Rows far from all earlier ones, beside rows like the earlier ones.
+    NewComponent,
+}
+
+/// Which statistic it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Statistic {
+    pub kind: ChangeKind,
+    /// Whether it is one within clusters, and not one of the whole data.
+    pub within: bool,
+    /// Whether it is a share of the rows.
+    pub is_share: bool,
+    /// The usual variance of one row, if it is no share.
+    pub variance: f64,
+    /// The largest value of one row.
+    pub most: f64,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Frame {
+    dim: usize,
+    /// The number of clusters whose share is watched, the first ones.
+    heavy: usize,
+    /// For each cluster, and with several also for the whole data: the mean of each column, and the inverse of its standard deviation. The whole
+    /// data are the last one.
+    parts: Vec<f64>,
+    /// For each of them, the logarithm of the squared volume.
+    volumes: Vec<f64>,
+    /// The deviations of the current row, and whether it has gaps.
+    #[serde(skip)]
+    deviations: Vec<f64>,
+    #[serde(skip)]
+    gapped: bool,
+}
+
+impl Frame {
+    /// The frame of a mixture.
+    pub fn of(mixture: &GaussianMixture) -> Self {
+        let clusters = mixture.clusters(Clusters::OVERLAP);
+        let members = |cluster: usize| clusters.members(cluster).collect::<Vec<usize>>();
+        let mut groups: Vec<Vec<usize>> = (0..clusters.count()).map(members).collect();
+        let heavy = clusters.weights().iter().filter(|&&weight| weight >= MIN_SHARE).count();
+        if groups.len() > 1 {
+            groups.push(groups.concat());
+        }
+        let mut parts = Vec::new();
+        for group in &groups {
+            let (means, units) = moments(mixture, group);
+            parts.extend(means);
+            parts.extend(units);
+        }
+        let heavy = if groups.len() > 1 { heavy } else { 0 };
+        let volumes = volumes(&parts, mixture.dim());
+        Frame { dim: mixture.dim(), heavy, parts, volumes, deviations: Vec::new(), gapped: false }
+    }
+
+    /// The number of columns.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// How many clusters.
+    fn clusters(&self) -> usize {
+        (self.parts.len() / (2 * self.dim)).saturating_sub(1).max(1)
+    }
+
+    /// One within clusters, and with several clusters one of the whole data.
+    fn views(&self) -> usize {
+        if self.clusters() > 1 { 2 } else { 1 }
+    }
+
+    fn pairs(&self) -> usize {
+        (self.dim * (self.dim - 1) / 2).min(MAX_PAIRS)
+    }
+
+    fn part(&self, i: usize) -> (&[f64], &[f64]) {
+        self.parts[2 * self.dim * i..2 * self.dim * (i + 1)].split_at(self.dim)
+    }
+
+    /// The length of the sums: rows, near rows, for each view levels, spreads and products, and the rows of heavy clusters.
+    pub fn len(&self) -> usize {
+        2 + self.views() * (2 * self.dim + self.pairs()) + self.heavy
+    }
+
+    /// Which statistic is at place `i` of the sums, from 1.
+    pub fn statistic(&self, i: usize) -> Statistic {
+        let per_view = 2 * self.dim + self.pairs();
+        let share = |kind| Statistic { kind, within: false, is_share: true, variance: 0.0, most: 1.0 };
+        if i == 1 {
+            return share(ChangeKind::NewComponent);
+        }
+        let (view, place) = ((i - 2) / per_view, (i - 2) % per_view);
+        if view >= self.views() {
+            return share(ChangeKind::Weights);
+        }
+        let (kind, variance) = match place / self.dim {
+            0 => (ChangeKind::Level, 1.0),
+            1 => (ChangeKind::Spread, 1.0 - MEAN_DEVIATION * MEAN_DEVIATION),
+            _ => (ChangeKind::Correlation, 1.0),
+        };
+        Statistic { kind, within: view == 0, is_share: false, variance, most: CLIP }
+    }
+
+    /// The mean of each statistic.
+    pub fn means(sums: &[f64]) -> impl Iterator<Item = f64> {
+        let (rows, near) = (sums[0].max(1.0), sums[1]);
+        let far = 1.0 - near / rows;
+        [0.0, far].into_iter().chain(sums[2..].iter().map(move |sum| sum / near.max(1.0)))
+    }
+
+    /// Sets the deviations of a row from a part. A missing value deviates by nothing.
+    fn deviate(&mut self, row: &[f64], part: usize, most: f64) {
+        let (means, units) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
+        for i in 0..self.dim.min(row.len()) {
+            let deviation = (row[i] - means[i]) * units[i];
+            // Not a number is neither below nor above.
+            let deviation = if deviation < -most { -most } else { deviation };
+            self.deviations[i] = if deviation > most { most } else { deviation };
+        }
+        if self.gapped {
+            self.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
+        }
+    }
+
+    /// The squared distance of a row from a part.
+    fn square(&self, row: &[f64], part: usize) -> f64 {
+        let (means, units) = self.part(part);
+        let mut square = 0.0;
+        if self.gapped {
+            for ((x, mean), unit) in row.iter().zip(means).zip(units) {
+                let deviation = (x - mean) * unit;
+                square += if deviation.is_nan() { 0.0 } else { deviation * deviation };
+            }
+            return square;
+        }
+        for i in 0..self.dim.min(row.len()) {
+            let deviation = (row[i] - means[i]) * units[i];
+            square += deviation * deviation;
+        }
+        square
+    }
+
+    /// The cluster that a row is nearest to, and its squared distance. Sets the deviations from it.
+    fn assign(&mut self, row: &[f64], most: f64) -> (usize, f64) {
+        self.deviations.resize(self.dim, 0.0);
+        // A sum is not a number if a value is none.
+        self.gapped = row.iter().sum::<f64>().is_nan();
+        let mut nearest = (0, self.square(row, 0));
+        let mut best = nearest.1 + self.volumes[0];
+        for cluster in 1..self.clusters() {
+            let square = self.square(row, cluster);
+            let loss = square + self.volumes[cluster];
+            if loss < best {
+                (best, nearest) = (loss, (cluster, square));
+            }
+        }
+        self.deviate(row, nearest.0, most);
+        nearest
+    }
+
+    /// Adds a row to the sums.
+    pub fn add(&mut self, row: &[f64], sums: &mut [f64]) {
+        let far = self.dim as f64 + 6.0 * (2.0 * self.dim as f64).sqrt() + 10.0;
+        let (cluster, square) = self.assign(row, CLIP);
+        sums[0] += 1.0;
+        // Not a number is far, too.
+        if !(square < far) {
+            return;
+        }
+        sums[1] += 1.0;
+        let mut rest = &mut sums[2..];
+        for view in 0..self.views() {
+            if view == 1 {
+                self.deviate(row, self.clusters(), CLIP);
+            }
+            let (own, others) = rest.split_at_mut(2 * self.dim + self.pairs());
+            self.add_deviations(row, own);
+            rest = others;
+        }
+        if cluster < self.heavy {
+            rest[cluster] += 1.0;
+        }
+    }
+
+    fn add_deviations(&self, row: &[f64], sums: &mut [f64]) {
+        let (levels, rest) = sums.split_at_mut(self.dim);
+        let (spreads, products) = rest.split_at_mut(self.dim);
+        let deviations = &self.deviations[..self.dim];
+        for i in 0..self.dim {
+            levels[i] += deviations[i];
+            spreads[i] += deviations[i].abs();
+        }
+        if self.gapped {
+            let gaps = spreads.iter_mut().zip(row).filter(|(_, x)| x.is_nan());
+            gaps.for_each(|(spread, _)| *spread += MEAN_DEVIATION);
+        }
+        // Neighbours first, where there are more pairs than are watched.
+        let mut rest = products;
+        for gap in 1..self.dim {
+            let count = (self.dim - gap).min(rest.len());
+            let (sums, others) = rest.split_at_mut(count);
+            let (left, right) = (&deviations[..count], &deviations[gap..gap + count]);
+            for i in 0..count {
+                sums[i] += (left[i] * right[i]).clamp(-CLIP, CLIP);
+            }
+            rest = others;
+        }
+    }
+
+    /// The length of the sums of [`Frame::add_to_adjust`].
+    pub fn adjusting_len(&self) -> usize {
+        self.parts.len() / (2 * self.dim) * (1 + 2 * self.dim)
+    }
+
+    /// Adds a row to sums that adjust the frame.
+    pub fn add_to_adjust(&mut self, row: &[f64], sums: &mut [f64]) {
+        let (cluster, _) = self.assign(row, FARTHEST);
+        let size = 1 + 2 * self.dim;
+        for part in [cluster, self.clusters()] {
+            if part == self.clusters() {
+                if self.views() == 1 {
+                    return;
+                }
+                self.deviate(row, part, FARTHEST);
+            }
+            let sums = &mut sums[size * part..size * (part + 1)];
+            sums[0] += 1.0;
+            for (i, &deviation) in self.deviations.iter().enumerate() {
+                sums[1 + i] += deviation;
+                sums[1 + self.dim + i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
+            }
+        }
+    }
+
+    /// Moves the frame to the rows of these sums. Done twice, means and then spreads are right.
+    pub fn adjust(&mut self, sums: &[f64]) {
+        let dim = self.dim;
+        for (part, sums) in self.parts.chunks_exact_mut(2 * dim).zip(sums.chunks_exact(1 + 2 * dim)) {
+            let rows = sums[0];
+            if rows < MIN_ROWS {
+                continue;
+            }
+            let (means, units) = part.split_at_mut(dim);
+            for i in 0..dim {
+                means[i] += sums[1 + i] / rows / units[i];
+                let factor = sums[1 + dim + i] / (rows * MEAN_DEVIATION);
+                // A column that is constant for a while keeps a spread.
+                units[i] /= factor.max(1e-6);
+            }
+        }
+        self.volumes = volumes(&self.parts, dim);
+    }
+
+    /// Whether it is one of rows with `dim` columns.
+    pub fn is_sound(&self, dim: usize) -> bool {
+        let whole = dim > 0 && !self.parts.is_empty() && self.parts.len().is_multiple_of(2 * dim);
+        whole
+            && self.dim == dim
+            && self.parts.len() != 4 * dim
+            && self.heavy <= self.clusters()
+            && self.volumes.len() == self.parts.len() / (2 * dim)
+            && self.parts.chunks(dim).skip(1).step_by(2).flatten().all(|&unit| unit > 0.0)
+            && self.parts.iter().chain(&self.volumes).all(|value| value.is_finite())
+    }
+}
+
+/// The logarithm of the squared volume of each part.
+fn volumes(parts: &[f64], dim: usize) -> Vec<f64> {
+    let volume = |part: &[f64]| part[dim..].iter().map(|unit| -2.0 * unit.ln()).sum();
+    parts.chunks_exact(2 * dim).map(volume).collect()
+}
+
+/// The mean of each column and the inverse of its standard deviation in a group of components.
+fn moments(mixture: &GaussianMixture, group: &[usize]) -> (Vec<f64>, Vec<f64>) {
+    let dim = mixture.dim();
+    let total: f64 = group.iter().map(|&j| mixture.weights()[j]).sum();
+    let (mut means, mut squares) = (vec![0.0; dim], vec![0.0; dim]);
+    for &j in group {
+        let share = mixture.weights()[j] / total.max(f64::MIN_POSITIVE);
+        let component = &mixture.components()[j];
+        for (mean, own) in means.iter_mut().zip(component.mean()) {
+            *mean += share * own;
+        }
+    }
+    for &j in group {
+        let share = mixture.weights()[j] / total.max(f64::MIN_POSITIVE);
+        let component = &mixture.components()[j];
+        let variances = component.covariance().diagonal();
+        for (i, square) in squares.iter_mut().enumerate() {
+            *square += share * (variances[i] + (component.mean()[i] - means[i]).powi(2));
+        }
+    }
+    // The smallest normal number has no finite inverse square.
+    let unit = |square: f64| 1.0 / square.sqrt().max(1e-150);
+    (means, squares.into_iter().map(unit).collect())
+}

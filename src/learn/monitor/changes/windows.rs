@@ -1,0 +1,191 @@
+//! Means of statistics over windows of equal length, at several lengths, each twice the one before.
+//!
+//! The last window of each length is compared with all earlier ones. How much windows differ by chance follows from the differences
+//! of neighbouring windows of this length and of all longer ones, of which the largest counts. So rows that depend on the rows
+//! before them, cycles, and modes that alternate do not look like a change once they have been seen.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::{ChangeKind, Frame, Statistic};
+use crate::learn::structure::packed;
+
+/// The largest number of lengths: the longest window has a million rows.
+const MAX_LENGTHS: usize = 13;
+/// Earlier windows that the last one is compared with, at least.
+const MIN_WINDOWS: u64 = 16;
+/// Windows whose differences count, at least.
+const MIN_DIFFERENCES: u64 = 4;
+/// A statistic has changed if it differs by this many standard deviations of a window. After few windows, and where rows depend
+/// on the rows before them, it has to differ more.
+const MIN_DEVIATIONS: f64 = 6.0;
+const FEW_WINDOWS: f64 = 12.0;
+const DEPENDENCE: f64 = 0.15;
+/// Each half of a window has at least this fraction of the change, or it does not last.
+const LASTS: f64 = 0.4;
+/// As many extreme rows in a window are no change.
+const EXTREME_ROWS: f64 = 3.0;
+/// The share of a cluster is watched if this fraction of the windows has rows of it.
+const PRESENT: f64 = 0.8;
+/// If this fraction of the rows is far from all earlier ones, it is the level that has changed.
+const MOST_ROWS: f64 = 0.5;
+/// Shares of clusters and statistics of the whole data change together. The shares explain it if they change by this fraction of
+/// the others.
+const EXPLAINS: f64 = 0.7;
+
+/// The windows of one length.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Length {
+    windows: u64,
+    /// The sums of the last window.
+    #[serde(with = "packed")]
+    last: Arc<Vec<f64>>,
+    /// The mean of each statistic over all windows.
+    #[serde(with = "packed")]
+    means: Arc<Vec<f64>>,
+    /// The sum of the squared differences of neighbouring windows, halved.
+    #[serde(with = "packed")]
+    squares: Arc<Vec<f64>>,
+    /// Windows in which a statistic was positive.
+    #[serde(with = "packed")]
+    positive: Arc<Vec<f64>>,
+}
+
+impl Length {
+    fn add(&mut self, sums: &[f64]) {
+        if self.windows == 0 {
+            let none = || Arc::new(vec![0.0; sums.len()]);
+            *self = Length { windows: 0, last: none(), means: none(), squares: none(), positive: none() };
+        }
+        self.windows += 1;
+        let count = self.windows as f64;
+        let (means, squares) = (Arc::make_mut(&mut self.means), Arc::make_mut(&mut self.squares));
+        let positive = Arc::make_mut(&mut self.positive);
+        for (i, (new, before)) in Frame::means(sums).zip(Frame::means(&self.last)).enumerate() {
+            if self.windows > 1 {
+                squares[i] += 0.5 * (new - before).powi(2);
+            }
+            positive[i] += f64::from(u8::from(new > 0.0));
+            means[i] += (new - means[i]) / count;
+        }
+        *Arc::make_mut(&mut self.last) = sums.to_vec();
+    }
+
+    /// The variance of one window.
+    fn variance(&self, i: usize) -> f64 {
+        self.squares[i] / (self.windows - 1) as f64
+    }
+
+    fn is_sound(&self, len: usize) -> bool {
+        let all = [&self.last, &self.means, &self.squares, &self.positive];
+        self.windows > 0
+            && all.iter().all(|values| values.len() == len && values.iter().all(|value| value.is_finite()))
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Windows {
+    lengths: Vec<Length>,
+}
+
+impl Windows {
+    /// Adds the sums of a batch. If the statistics have changed, returns in which way, and how many batches ago the window began.
+    pub fn add(&mut self, frame: &Frame, batch: &[f64]) -> Option<(ChangeKind, u64)> {
+        let mut window = batch.to_vec();
+        let mut found = None;
+        for length in 0..MAX_LENGTHS {
+            if length == self.lengths.len() {
+                self.lengths.push(Length::default());
+            }
+            let own = &mut self.lengths[length];
+            let before = Arc::clone(&own.last);
+            own.add(&window);
+            if own.windows < 2 {
+                break;
+            }
+            let is_whole = own.windows.is_multiple_of(2);
+            window.iter_mut().zip(before.iter()).for_each(|(sum, before)| *sum += before);
+            // A window of twice the length ends with each window, so that a change soon fills one.
+            if found.is_none() && length + 1 < self.lengths.len() {
+                found = self.change(frame, length + 1, &before, &window).map(|kind| (kind, 2 << length));
+            }
+            if !is_whole {
+                break;
+            }
+        }
+        found
+    }
+
+    /// How a window differs from the earlier ones, if it does.
+    fn change(&self, frame: &Frame, length: usize, first_half: &[f64], sums: &[f64]) -> Option<ChangeKind> {
+        let own = &self.lengths[length];
+        if own.windows < MIN_WINDOWS {
+            return None;
+        }
+        let second_half: Vec<f64> = sums.iter().zip(first_half).map(|(sum, first)| sum - first).collect();
+        let halves = Frame::means(first_half).zip(Frame::means(&second_half));
+        let mut changed: Vec<(Statistic, f64)> = Vec::new();
+        for (i, (mean, (first, second))) in Frame::means(sums).zip(halves).enumerate().skip(1) {
+            let statistic = frame.statistic(i);
+            let apart = mean - own.means[i];
+            let lasts = (first - own.means[i]).min(second - own.means[i]) > LASTS * apart && apart > 0.0
+                || (first - own.means[i]).max(second - own.means[i]) < LASTS * apart && apart < 0.0;
+            let present =
+                statistic.kind != ChangeKind::Weights || own.positive[i] >= PRESENT * own.windows as f64;
+            let deviations = apart.abs() / self.chance(statistic, length, i, sums[0]);
+            let enough = MIN_DEVIATIONS * (1.0 + FEW_WINDOWS / own.windows as f64);
+            if lasts && present && deviations > enough {
+                if statistic.kind == ChangeKind::NewComponent && apart > MOST_ROWS {
+                    return Some(ChangeKind::Level);
+                }
+                changed.push((statistic, deviations));
+            }
+        }
+        kind_of(&changed)
+    }
+
+    /// By how much a window of `rows` rows differs by chance.
+    fn chance(&self, statistic: Statistic, length: usize, i: usize, rows: f64) -> f64 {
+        let longer = self.lengths[length..].iter().filter(|longer| longer.windows >= MIN_DIFFERENCES);
+        let variance = longer.map(|longer| longer.variance(i)).fold(0.0, f64::max);
+        let few = EXTREME_ROWS * (statistic.most / rows).powi(2);
+        let of_row = if statistic.is_share {
+            let share = self.lengths[length].means[i].clamp(0.0, 1.0);
+            share * (1.0 - share)
+        } else {
+            statistic.variance
+        };
+        // A share is at least as uncertain as that of independent rows.
+        let variance = variance.max(if statistic.is_share { few + of_row / rows } else { few });
+        // Means of dependent rows are far from Gaussian.
+        let dependence = variance * rows / of_row.max(EXTREME_ROWS / rows);
+        variance.sqrt() * (1.0 + DEPENDENCE * dependence.max(1.0).ln())
+    }
+
+    pub fn is_sound(&self, len: usize) -> bool {
+        self.lengths.len() <= MAX_LENGTHS && self.lengths.iter().all(|length| length.is_sound(len))
+    }
+}
+
+/// The kind that explains the changed statistics.
+fn kind_of(changed: &[(Statistic, f64)]) -> Option<ChangeKind> {
+    let largest = |kind: Option<ChangeKind>, within: bool| {
+        let fits = |statistic: &Statistic| {
+            statistic.within == within && kind.map_or(!statistic.is_share, |kind| statistic.kind == kind)
+        };
+        changed
+            .iter()
+            .filter(|(statistic, _)| fits(statistic))
+            .map(|(_, deviations)| *deviations)
+            .fold(0.0, f64::max)
+    };
+    let of_rows = [ChangeKind::Level, ChangeKind::Spread, ChangeKind::Correlation];
+    let first = |within: bool| of_rows.into_iter().find(|&kind| largest(Some(kind), within) > 0.0);
+    let weights = largest(Some(ChangeKind::Weights), false);
+    let by_weights = (weights > EXPLAINS * largest(None, false)).then_some(ChangeKind::Weights);
+    first(true).or(by_weights).or(first(false)).or(changed.first().map(|(statistic, _)| statistic.kind))
+}

@@ -1,0 +1,78 @@
+//! What the trials of a comparison need of a pass.
+
+use std::sync::atomic::AtomicBool;
+
+use ndarray::ArrayView2;
+
+use super::{OnlineFit, Progress, Stage};
+use crate::dist::GaussianMixture;
+use crate::learn::pass::candidate::Candidate;
+use crate::learn::pass::learning::Learning;
+use crate::learn::structure::{KeptRows, Limits, Schedule, Size};
+use crate::learn::{
+    Algorithm, CandidateState, FitSettings, Health, LearnError, Prequential, Start, Structure,
+};
+
+impl OnlineFit {
+    /// Begins a pass over the rows that follow a given start. It keeps no rows, does not revise, and allows gaps.
+    pub(crate) fn from_start(algorithm: Algorithm, start: &Start) -> Result<Self, LearnError> {
+        let k = start.mixture.k();
+        let settings = FitSettings::new(algorithm, [k]).keep_rows(0).gaps(true);
+        let mut pass = OnlineFit::new(start.floor.len(), settings)?;
+        let learner = algorithm.learner(algorithm.begin(start), start.floor.clone(), Health::default())?;
+        let kept = KeptRows::new(pass.settings.seed, 0, false);
+        let structure = Structure::new(k, Schedule::never());
+        let candidate = Candidate::new(learner, Size::Given(k), structure, &kept);
+        let learning = Learning::new(start.floor.clone(), vec![candidate], None, kept);
+        pass.stage = Stage::Learning(Box::new(learning));
+        Ok(pass)
+    }
+
+    /// A copy of this pass, as it is now, that continues with another algorithm or other settings of it.
+    pub(crate) fn continued_with(&self, algorithm: Algorithm) -> Result<Self, LearnError> {
+        let settings = FitSettings { algorithm, ..self.settings.clone() };
+        OnlineFit::restore(settings, self.columns.clone(), self.running_state()?)
+    }
+
+    /// Learns rows as [`OnlineFit::advance`] does, with the score that all of them have for the first
+    /// K. The pass itself scores no rows that it holds back for validation, so a copy of its learner learns all rows.
+    pub(crate) fn advance_and_score(
+        &mut self,
+        rows: ArrayView2<f64>,
+    ) -> Result<(Progress, Prequential), LearnError> {
+        let mut score = Prequential::default();
+        let Stage::Learning(learning) = &self.stage else { return Ok((self.advance(rows)?, score)) };
+        let (state, floor) = (learning.candidates[0].learner.state(), learning.floor.clone());
+        let mut copy = self.settings.learner(&self.settings.algorithm, state, floor, Health::default())?;
+        let progress = self.advance(rows)?;
+        let Progress::Learned(taken) = progress else { return Ok((progress, score)) };
+        let rows = rows.slice_move(ndarray::s![..taken, ..]);
+        let rows = rows.as_standard_layout();
+        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
+        Ok((progress, score))
+    }
+
+    /// Resets the scores: they count from the next row on.
+    pub(crate) fn restart_scores(&mut self) {
+        if let Stage::Learning(learning) = &mut self.stage {
+            learning.restart_scores();
+        }
+    }
+
+    /// The mixture of each K with its score: at the end of the stream if [`OnlineFit::finish`] was called, and otherwise as
+    /// learned so far. Before the start it is provisional.
+    pub(crate) fn mixtures(&self) -> Result<Vec<(usize, Prequential, GaussianMixture)>, LearnError> {
+        if self.has_started() || self.finished_pass.is_some() {
+            let with_mixture = |(i, (k, score))| Ok((k, score, self.mixture_of(i)?));
+            return self.scores().into_iter().enumerate().map(with_mixture).collect();
+        }
+        let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
+        let buffer = &self.with_noise(buffer).0;
+        let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+        let of = |candidate: CandidateState| {
+            let (k, score) = candidate.score();
+            (k, score, candidate.mixture())
+        };
+        Ok(made.candidates.into_iter().map(of).collect())
+    }
+}

@@ -1,0 +1,75 @@
+//! How a model was made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Dequantize;
+use crate::learn::{EmSettings, FitSettings};
+
+/// How a model was made: the settings of what made it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Recipe {
+    /// Batch EM.
+    Em {
+        /// Its settings.
+        settings: EmSettings,
+        /// Seed of all random choices.
+        seed: u64,
+        /// Whether discrete columns have noise of one quantum, and which.
+        #[serde(default, skip_serializing_if = "Dequantize::is_off")]
+        dequantize: Dequantize,
+    },
+    /// The mixture that synthetic data were drawn from.
+    Truth {
+        /// Seed of all random choices.
+        seed: u64,
+    },
+    /// A pass of an online learner, which can resume from the model.
+    Online(FitSettings),
+}
+
+impl Recipe {
+    /// Its name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Recipe::Online(settings) => settings.algorithm.name(),
+            Recipe::Em { .. } => "em",
+            Recipe::Truth { .. } => "truth",
+        }
+    }
+
+    /// A description for users.
+    pub fn describe(&self) -> String {
+        match self {
+            Recipe::Online(settings) => settings.algorithm.describe(),
+            Recipe::Em { .. } => "batch EM".into(),
+            Recipe::Truth { .. } => "the generating mixture (not learned)".into(),
+        }
+    }
+
+    /// Seed of all random choices.
+    pub fn seed(&self) -> u64 {
+        match self {
+            Recipe::Online(FitSettings { seed, .. }) | Recipe::Em { seed, .. } | Recipe::Truth { seed } => {
+                *seed
+            }
+        }
+    }
+
+    /// Whether discrete columns have noise of one quantum, and which.
+    pub(super) fn dequantize(&self) -> &Dequantize {
+        match self {
+            Recipe::Online(FitSettings { dequantize, .. }) | Recipe::Em { dequantize, .. } => dequantize,
+            Recipe::Truth { .. } => &Dequantize::Off,
+        }
+    }
+
+    /// The settings of the pass that can resume from such a model.
+    pub fn online(&self) -> Option<&FitSettings> {
+        match self {
+            Recipe::Online(settings) => Some(settings),
+            Recipe::Em { .. } | Recipe::Truth { .. } => None,
+        }
+    }
+}
