@@ -1,7 +1,9 @@
 """Spark with two local workers: classic, or through a local Connect server with SPARK_MODE=connect."""
 
 import os
+import runpy
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,3 +108,18 @@ def test_in_a_pipeline_and_cross_validated(table, frame, tmp_path):
     assert scored["logDensity"].mean() == pytest.approx(fitted.stages[1].estimator.score(frame.to_numpy()))
     best = search.fit(vectors.transform(table))
     assert best.avgMetrics[1] > best.avgMetrics[0] + 0.1 and best.bestModel.estimator.n_components_ == 2
+
+
+@pytest.mark.skipif(CONNECT, reason="once is enough")
+def test_a_stream_keeps_the_model_up_to_date_and_counts_a_batch_once(spark, frame, tmp_path):
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/spark_stream.py"))
+    (tmp_path / "rows").mkdir()
+    mixed = frame.sample(frac=1.0, random_state=0).rename(columns={"a": "x", "b": "y"})[["x", "y"]]
+    for i in range(2):
+        mixed.iloc[i * 6000 : (i + 1) * 6000].to_parquet(tmp_path / "rows" / f"{i}.parquet")
+    latest = example["main"](str(tmp_path / "rows"), str(tmp_path / "checkpoint"))
+    assert latest.rows == 12_000 and latest.last == 1
+    np.testing.assert_allclose(np.sort(latest.model.estimator.weights_), [0.5, 0.5], atol=0.02)
+    before = latest.model
+    latest(spark.createDataFrame(mixed), 1)
+    assert latest.model is before
