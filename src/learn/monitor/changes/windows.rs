@@ -1,7 +1,7 @@
 //! Means of statistics over windows of equal length, at several lengths, each twice the one before.
 //!
 //! The last window of each length is compared with all earlier ones. How much windows differ by chance follows from the differences
-//! of neighbouring windows of this length and of all longer ones, of which the largest counts. So rows that depend on the rows
+//! of neighbouring windows of this length and of longer ones, of which the largest counts. So rows that depend on the rows
 //! before them, cycles, and modes that alternate do not look like a change once they have been seen.
 
 use std::sync::Arc;
@@ -17,6 +17,8 @@ const MAX_LENGTHS: usize = 13;
 const MIN_WINDOWS: u64 = 16;
 /// Windows whose differences count, at least.
 const MIN_DIFFERENCES: u64 = 4;
+/// The variance of a window follows from this many lengths, its own and longer ones.
+const LONGER: usize = 3;
 /// A statistic has changed if it differs by this many standard deviations of a window. After few windows, and where rows depend
 /// on the rows before them, it has to differ more.
 const MIN_DEVIATIONS: f64 = 6.0;
@@ -148,7 +150,9 @@ impl Windows {
 
     /// The variance of a statistic in a window of this length.
     fn variance(&self, length: usize, i: usize) -> f64 {
-        let longer = self.lengths[length..].iter().filter(|longer| longer.windows >= MIN_DIFFERENCES);
+        // Much longer windows differ by a steady drift, which would hide itself.
+        let longer = self.lengths[length..].iter().take(LONGER);
+        let longer = longer.filter(|longer| longer.windows >= MIN_DIFFERENCES);
         longer.map(|longer| longer.variance(i)).fold(0.0, f64::max)
     }
 
