@@ -46,7 +46,7 @@ def table(head, rows):
 
 
 def base(random, count, clusters):
-    """Rows of one cluster, or of several that are 10 standard deviations apart, in equal parts unless their weights are given."""
+    """Rows of one cluster, or of several that are 10 standard deviations apart."""
     rows = random.standard_normal((count, COLUMNS))
     if clusters > 1:
         own = random.integers(0, clusters, count)
@@ -69,7 +69,9 @@ def scale(by, where):
 
 
 def correlate(random, rows):
-    rows[:, 1] = 0.6 * rows[:, 0] + 0.8 * rows[:, 1]
+    centre = 10 * np.round(rows / 10)
+    apart = rows - centre
+    rows[:, 1] = centre[:, 1] + 0.6 * apart[:, 0] + 0.8 * apart[:, 1]
 
 
 def newcomers(random, rows):

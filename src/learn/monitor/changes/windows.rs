@@ -1,7 +1,7 @@
 //! Means of statistics over windows of equal length, at several lengths, each twice the one before.
 //!
 //! The last window of each length is compared with all earlier ones. How much windows differ by chance follows from the differences
-//! of neighbouring windows of this length and of all longer ones, of which the largest counts. So rows that depend on the rows
+//! of neighbouring windows of this length and of longer ones, of which the largest counts. So rows that depend on the rows
 //! before them, cycles, and modes that alternate do not look like a change once they have been seen.
 
 use std::sync::Arc;
@@ -17,6 +17,8 @@ const MAX_LENGTHS: usize = 13;
 const MIN_WINDOWS: u64 = 16;
 /// Windows whose differences count, at least.
 const MIN_DIFFERENCES: u64 = 4;
+/// The variance of a window follows from this many lengths, its own and longer ones.
+const LONGER: usize = 3;
 /// A statistic has changed if it differs by this many standard deviations of a window. After few windows, and where rows depend
 /// on the rows before them, it has to differ more.
 const MIN_DEVIATIONS: f64 = 6.0;
@@ -125,6 +127,7 @@ impl Windows {
         }
         let second_half: Vec<f64> = sums.iter().zip(first_half).map(|(sum, first)| sum - first).collect();
         let halves = Frame::means(first_half).zip(Frame::means(&second_half));
+        let dependence = self.dependence(frame, length, sums[0]);
         let mut changed = Vec::new();
         for (i, (mean, (first, second))) in Frame::means(sums).zip(halves).enumerate().skip(1) {
             let statistic = frame.statistic(i);
@@ -133,7 +136,7 @@ impl Windows {
                 || (first - own.means[i]).max(second - own.means[i]) < LASTS * apart && apart < 0.0;
             let present =
                 statistic.kind != ChangeKind::Weights || own.positive[i] >= PRESENT * own.windows as f64;
-            let deviations = apart.abs() / self.chance(statistic, length, i, sums[0]);
+            let deviations = apart.abs() / self.chance(statistic, length, i, sums[0], dependence);
             let enough = MIN_DEVIATIONS * (1.0 + FEW_WINDOWS / own.windows as f64);
             if lasts && present && deviations > enough {
                 if statistic.kind == ChangeKind::NewComponent && apart > MOST_ROWS {
@@ -145,10 +148,24 @@ impl Windows {
         kind_of(&changed)
     }
 
+    /// The variance of a statistic in a window of this length.
+    fn variance(&self, length: usize, i: usize) -> f64 {
+        // Much longer windows differ by a steady drift, which would hide itself.
+        let longer = self.lengths[length..].iter().take(LONGER);
+        let longer = longer.filter(|longer| longer.windows >= MIN_DIFFERENCES);
+        longer.map(|longer| longer.variance(i)).fold(0.0, f64::max)
+    }
+
+    /// How many rows say as much as one independent row, by the levels, spreads and products.
+    fn dependence(&self, frame: &Frame, length: usize, rows: f64) -> f64 {
+        let of_rows = (1..frame.len()).map(|i| (i, frame.statistic(i))).filter(|(_, own)| !own.is_share);
+        let ratios = of_rows.map(|(i, own)| self.variance(length, i) * rows / own.variance);
+        // The largest of several estimates is above one by chance.
+        (0.5 * ratios.fold(0.0, f64::max)).max(1.0)
+    }
+
     /// By how much a window of `rows` rows differs by chance.
-    fn chance(&self, statistic: Statistic, length: usize, i: usize, rows: f64) -> f64 {
-        let longer = self.lengths[length..].iter().filter(|longer| longer.windows >= MIN_DIFFERENCES);
-        let variance = longer.map(|longer| longer.variance(i)).fold(0.0, f64::max);
+    fn chance(&self, statistic: Statistic, length: usize, i: usize, rows: f64, dependence: f64) -> f64 {
         let few = EXTREME_ROWS * (statistic.most / rows).powi(2);
         let of_row = if statistic.is_share {
             let share = self.lengths[length].means[i].clamp(0.0, 1.0);
@@ -156,8 +173,9 @@ impl Windows {
         } else {
             statistic.variance
         };
-        // A share is at least as uncertain as that of independent rows.
-        let variance = variance.max(if statistic.is_share { few + of_row / rows } else { few });
+        // A share is at least as uncertain as the other statistics let expect: far rows may be rare, and come together.
+        let least = if statistic.is_share { dependence * (few + of_row / rows) } else { few };
+        let variance = self.variance(length, i).max(least);
         // Means of dependent rows are far from Gaussian.
         let dependence = variance * rows / of_row.max(EXTREME_ROWS / rows);
         variance.sqrt() * (1.0 + DEPENDENCE * dependence.max(1.0).ln())
