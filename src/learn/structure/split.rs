@@ -9,7 +9,6 @@ use super::e_step::{Assigned, sweep};
 use super::log_odds::LogOdds;
 use super::m_step::{Parts, gaussian_with_ridge, maximise};
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
-use crate::hash::mix_bits;
 use crate::learn::prior_strength;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
 use crate::linalg::special::LN_2PI;
@@ -87,7 +86,7 @@ impl Whitened {
         let of_row = |i: usize| rows.weight(i);
         let step = chosen.len().div_ceil(most_rows(dim)).max(1);
         // One of each `step` rows. Always the same one would miss clusters that alternate in the order of the rows.
-        let one_of = |(i, rows): (usize, &[(usize, f64)])| rows[mix_bits(i as u64) as usize % rows.len()];
+        let one_of = |(i, rows): (usize, &[(usize, f64)])| rows[i % rows.len()];
         let kept: Vec<(usize, f64)> = chosen.chunks(step).enumerate().map(one_of).collect();
         if kept.len() < 2 * MIN_ROWS {
             return None;
