@@ -21,7 +21,7 @@ GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -44,7 +44,7 @@ demo: $(GMM_BMM)
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
 # what computes little is not optimised. CONTRIBUTING.md has the times.
-test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package
+test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package test-engines
 
 # Elsewhere than on Linux only maturin links the Python package.
 ALL = $(if $(filter Linux,$(shell uname)),--workspace)
@@ -86,6 +86,10 @@ test-python:
 # After smoke, which builds the command that the package's tests exchange model files with.
 test-python-package:
 	PYTHON=$(PYTHON) scripts/test_python_package.sh
+
+# After test-python-package, whose package it uses.
+test-engines:
+	PYTHON=$(PYTHON) scripts/test_engines.sh
 
 test-long:
 	$(CARGO) clippy --no-default-features --lib -- -D warnings

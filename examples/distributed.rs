@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use gmm_bmm::data::synth::{Synth, SynthSpec};
-use gmm_bmm::{FitSettings, GaussianMixture, Model, OnlineFit, fit, merge_models};
+use gmm_bmm::{FitSettings, GaussianMixture, MergeOptions, Model, OnlineFit, fit, merge_models};
 use ndarray::{ArrayView2, Axis, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -43,7 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter()
         .enumerate()
         .map(|(i, bytes)| Ok((format!("shard {i}"), Model::read(bytes.as_slice())?)));
-    let merged = merge_models(prior, &shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?, false)?.model;
+    let shards = shards.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let merged = merge_models(prior, &shards, MergeOptions::default())?.model;
 
     let level = |mixture: &GaussianMixture| mixture.score(test.view()).unwrap();
     println!("true mixture                      {:.4}", level(truth));

@@ -242,14 +242,14 @@ def ranks(args):
         for seed in range(1, args.seeds + 1):
             random = np.random.default_rng([seed, 5])
             count, half_life = 100_000, 2_000
-            stream = random.standard_normal((count + 5_000, COLUMNS)) + (20 * np.arange(count + 5_000) / count)[:, None]
-            # What comes at the end comes without further drift.
-            stream[count:] -= stream[count:].mean(axis=0) - stream[count - 500:count].mean(axis=0)
+            # What is ranked comes without further drift.
+            stream = random.standard_normal((count + 5_000, COLUMNS))
+            stream += (20 * np.minimum(np.arange(count + 5_000), count) / count)[:, None]
             odd = stream[count:count + 500].copy()
             odd[:, 0] += 6
             if gaps:
                 stream[random.random(stream.shape) < gaps] = np.nan
-                odd[random.random(odd.shape) < gaps] = np.nan
+                odd[:, 1:][random.random((500, COLUMNS - 1)) < gaps] = np.nan
             options = ["--missing", "marginal"] if gaps else []
             fit(stream[:count], "--k", 2, "--half-life", half_life, "--seed", seed, *options)
             cells = []
@@ -273,12 +273,12 @@ def explain(args):
             factors = np.tril(random.standard_normal((clusters, dim, dim))) * 0.5 + np.eye(dim)
             own = random.integers(0, clusters, 22_000)
             data = means[own] + np.einsum("nij,nj->ni", factors[own], random.standard_normal((22_000, dim)))
-            fit(data[:20_000], "--k", clusters, "--seed", seed)
+            names = fit(data[:20_000], "--k", clusters, "--seed", seed)["columns"]
             test, moved = data[20_000:].copy(), random.integers(0, dim, 2_000)
             test[np.arange(2_000), moved] += 3 * data.std(axis=0)[moved] * random.choice([-1, 1], 2_000)
             head, lines = predicted("stream.json", test, "--explain")
             named = np.array([line[head.index("explanation")].split(":")[0] for line in lines])
-            rows.append([dim, clusters, seed, f"{np.mean(named == np.array([f'x{i + 1}' for i in range(dim)])[moved]):.1%}"])
+            rows.append([dim, clusters, seed, f"{np.mean(named == np.array(names)[moved]):.1%}"])
     table(["columns", "clusters", "seed", "right"], rows)
 
 

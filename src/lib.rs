@@ -139,7 +139,7 @@ struct Readme;
 pub use data::ColumnNames;
 pub use dist::GaussianMixture;
 pub use learn::{FitSettings, Fitted, LearnError, OnlineFit, Progress, fit};
-pub use model::{MergeError, Model, ModelError, merge_models};
+pub use model::{MergeError, MergeOptions, Model, ModelError, merge_models};
 pub use ndarray;
 pub use page::PageOptions;
 pub use remedy::Remedy;

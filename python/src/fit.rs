@@ -11,8 +11,8 @@ use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, FitSettings, GaussianMixture, Model, ModelError, OnlineFit, PageOptions, Progress,
-    merge_models,
+    ColumnNames, FitSettings, GaussianMixture, MergeOptions, Model, ModelError, OnlineFit, PageOptions,
+    Progress, merge_models,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -324,10 +324,20 @@ impl Fit {
         Ok(found.map(|(a, kappa, nu)| (a.into_pyarray(py), kappa.into_pyarray(py), nu.into_pyarray(py))))
     }
 
-    /// A pass over one shard, with this one as the common prior.
-    fn begin_shard(&self, py: Python<'_>) -> PyResult<Fit> {
-        let shard = self.with_model(py, |model| model.begin_shard().map_err(merge_error))?;
+    /// A pass over one shard, with this one as the common prior. It keeps as many rows as this one if no number is given.
+    #[pyo3(signature = (keep_rows=None))]
+    fn begin_shard(&self, py: Python<'_>, keep_rows: Option<usize>) -> PyResult<Fit> {
+        let shard = self.with_model(py, |model| {
+            let keep_rows = keep_rows.or(model.keep_rows());
+            model.begin_shard_keeping(keep_rows).map_err(merge_error)
+        })?;
         Ok(Fit::of(shard, None))
+    }
+
+    /// The same without rows of the data, which is a smaller common prior.
+    fn without_rows(&self, py: Python<'_>) -> PyResult<Fit> {
+        let model = self.with_model(py, |model| Ok(model.clone().without_rows()))?;
+        Fit::of_model(model).map_err(|error| content_error("the model without rows", error))
     }
 
     /// The bytes of the model file, with the parameters of the estimator that only it knows, as JSON.
@@ -465,16 +475,25 @@ impl Fit {
     }
 }
 
-/// The product of the shards' posteriors over their common prior.
+/// The product of the shards' posteriors over their common prior. The keywords are those of [`MergeOptions`].
 #[pyfunction]
-pub fn merge(py: Python<'_>, prior: &Fit, shards: Vec<Py<Fit>>) -> PyResult<Fit> {
+#[pyo3(signature = (prior, shards, *, prior_is_a_sample=false, intermediate=false, distinct=false))]
+pub fn merge(
+    py: Python<'_>,
+    prior: &Fit,
+    shards: Vec<Py<Fit>>,
+    prior_is_a_sample: bool,
+    intermediate: bool,
+    distinct: bool,
+) -> PyResult<Fit> {
+    let options = MergeOptions { realign: false, prior_is_a_sample, intermediate, distinct };
     let prior = prior.with_model(py, |model| Ok(model.clone()))?;
     let mut models = Vec::with_capacity(shards.len());
     for (i, shard) in shards.iter().enumerate() {
         models.push((format!("shard {}", i + 1), shard.get().with_model(py, |model| Ok(model.clone()))?));
     }
     py.detach(|| {
-        let merged = with_threads(|| merge_models(&prior, &models, false))?.map_err(merge_error)?;
+        let merged = with_threads(|| merge_models(&prior, &models, options))?.map_err(merge_error)?;
         Fit::of_model(merged.model).map_err(|error| content_error("the merged model", error))
     })
 }

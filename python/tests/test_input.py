@@ -146,3 +146,11 @@ def test_masked_arrays_without_numbers_are_refused(rows):
     for array in (rows[:5].astype(complex), rows[:5, 0], np.full((5, 4), "word")):
         with pytest.raises(ValueError):
             mixture.score(np.ma.masked_array(array))
+
+
+def test_rows_that_begin_at_any_byte_are_learned():
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    unaligned = np.frombuffer(b"x" + rows.tobytes(), dtype=np.float64, offset=1).reshape(rows.shape)
+    assert not unaligned.flags.aligned
+    mixture = OnlineGaussianMixture(1, random_state=0).fit(unaligned).partial_fit(unaligned)
+    assert mixture.score(unaligned) == mixture.score(rows)

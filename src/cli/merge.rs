@@ -9,7 +9,7 @@ use super::console::Console;
 use super::files::{Output, is_dash, read_model, refuse_overwriting};
 use super::structure::StructureResult;
 use crate::learn::Lineage;
-use crate::model::{Merged, Model, merge_models};
+use crate::model::{MergeOptions, Merged, Model, merge_models};
 use crate::text::{count, listed};
 
 /// Merge shards that were learned from a common prior
@@ -94,7 +94,8 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     };
     let shards = args.shards.par_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     bar.finish_and_clear();
-    let Merged { model, report, permuted } = merge_models(&prior, &shards, args.align)?;
+    let options = MergeOptions { realign: args.align, ..MergeOptions::default() };
+    let Merged { model, report, permuted } = merge_models(&prior, &shards, options)?;
     let missing = check_complete(&model, args.partial, console)?;
     tell_permuted(&permuted, args.align, console);
     console.tell(model.lineage().and_then(Lineage::repeats));

@@ -91,6 +91,19 @@ impl NormalWishart {
         &self.psi
     }
 
+    /// The same point estimate with the weight of at most one row, and the power of this distribution that it is.
+    pub(crate) fn weakened(&self) -> (Self, f64) {
+        let beyond = self.nu - self.dim() as f64 - 1.0;
+        let power = (1.0 / self.kappa).min(1.0);
+        if beyond <= 1.0 || power == 1.0 {
+            return (self.clone(), 1.0);
+        }
+        let mut psi = self.psi.clone();
+        psi.scale_by(power);
+        let nu = self.nu - (1.0 - power) * beyond;
+        (NormalWishart { m: self.m.clone(), kappa: self.kappa * power, nu, psi }, power)
+    }
+
     /// The expected precision `E[Λ] = νW`.
     pub fn mean_precision(&self) -> Array2<f64> {
         self.nu * self.psi.inverse()

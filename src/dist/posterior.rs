@@ -54,6 +54,16 @@ impl Posterior {
         &self.components
     }
 
+    /// The same estimate of each component with the weight of at most one row.
+    pub(crate) fn weakened(&self) -> Self {
+        let weakened = self.components.iter().zip(self.a.concentrations()).map(|(own, a)| {
+            let (weak, power) = own.weakened();
+            (weak, a * power)
+        });
+        let (components, a) = weakened.unzip();
+        Posterior { a: Dirichlet::new(a).expect("they stay positive"), components }
+    }
+
     /// The number of components.
     pub fn k(&self) -> usize {
         self.components.len()

@@ -128,6 +128,22 @@ pub struct Merged {
     pub permuted: Vec<(String, Vec<usize>)>,
 }
 
+/// How [`merge_models`] merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MergeOptions {
+    /// Whether shards whose components are in another order than those of the prior are reordered first. Otherwise they are
+    /// only listed.
+    pub realign: bool,
+    /// Whether the prior was learned from a sample of the shards' own rows. They count once: the prior is where the shards
+    /// begin, and weighs no more than one row for each component.
+    pub prior_is_a_sample: bool,
+    /// Whether the result is to be merged with others. Then it is not revised, and keeps rows of the shards only, a few times as
+    /// many as one of them.
+    pub intermediate: bool,
+    /// Whether the caller knows that no shard is given twice. Then two shards of equal rows are not refused.
+    pub distinct: bool,
+}
+
 impl Model {
     /// The fingerprint that identifies this model as a common prior.
     pub fn prior_fingerprint(&self) -> Result<Fingerprint, MergeError> {
@@ -158,12 +174,10 @@ impl Model {
     }
 }
 
-/// Merges shards: the product of their posteriors over the common prior. The names of the shards are for errors. With
-/// `realign`, shards whose components are in another order than those of the prior are reordered first; otherwise they are
-/// only listed.
+/// Merges shards: the product of their posteriors over the common prior. The names of the shards are for errors.
 ///
 /// ```
-/// use gmm_bmm::{FitSettings, OnlineFit, merge_models};
+/// use gmm_bmm::{FitSettings, MergeOptions, OnlineFit, merge_models};
 /// use ndarray::{Array2, Axis};
 ///
 /// let rows = Array2::from_shape_fn((9000, 1), |(i, _)| ((i % 3) * 20 + (i * 7) % 11) as f64 + i as f64 / 1e5);
@@ -178,13 +192,17 @@ impl Model {
 ///     shard.observe(part)?;
 ///     shards.push((format!("shard {i}"), shard.to_model()?));
 /// }
-/// let merged = merge_models(&prior, &shards, false)?.model;
+/// let merged = merge_models(&prior, &shards, MergeOptions::default())?.model;
 /// assert_eq!((merged.k(), merged.rows()), (3, 4000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) -> Result<Merged, MergeError> {
+pub fn merge_models(
+    prior: &Model,
+    shards: &[(String, Model)],
+    options: MergeOptions,
+) -> Result<Merged, MergeError> {
     let expected = prior.prior_fingerprint()?;
-    check_belonging(prior, shards, expected)?;
+    check_belonging(prior, shards, expected, options.distinct)?;
     let numbered = check_numbers(shards)?;
     let rows = count_rows(shards)?;
     // In a fixed order, so that the result does not depend on the order of the arguments.
@@ -198,13 +216,16 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
     let mut posteriors = Vec::with_capacity(shards.len());
     for (((name, _), own), order) in shards.iter().zip(own).zip(orders) {
         let in_order = order.iter().copied().eq(0..order.len());
-        posteriors.push(if in_order || !realign { own.clone() } else { permute(own, &order) });
+        posteriors.push(if in_order || !options.realign { own.clone() } else { permute(own, &order) });
         if !in_order {
             permuted.push((name.clone(), order));
         }
     }
+    if options.prior_is_a_sample {
+        posteriors.push(common.weakened());
+    }
     let (posterior, report) = merge(common, &posteriors.iter().collect::<Vec<_>>());
-    let lineage = joined_lineage(prior, shards, expected, numbered, &report);
+    let lineage = joined_lineage(prior, shards, expected, numbered, &report, options);
     let scores = shards.iter().map(|(_, shard)| shard.own().prequential);
     let mut health = shards.iter().fold(Health::default(), |sum, (_, shard)| sum + shard.own().health);
     health.components_damped = report.damped();
@@ -229,7 +250,7 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         sample: prior.state.sample.clone(),
         seen: SeenRows::merged(shards.iter().map(|(_, shard)| (&shard.state.seen, shard.state.rows))),
         scores: BatchSums::default(),
-        kept: joined_rows(prior, shards),
+        kept: joined_rows(prior, shards, options),
     };
     let mut model = Model {
         settings: Recipe::Online(settings),
@@ -239,7 +260,9 @@ pub fn merge_models(prior: &Model, shards: &[(String, Model)], realign: bool) ->
         curve: Vec::new(),
         ..prior.clone()
     };
-    finish(&mut model);
+    if !options.intermediate {
+        finish(&mut model);
+    }
     Ok(Merged { model, report, permuted })
 }
 
@@ -249,28 +272,45 @@ fn joined_lineage(
     expected: Fingerprint,
     numbered: Option<Numbered>,
     report: &MergeReport,
+    options: MergeOptions,
 ) -> Lineage {
     let lineages = || shards.iter().filter_map(|(_, shard)| shard.lineage());
     let mut parts: Vec<Fingerprint> = lineages().flat_map(|lineage| lineage.shards.iter().copied()).collect();
     parts.sort_unstable();
+    // The rows of a prior that is a sample are found among those of the shards, as they should be.
+    let watched = |_: &&Lineage| !options.prior_is_a_sample;
     let repeated: BTreeSet<Fingerprint> =
-        lineages().flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
+        lineages().filter(watched).flat_map(|lineage| lineage.prior_repeated.iter().copied()).collect();
+    let sample = if options.prior_is_a_sample { &[] } else { prior.state.sample.keys() };
     Lineage {
         prior: expected,
         prior_rows: prior.state.rows,
         shards: parts,
-        prior_sample: prior.state.sample.keys().to_vec(),
+        prior_sample: sample.to_vec(),
         prior_repeated: repeated.into_iter().collect(),
         numbered,
         merged: Some(report.clone()),
     }
 }
 
+/// An intermediate merge keeps at most this many times as many rows as a shard.
+const MAX_SHARDS_KEPT: usize = 4;
+
 /// Rows kept by the prior and the shards, in proportion to the rows each has learned. `None` if one of them keeps none.
-fn joined_rows(prior: &Model, shards: &[&(String, Model)]) -> Option<KeptRows> {
-    let all = std::iter::once(prior).chain(shards.iter().map(|(_, shard)| shard));
-    let kept: Vec<&KeptRows> = all.map(|model| model.state.kept.as_ref()).collect::<Option<_>>()?;
-    KeptRows::merged(&kept, prior.columns.len())
+fn joined_rows(prior: &Model, shards: &[&(String, Model)], options: MergeOptions) -> Option<KeptRows> {
+    let dim = prior.columns.len();
+    let own = prior.state.kept.as_ref()?;
+    let mut kept: Vec<&KeptRows> =
+        shards.iter().map(|(_, shard)| shard.state.kept.as_ref()).collect::<Option<_>>()?;
+    let most = kept.iter().map(|kept| kept.most()).max().unwrap_or(0);
+    if options.intermediate {
+        return KeptRows::merged(&kept, dim, most.saturating_mul(MAX_SHARDS_KEPT.min(kept.len())));
+    }
+    if options.prior_is_a_sample {
+        return Some(KeptRows::merged(&kept, dim, own.most())?.filled_from(own, dim, own.most()));
+    }
+    kept.insert(0, own);
+    KeptRows::merged(&kept, dim, most.max(own.most()))
 }
 
 /// Revises the merged mixture on the kept rows of all shards. The merged posterior stays as it is, so that the model can be
@@ -286,6 +326,7 @@ fn check_belonging(
     prior: &Model,
     shards: &[(String, Model)],
     expected: Fingerprint,
+    distinct: bool,
 ) -> Result<(), MergeError> {
     if shards.is_empty() {
         return Err(MergeError::Nothing);
@@ -305,7 +346,7 @@ fn check_belonging(
             return Err(MergeError::OtherK { name: name.clone(), found: shard.k(), expected: k });
         }
         for &fingerprint in &lineage.shards {
-            if !known.insert(fingerprint) {
+            if !known.insert(fingerprint) && !distinct {
                 let first = seen.iter().find(|(other, _)| *other == fingerprint).map_or("", |(_, name)| name);
                 return Err(MergeError::SameShard {
                     first: first.to_string(),

@@ -15,7 +15,7 @@ pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 pub use file::{LooksLike, ModelError, VERSION};
 pub use labels::Labels;
-pub use merge::{MergeError, Merged, merge_models};
+pub use merge::{MergeError, MergeOptions, Merged, merge_models};
 pub use no_revisions::NoRevisions;
 pub use pass::Checkpoint;
 pub use recipe::Recipe;

@@ -95,10 +95,17 @@ impl Model {
     /// Begins a pass over one shard, with this model as the common prior. [`merge_models`](super::merge_models) merges the
     /// models of the shards.
     pub fn begin_shard(&self) -> Result<OnlineFit, MergeError> {
+        self.begin_shard_keeping(self.keep_rows())
+    }
+
+    /// [`Model::begin_shard`] for a shard that keeps another number of rows for the revision of the merged mixture: fewer make
+    /// its model smaller.
+    pub fn begin_shard_keeping(&self, keep_rows: Option<usize>) -> Result<OnlineFit, MergeError> {
         let (prior, settings) = self.common_prior()?;
         let settings = FitSettings {
             components: prior.k().into(),
             start: StartKind::Fitted,
+            keep_rows,
             half_life: None,
             dequantize: self.decided_dequantize(),
             gaps: false,

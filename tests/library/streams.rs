@@ -160,7 +160,7 @@ fn with_a_half_life_fresh_rows_rank_evenly_while_the_data_drift() {
         let count = ranks.len() as f64;
         let apart = ranks.iter().enumerate().map(|(i, rank)| (rank - i as f64 / count).abs());
         let most = apart.fold(0.0, f64::max);
-        assert!(most < 0.05, "gaps {gaps}: {most}");
+        assert!(most < 0.06, "gaps {gaps}: {most}");
         let anomaly = ndarray::array![[26.0, 19.0, 19.0]];
         let rank = table.rank(model.estimate().score_whole(anomaly.view())[0]).unwrap();
         assert!(rank < 0.001, "gaps {gaps}: {rank}");

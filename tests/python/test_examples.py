@@ -1,13 +1,11 @@
 """The scripts in examples/: their models against the one-process run over the same parts, and lost shards named.
 
 Run with: python3 -m unittest discover -s tests/python
-Needs a built gmm-bmm (GMM_BMM, or the newest under target/). The PySpark script needs pyspark and Java too; what is
-missing is said, and its tests are skipped.
+Needs a built gmm-bmm (GMM_BMM, or the newest under target/).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -153,70 +151,6 @@ class Shell(WithParts):
         stand_in.chmod(0o755)
         done = self.run_script(str(EXAMPLES / "slurm/submit.sh"), "model.json", "part-0.csv", "part-1.csv",
                                "part-2.csv", PATH=f"{self.folder}:{os.environ['PATH']}")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_model()
-
-
-def why_no_spark():
-    if importlib.util.find_spec("pyspark") is None:
-        return "pyspark is not installed: pip install pyspark"
-    if shutil.which("java") is None:
-        return "Spark needs Java 17: apt-get install openjdk-17-jre-headless"
-    return None
-
-
-@unittest.skipIf(why_no_spark(), why_no_spark())
-class PySpark(WithParts):
-    def odmm(self, *words: str, conf: str = "spark.ui.enabled=false", program: str = PROGRAM):
-        # Two workers' threads, and as many tries of a task as a cluster has.
-        submit = f"--master local[2,4] --conf spark.ui.enabled=false --conf {conf} pyspark-shell"
-        return self.run_script(sys.executable, str(EXAMPLES / "pyspark/odmm.py"), "--k", "2", "--warmup", str(WARMUP),
-                               "--gmm-bmm", program, "--out", "model.json", *words, PYSPARK_SUBMIT_ARGS=submit,
-                               PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-
-    def test_text_gives_the_bytes_of_the_same_shards_one_by_one_even_if_a_task_is_tried_again(self):
-        flaky, failed = self.folder / "flaky", self.folder / "failed"
-        flaky.write_text(f"""#!/bin/sh
-            case "$*" in *"--shard 2/3"*) [ -e {failed} ] || {{ touch {failed}; cat >/dev/null; exit 1; }} ;; esac
-            exec {PROGRAM} "$@"
-        """)
-        flaky.chmod(0o755)
-        done = self.odmm("--source", "part-*.csv", "--header", program=str(flaky))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(failed.exists())
-        self.check_model()
-        self.tool("fit", "--data", "part-0.csv", "--limit", str(WARMUP), "--k", "2", "--out", "prior.json")
-        for i in range(3):
-            skip = WARMUP if i == 0 else 0
-            self.tool("fit", "--data", f"part-{i}.csv", "--skip", str(skip), "--prior", "prior.json", "--shard",
-                      f"{i + 1}/3", "--out", f"p{i}.json")
-        self.tool("merge", "--prior", "prior.json", "p0.json", "p1.json", "p2.json", "--out", "by-hand.json")
-        self.assertEqual((self.folder / "model.json").read_bytes(), (self.folder / "by-hand.json").read_bytes())
-
-    def test_a_bad_row_names_its_shard_and_writes_no_model(self):
-        self.write_part(1, self.parts[1], "1,tall,2\n")
-        done = self.odmm("--source", "part-*.csv", "--header")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("shard 2 of 3", done.stderr)
-        self.assertIn("tall", done.stderr)
-        self.assertFalse((self.folder / "model.json").exists())
-
-    @unittest.skipIf(importlib.util.find_spec("pyarrow") is None, "pyarrow is not installed: pip install pyarrow")
-    def test_parquet_gives_the_model_of_one_process(self):
-        import pyarrow
-        import pyarrow.parquet
-
-        # Spark packs small files into one partition unless opening one is said to cost a whole partition, and begins with
-        # the largest.
-        conf = "spark.sql.files.openCostInBytes=128m"
-        (self.folder / "table").mkdir()
-        for i, part in enumerate([rows(2600, 1), rows(2000, 2), rows(1400, 3)]):
-            self.write_part(i, part)
-            columns = {name: [row[j] for row in part] for j, name in enumerate("abc")}
-            columns["word"] = ["w"] * len(part)
-            pyarrow.parquet.write_table(pyarrow.table(columns), self.folder / "table" / f"part-{i}.parquet")
-        self.learn_in_process("part-*.csv")
-        done = self.odmm("--source", "table", "--format", "parquet", conf=conf)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_model()
 

@@ -42,7 +42,15 @@ class Resumable:
     @classmethod
     def load(cls, path: str | PathLike):
         """Reads a model file, written by ``save`` or by the command. ``partial_fit`` resumes from it."""
-        fit = _core.Fit.load(path)
+        return cls._of_file(_core.Fit.load(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes):
+        """Reads what ``to_bytes`` returned."""
+        return cls._of_file(_core.Fit.from_bytes(data))
+
+    @classmethod
+    def _of_file(cls, fit: _core.Fit):
         known = cls._get_param_names()
         saved = json.loads(fit.parameters_json() or "{}")
         saved = {name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()}
@@ -76,13 +84,17 @@ class Resumable:
         plain = lambda number: int(number) if isinstance(number, Integral) else float(number)
         return json.dumps(untold, default=plain) if untold else None
 
-    def shard(self):
+    def shard(self, *, keep_rows: int | None = None):
         """An estimator that learns one shard from this mixture as the common prior. See :func:`gmm_bmm.merge`.
 
-        It has the parameters of this one, and as many components.
+        It has the parameters of this one, and as many components. It keeps ``keep_rows`` rows, by default as many as this one:
+        fewer make it smaller to send.
         """
         self._require_fit()
-        return self._of(self._fit.begin_shard(), **self.get_params())
+        parameters = self.get_params()
+        if keep_rows is not None:
+            parameters["keep_rows"] = keep_rows
+        return self._of(self._fit.begin_shard(keep_rows), **parameters)
 
     def __getstate__(self):
         state = super().__getstate__()

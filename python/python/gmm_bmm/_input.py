@@ -13,6 +13,15 @@ _KNOWN_FRAMES = {"pandas", "polars", "pyarrow"}
 """Libraries whose frames every version of scikit-learn reads with the names of their columns."""
 
 
+_ENGINES = {
+    "dask": "gmm_bmm.dask.fit",
+    "dask_expr": "gmm_bmm.dask.fit",
+    "pyspark": "gmm_bmm.spark.OnlineGaussianMixture",
+    "ray": "gmm_bmm.ray.fit",
+}
+"""Libraries whose collections are not collected silently, and what learns them."""
+
+
 def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
     """X as an array of doubles, where a missing value is NaN.
 
@@ -27,6 +36,8 @@ def as_rows(estimator, X, *, reset: bool, gaps: bool, **checks) -> np.ndarray:
     array = validate_data(
         estimator, _readable(X), reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, **checks
     )
+    # Arrays in messages of Dask begin at any byte, which scikit-learn leaves as it is.
+    array = np.require(array, requirements="A")
     place = _core.first_unusable(array, gaps)
     if place is not None:
         raise ValueError(refusal(estimator, array, place, masked))
@@ -53,6 +64,10 @@ def _readable(X):
         if X.dtype.kind == "c":
             return np.asarray(X)  # scikit-learn refuses it.
         return X.astype(np.float64 if X.dtype.kind in "biuf" else object).filled(np.nan)
+    package = type(X).__module__.partition(".")[0]
+    if package in _ENGINES:
+        learns = _ENGINES[package]
+        raise TypeError(f"X is a {type(X).__name__} of {package}, whose rows are in many places: {learns} learns it")
     if not hasattr(X, "__array__") and callable(getattr(X, "collect", None)):
         raise TypeError(f"X is a {type(X).__name__}, whose rows are not computed yet: pass X.collect()")
     pyarrow = sys.modules.get("pyarrow")

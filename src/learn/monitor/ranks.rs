@@ -148,6 +148,12 @@ impl ScoreRanks {
         }
     }
 
+    /// Adds a number to all log-densities.
+    pub(crate) fn shift(&mut self, by: f64) {
+        self.unite(&[]);
+        self.centroids.iter_mut().for_each(|centroid| centroid.mean += by);
+    }
+
     /// Reduces the weight of the rows in centroids.
     fn fade(&mut self, factor: f64) {
         self.centroids.iter_mut().for_each(|centroid| centroid.rows *= factor);

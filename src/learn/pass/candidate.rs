@@ -3,11 +3,12 @@
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
+use crate::learn::pass::ranking::{MIN_RANKED, RankedScore, gain_of_newest, ranks_of_kept, whole_scores};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use crate::learn::{
     Algorithm, CandidateState, Estimate, Finished, FitSettings, Health, Identifiers, LearnError,
-    LearnerState, OnlineLearner, Prequential, ScoreRanks, ScoreSink, Structure, Surprise,
+    LearnerState, OnlineLearner, Prequential, ScoreRanks, Structure, Surprise,
 };
 use crate::stats::{capped_mean_and_error, weighted_mean_and_error};
 
@@ -280,6 +281,7 @@ impl Candidate {
                 prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
+                    identifiers.seen(record.rows);
                     identifiers.follow(&origins);
                     if !record.kept {
                         record.moves.clear();
@@ -311,7 +313,9 @@ impl Candidate {
         closing: Option<&RevisionRecord>,
     ) -> ScoreRanks {
         if self.ranks.half_life().is_some() && self.ranks.rows() >= MIN_RANKED {
-            return self.ranks.clone();
+            let mut ranks = self.ranks.clone();
+            ranks.shift(gain_of_newest(&self.learner.estimate(), mixture, kept));
+            return ranks;
         }
         if kept.is_complete() || closing.is_some_and(|closing| closing.kept) && kept.may_revise() {
             return ranks_of_kept(mixture, kept);
@@ -319,55 +323,6 @@ impl Candidate {
         let mut ranks = self.ranks.clone();
         ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
         ranks
-    }
-}
-
-/// With fewer rows, kept rows give ranks also with a half-life.
-const MIN_RANKED: f64 = 100.0;
-
-/// The distribution of the log-densities of all rows, as far as the kept rows represent them.
-fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
-    let mut ranks = ScoreRanks::default();
-    let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
-        let scores = whole_scores(mixture, rows);
-        match weights {
-            Some(weights) => ranks.extend_weighted(scores.into_iter().zip(weights)),
-            None => ranks.extend(scores, usual),
-        }
-    };
-    extend(kept.reservoir(), kept.reservoir_weights(), kept.rows_per_kept_row(mixture.dim()));
-    extend(kept.validation(), kept.validation_weights(), 1.0);
-    ranks
-}
-
-/// The log-density of each row, where missing values are as probable as usual.
-pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
-    mixture.score_whole(rows_of(values, mixture.dim()))
-}
-
-/// Adds log-densities to the score and to the distribution, which has those of whole rows.
-struct RankedScore<'a> {
-    total: &'a mut Prequential,
-    ranks: &'a mut ScoreRanks,
-    run: Option<&'a mut RunScores>,
-}
-
-impl ScoreSink for RankedScore<'_> {
-    fn add(&mut self, log_densities: &[f64]) {
-        self.total.add(log_densities);
-        log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
-        if let Some(run) = &mut self.run {
-            log_densities.iter().for_each(|&log_density| run.add(log_density));
-        }
-    }
-
-    fn add_gapped(&mut self, log_densities: &[f64]) {
-        self.total.add(log_densities);
-        self.ranks.skip(log_densities.len() as u64);
-    }
-
-    fn log_likelihood(&self) -> f64 {
-        self.total.log_likelihood
     }
 }
 
@@ -393,6 +348,7 @@ fn revised(
     (rows, reason): (u64, Reason),
 ) -> RevisedCandidate {
     let mut identifiers = candidate.structure.identifiers.clone();
+    identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
     // With a given K, rows of a new kind need components that a few spikes would take.

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
-use crate::learn::pass::candidate::{Candidate, whole_scores};
+use crate::learn::pass::candidate::Candidate;
+use crate::learn::pass::ranking::whole_scores;
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{
     BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,

@@ -177,7 +177,10 @@ impl CommonPrior {
         }
         let candidates = (0..k_count).map(|nth| self.merge_candidate(nth, learned, rows)).collect();
         let kept: Option<Vec<&KeptRows>> = learned.iter().map(|shard| shard.kept.as_ref()).collect();
-        let kept = kept.and_then(|kept| KeptRows::merged(&kept, self.floor.len()));
+        let kept = kept.and_then(|kept| {
+            let most = kept.iter().map(|kept| kept.most()).max()?;
+            KeptRows::merged(&kept, self.floor.len(), most)
+        });
         let state = FitState {
             rows,
             columns,

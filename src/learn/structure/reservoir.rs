@@ -365,12 +365,17 @@ impl KeptRows {
         KeptRows { fading, ..KeptRows::new(self.seed, self.most, self.holds_back).after_unknown(unknown) }
     }
 
-    /// Merges the reservoirs of several passes. Each contributes rows in proportion to the rows that it learned.
-    pub(crate) fn merged(parts: &[&KeptRows], dim: usize) -> Option<Self> {
+    /// Merges the reservoirs of several passes into one of `most` rows. Each contributes rows in proportion to the rows that it
+    /// learned, so one that kept a smaller share of its rows than the others limits them all.
+    pub(crate) fn merged(parts: &[&KeptRows], dim: usize, most: usize) -> Option<Self> {
         let first = parts.first()?;
         let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
-        let most = parts.iter().map(|part| part.most).max().unwrap_or(0);
-        let fraction = (most as f64 / total.max(1) as f64).min(1.0);
+        let share = |part: &&KeptRows| {
+            let held = part.reservoir.len() / dim;
+            (held > 0).then(|| held as f64 / part.learned as f64)
+        };
+        let least = parts.iter().filter_map(share).fold(1.0, f64::min);
+        let fraction = (most as f64 / total.max(1) as f64).min(least);
         let mut merged = KeptRows::new(first.seed, most, false);
         merged.learned = total;
         merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
@@ -378,13 +383,38 @@ impl KeptRows {
         for part in parts {
             let held = part.reservoir.len() / dim;
             let wanted = ((fraction * part.learned as f64).round() as usize).min(held);
-            // Before a reservoir is full, its rows are in the order of the stream, so the rows are taken at equal distances.
-            (0..wanted).map(|i| i * held / wanted).for_each(|i| {
-                rows.extend_from_slice(&part.reservoir[i * dim..(i + 1) * dim]);
-            });
+            part.copy_evenly(wanted, dim, rows);
         }
         rows.truncate(most.saturating_mul(dim));
-        Some(merged)
+        Some(merged.limited_to_held(dim))
+    }
+
+    /// Lowers the capacity to the rows held if they are not all rows learned, so that a reservoir that is not full is complete.
+    fn limited_to_held(mut self, dim: usize) -> Self {
+        let held = self.reservoir.len() / dim;
+        if (held as u64) < self.learned {
+            self.most = held;
+        }
+        self
+    }
+
+    /// Appends `wanted` rows of the reservoir to `to`, at equal distances: before a reservoir is full, its rows are in the order
+    /// of the stream.
+    fn copy_evenly(&self, wanted: usize, dim: usize, to: &mut Vec<f64>) {
+        let held = self.reservoir.len() / dim;
+        (0..wanted).map(|i| i * held / wanted).for_each(|i| {
+            to.extend_from_slice(&self.reservoir[i * dim..(i + 1) * dim]);
+        });
+    }
+
+    /// Adds rows of `sample`, a sample of the same stream, up to `most` rows. The reservoir stays a part of the rows learned.
+    pub(crate) fn filled_from(mut self, sample: &KeptRows, dim: usize, most: usize) -> Self {
+        let held = self.reservoir.len() / dim;
+        let wanted = most.min(self.learned.saturating_sub(1) as usize).saturating_sub(held);
+        let wanted = wanted.min(sample.reservoir.len() / dim);
+        sample.copy_evenly(wanted, dim, Arc::make_mut(&mut self.reservoir));
+        self.most = self.most.max(held + wanted);
+        self
     }
 
     /// Whether this is valid: its counts agree, and it holds whole rows of `dim` numbers, none of them infinite.

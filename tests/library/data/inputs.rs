@@ -74,7 +74,7 @@ fn truncated_gzip_names_the_file_and_the_last_good_row() {
     let error = drain(&mut stream, 1000).unwrap_err();
     let good = stream.rows_read();
     assert!(good > 10_000 && good < 40_000, "{good}");
-    assert_says(&error, &["'part1.csv'", "truncated or corrupt", &format!("after row {good}:")]);
+    assert_says(&error, &["'part1.csv'", "truncated or corrupt", &format!("after row {good} (")]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn other_formats_are_named() {
     assert_says(&error(b"\xfe\xff\0x", options()), &["UTF-16"]);
     assert_says(&error(b"x,y\n1,\0\n", options()), &["looks binary", "NUL"]);
     assert_says(&error(b"PK\x03\x04rest", options()), &["zip archive"]);
-    assert_says(&error("\n@relation iris\n@data\n1,2\n", options()), &["ARFF or KEEL", "strip"]);
+    assert_says(&error("\n@relation iris\n@data\n1,2\n", options()), &["ARFF or KEEL"]);
     assert_says(&error("% iris\n@RELATION iris\n@DATA\n1,2\n", options()), &["ARFF"]);
 }
 

@@ -91,15 +91,15 @@ fn a_learning_curve_marks_the_revisions_of_each_learner() {
 /// A point before the start is complete does not show what its rows are worth.
 #[test]
 fn a_learning_curve_begins_where_the_start_is_complete() {
-    let drawn = |start_rows: Option<u64>, columns: usize| {
+    let drawn = |start_rows: u64| {
         let mut records = small(0.0);
-        records.push(Record::Data(data("toy", "Toy", columns, Units::Raw)));
+        records.push(Record::Data(data("toy", "Toy", 2, Units::Raw)));
         records.push(Record::Curve(CurveRecord {
             data: "toy".into(),
             contender: Contender::Obmm,
             k: 2,
             points: vec![(10, -9.0), (3000, -2.0), (9000, -1.5), (10_000, -1.0)],
-            start_rows,
+            start_rows: Some(start_rows),
             revisions: Vec::new(),
             level: None,
         }));
@@ -108,18 +108,13 @@ fn a_learning_curve_begins_where_the_start_is_complete() {
         let picture = fs::read_to_string(folder.path().join("plots/curve-toy.svg")).ok();
         (picture, read(folder.path(), "report.html"))
     };
-    let (picture, page) = drawn(Some(3000), 2);
+    let (picture, page) = drawn(3000);
     assert!(page.contains("fitted to the first 3,000 of the 10,000 rows"), "{page}");
     assert!(!picture.unwrap().contains(">−9"), "the axis begins at the scores after the start");
-    // Records of early versions do not say it: with two columns the default is 5000.
-    let (picture, page) = drawn(None, 2);
-    assert!(picture.is_some() && page.contains("fitted to the first 5,000 of the 10,000 rows"));
-    for (start_rows, columns) in [(Some(10_000), 2), (None, 1000)] {
-        let (picture, page) = drawn(start_rows, columns);
-        assert!(picture.is_none() && !page.contains("against rows seen"));
-        let note = "Toy: no learning curve, because the start is fitted to all 10,000 training rows.";
-        assert!(page.contains(note), "{page}");
-    }
+    let (picture, page) = drawn(10_000);
+    assert!(picture.is_none() && !page.contains("against rows seen"));
+    let note = "Toy: no learning curve, because the start is fitted to all 10,000 training rows.";
+    assert!(page.contains(note), "{page}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub fn full_set(name: &str, level: f64) -> Vec<Record> {
             contender,
             k: 8,
             points: points.map(|rows| (rows, score(rows))).collect(),
-            start_rows: None,
+            start_rows: Some(5000),
             level: Some(("batch EM".into(), level + 0.1)),
             revisions: if contender == Contender::ObmmRevised { vec![6000, 9500] } else { Vec::new() },
         }));

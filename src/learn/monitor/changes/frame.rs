@@ -41,8 +41,6 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Statistic {
     pub kind: ChangeKind,
-    /// Whether it is one within clusters, and not one of the whole data.
-    pub within: bool,
     /// Whether it is a share of the rows.
     pub is_share: bool,
     /// The usual variance of one row, if it is no share.
@@ -58,8 +56,7 @@ pub(super) struct Frame {
     dim: usize,
     /// The number of clusters whose share is watched, the first ones.
     heavy: usize,
-    /// For each cluster, and with several also for the whole data: the mean of each column, and the inverse of its standard deviation. The whole
-    /// data are the last one.
+    /// For each cluster, the mean of each column and the inverse of its standard deviation.
     parts: Vec<f64>,
     /// For each of them, the logarithm of the squared volume.
     volumes: Vec<f64>,
@@ -75,11 +72,8 @@ impl Frame {
     pub fn of(mixture: &GaussianMixture) -> Self {
         let clusters = mixture.clusters(Clusters::OVERLAP);
         let members = |cluster: usize| clusters.members(cluster).collect::<Vec<usize>>();
-        let mut groups: Vec<Vec<usize>> = (0..clusters.count()).map(members).collect();
+        let groups: Vec<Vec<usize>> = (0..clusters.count()).map(members).collect();
         let heavy = clusters.weights().iter().filter(|&&weight| weight >= MIN_SHARE).count();
-        if groups.len() > 1 {
-            groups.push(groups.concat());
-        }
         let mut parts = Vec::new();
         for group in &groups {
             let (means, units) = moments(mixture, group);
@@ -98,12 +92,7 @@ impl Frame {
 
     /// How many clusters.
     fn clusters(&self) -> usize {
-        (self.parts.len() / (2 * self.dim)).saturating_sub(1).max(1)
-    }
-
-    /// One within clusters, and with several clusters one of the whole data.
-    fn views(&self) -> usize {
-        if self.clusters() > 1 { 2 } else { 1 }
+        self.volumes.len()
     }
 
     fn pairs(&self) -> usize {
@@ -114,20 +103,19 @@ impl Frame {
         self.parts[2 * self.dim * i..2 * self.dim * (i + 1)].split_at(self.dim)
     }
 
-    /// The length of the sums: rows, near rows, for each view levels, spreads and products, and the rows of heavy clusters.
+    /// The length of the sums: rows, near rows, levels, spreads, products, and the rows of heavy clusters.
     pub fn len(&self) -> usize {
-        2 + self.views() * (2 * self.dim + self.pairs()) + self.heavy
+        2 + 2 * self.dim + self.pairs() + self.heavy
     }
 
     /// Which statistic is at place `i` of the sums, from 1.
     pub fn statistic(&self, i: usize) -> Statistic {
-        let per_view = 2 * self.dim + self.pairs();
-        let share = |kind| Statistic { kind, within: false, is_share: true, variance: 0.0, most: 1.0 };
+        let share = |kind| Statistic { kind, is_share: true, variance: 0.0, most: 1.0 };
         if i == 1 {
             return share(ChangeKind::NewComponent);
         }
-        let (view, place) = ((i - 2) / per_view, (i - 2) % per_view);
-        if view >= self.views() {
+        let place = i - 2;
+        if place >= 2 * self.dim + self.pairs() {
             return share(ChangeKind::Weights);
         }
         let (kind, variance) = match place / self.dim {
@@ -135,7 +123,7 @@ impl Frame {
             1 => (ChangeKind::Spread, 1.0 - MEAN_DEVIATION * MEAN_DEVIATION),
             _ => (ChangeKind::Correlation, 1.0),
         };
-        Statistic { kind, within: view == 0, is_share: false, variance, most: CLIP }
+        Statistic { kind, is_share: false, variance, most: CLIP }
     }
 
     /// The mean of each statistic.
@@ -148,11 +136,11 @@ impl Frame {
     /// Sets the deviations of a row from a part. A missing value deviates by nothing.
     fn deviate(&mut self, row: &[f64], part: usize, most: f64) {
         let (means, units) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
-        for i in 0..self.dim.min(row.len()) {
-            let deviation = (row[i] - means[i]) * units[i];
+        for (((to, x), mean), unit) in self.deviations.iter_mut().zip(row).zip(means).zip(units) {
+            let deviation = (x - mean) * unit;
             // Not a number is neither below nor above.
             let deviation = if deviation < -most { -most } else { deviation };
-            self.deviations[i] = if deviation > most { most } else { deviation };
+            *to = if deviation > most { most } else { deviation };
         }
         if self.gapped {
             self.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
@@ -170,8 +158,8 @@ impl Frame {
             }
             return square;
         }
-        for i in 0..self.dim.min(row.len()) {
-            let deviation = (row[i] - means[i]) * units[i];
+        for ((x, mean), unit) in row.iter().zip(means).zip(units) {
+            let deviation = (x - mean) * unit;
             square += deviation * deviation;
         }
         square
@@ -205,42 +193,28 @@ impl Frame {
             return;
         }
         sums[1] += 1.0;
-        let mut rest = &mut sums[2..];
-        for view in 0..self.views() {
-            if view == 1 {
-                self.deviate(row, self.clusters(), CLIP);
-            }
-            let (own, others) = rest.split_at_mut(2 * self.dim + self.pairs());
-            self.add_deviations(row, own);
-            rest = others;
-        }
-        if cluster < self.heavy {
-            rest[cluster] += 1.0;
-        }
-    }
-
-    fn add_deviations(&self, row: &[f64], sums: &mut [f64]) {
-        let (levels, rest) = sums.split_at_mut(self.dim);
-        let (spreads, products) = rest.split_at_mut(self.dim);
-        let deviations = &self.deviations[..self.dim];
-        for i in 0..self.dim {
-            levels[i] += deviations[i];
-            spreads[i] += deviations[i].abs();
+        let (levels, rest) = sums[2..].split_at_mut(self.dim);
+        let (spreads, rest) = rest.split_at_mut(self.dim);
+        let (mut products, shares) = rest.split_at_mut(self.pairs());
+        for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(&self.deviations) {
+            *level += deviation;
+            *spread += deviation.abs();
         }
         if self.gapped {
             let gaps = spreads.iter_mut().zip(row).filter(|(_, x)| x.is_nan());
             gaps.for_each(|(spread, _)| *spread += MEAN_DEVIATION);
         }
         // Neighbours first, where there are more pairs than are watched.
-        let mut rest = products;
         for gap in 1..self.dim {
-            let count = (self.dim - gap).min(rest.len());
-            let (sums, others) = rest.split_at_mut(count);
-            let (left, right) = (&deviations[..count], &deviations[gap..gap + count]);
-            for i in 0..count {
-                sums[i] += (left[i] * right[i]).clamp(-CLIP, CLIP);
+            let count = (self.dim - gap).min(products.len());
+            let (now, others) = products.split_at_mut(count);
+            for ((sum, a), b) in now.iter_mut().zip(&self.deviations).zip(&self.deviations[gap..]) {
+                *sum += a * b;
             }
-            rest = others;
+            products = others;
+        }
+        if let Some(rows) = shares.get_mut(cluster) {
+            *rows += 1.0;
         }
     }
 
@@ -253,19 +227,11 @@ impl Frame {
     pub fn add_to_adjust(&mut self, row: &[f64], sums: &mut [f64]) {
         let (cluster, _) = self.assign(row, FARTHEST);
         let size = 1 + 2 * self.dim;
-        for part in [cluster, self.clusters()] {
-            if part == self.clusters() {
-                if self.views() == 1 {
-                    return;
-                }
-                self.deviate(row, part, FARTHEST);
-            }
-            let sums = &mut sums[size * part..size * (part + 1)];
-            sums[0] += 1.0;
-            for (i, &deviation) in self.deviations.iter().enumerate() {
-                sums[1 + i] += deviation;
-                sums[1 + self.dim + i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
-            }
+        let sums = &mut sums[size * cluster..size * (cluster + 1)];
+        sums[0] += 1.0;
+        for (i, &deviation) in self.deviations.iter().enumerate() {
+            sums[1 + i] += deviation;
+            sums[1 + self.dim + i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
         }
     }
 
@@ -293,7 +259,6 @@ impl Frame {
         let whole = dim > 0 && !self.parts.is_empty() && self.parts.len().is_multiple_of(2 * dim);
         whole
             && self.dim == dim
-            && self.parts.len() != 4 * dim
             && self.heavy <= self.clusters()
             && self.volumes.len() == self.parts.len() / (2 * dim)
             && self.parts.chunks(dim).skip(1).step_by(2).flatten().all(|&unit| unit > 0.0)

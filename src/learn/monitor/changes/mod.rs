@@ -13,6 +13,7 @@ use frame::Frame;
 use windows::Windows;
 
 use crate::dist::GaussianMixture;
+use crate::hash::mix_bits;
 use crate::learn::Finding;
 use crate::learn::structure::BATCH;
 
@@ -60,7 +61,7 @@ impl DataChanges {
 
 /// The length of the list of changes.
 const MAX_LISTED: usize = 100;
-/// Of so many rows one is looked at.
+/// Of so many rows one is looked at, on average.
 const STRIDE: u64 = 2;
 /// Batches after a change before there is a new frame, and batches that adjust a frame, twice.
 const WAIT: u64 = 5;
@@ -115,7 +116,8 @@ impl ChangeWatch {
         let Some(frame) = &mut self.frame else { return };
         for row in rows.chunks_exact(frame.dim()) {
             self.seen += 1;
-            if !self.seen.is_multiple_of(STRIDE) {
+            // By a hash, because rows of a period would meet a fixed stride.
+            if !mix_bits(self.seen).is_multiple_of(STRIDE) {
                 continue;
             }
             if self.age < 2 * ADJUST {

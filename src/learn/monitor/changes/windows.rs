@@ -30,9 +30,6 @@ const EXTREME_ROWS: f64 = 3.0;
 const PRESENT: f64 = 0.8;
 /// If this fraction of the rows is far from all earlier ones, it is the level that has changed.
 const MOST_ROWS: f64 = 0.5;
-/// Shares of clusters and statistics of the whole data change together. The shares explain it if they change by this fraction of
-/// the others.
-const EXPLAINS: f64 = 0.7;
 
 /// The windows of one length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -128,7 +125,7 @@ impl Windows {
         }
         let second_half: Vec<f64> = sums.iter().zip(first_half).map(|(sum, first)| sum - first).collect();
         let halves = Frame::means(first_half).zip(Frame::means(&second_half));
-        let mut changed: Vec<(Statistic, f64)> = Vec::new();
+        let mut changed = Vec::new();
         for (i, (mean, (first, second))) in Frame::means(sums).zip(halves).enumerate().skip(1) {
             let statistic = frame.statistic(i);
             let apart = mean - own.means[i];
@@ -142,7 +139,7 @@ impl Windows {
                 if statistic.kind == ChangeKind::NewComponent && apart > MOST_ROWS {
                     return Some(ChangeKind::Level);
                 }
-                changed.push((statistic, deviations));
+                changed.push(statistic.kind);
             }
         }
         kind_of(&changed)
@@ -171,21 +168,15 @@ impl Windows {
     }
 }
 
-/// The kind that explains the changed statistics.
-fn kind_of(changed: &[(Statistic, f64)]) -> Option<ChangeKind> {
-    let largest = |kind: Option<ChangeKind>, within: bool| {
-        let fits = |statistic: &Statistic| {
-            statistic.within == within && kind.map_or(!statistic.is_share, |kind| statistic.kind == kind)
-        };
-        changed
-            .iter()
-            .filter(|(statistic, _)| fits(statistic))
-            .map(|(_, deviations)| *deviations)
-            .fold(0.0, f64::max)
-    };
-    let of_rows = [ChangeKind::Level, ChangeKind::Spread, ChangeKind::Correlation];
-    let first = |within: bool| of_rows.into_iter().find(|&kind| largest(Some(kind), within) > 0.0);
-    let weights = largest(Some(ChangeKind::Weights), false);
-    let by_weights = (weights > EXPLAINS * largest(None, false)).then_some(ChangeKind::Weights);
-    first(true).or(by_weights).or(first(false)).or(changed.first().map(|(statistic, _)| statistic.kind))
+/// The kind that explains the changed statistics: a changed level changes spreads, and both change products. Far rows alone are a
+/// new kind of rows.
+fn kind_of(changed: &[ChangeKind]) -> Option<ChangeKind> {
+    let order = [
+        ChangeKind::Level,
+        ChangeKind::Spread,
+        ChangeKind::Correlation,
+        ChangeKind::Weights,
+        ChangeKind::NewComponent,
+    ];
+    order.into_iter().find(|kind| changed.contains(kind))
 }

@@ -58,9 +58,22 @@ fn rows_survive_a_file_to_the_bit() {
 fn merged_reservoirs_are_in_proportion_to_the_rows() {
     let (small, _) = stream(200, 1, 100);
     let (large, _) = stream(2000, 2, 100);
-    let merged = KeptRows::merged(&[&small, &large], 1).unwrap();
+    let merged = KeptRows::merged(&[&small, &large], 1, large.most()).unwrap();
     assert_eq!(merged.learned(), small.learned() + large.learned());
     assert!((95..=100).contains(&merged.reservoir().len()));
     let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
     assert!(of_small >= 9);
+}
+
+#[test]
+fn a_merged_reservoir_that_is_not_all_rows_is_not_complete() {
+    let (few, _) = stream(2000, 1, 100);
+    let (many, _) = stream(2000, 2, 1000);
+    // The first kept one row in twenty, and so gives the second no more than that.
+    let merged = KeptRows::merged(&[&few, &many], 1, 80_000).unwrap();
+    assert!((190..=210).contains(&merged.reservoir().len()) && !merged.is_complete() && merged.is_sound(1));
+    let (sample, _) = stream(500, 3, 80_000);
+    let filled = merged.clone().filled_from(&sample, 1, 80_000);
+    assert_eq!(filled.reservoir().len(), merged.reservoir().len() + sample.reservoir().len());
+    assert!(!filled.is_complete() && filled.is_sound(1));
 }

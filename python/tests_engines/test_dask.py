@@ -1,0 +1,65 @@
+"""Dask, on a local cluster of processes."""
+
+import dask.array
+import dask.dataframe
+import numpy as np
+import pytest
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, die_once
+from distributed import Client, LocalCluster
+
+import gmm_bmm.dask as gmm_dask
+from gmm_bmm import OnlineGaussianMixture
+
+
+@pytest.fixture(scope="module")
+def client():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            yield client
+
+
+def fit(X):
+    return gmm_dask.fit(X, sample_rows=SAMPLE_ROWS, random_state=1, **SETTINGS)
+
+
+def test_scores_are_lazy_and_those_of_the_estimator(client, frame):
+    rows = dask.array.from_array(frame.to_numpy(), chunks=(2500, 2))
+    mixture = fit(rows)
+    labels, score = gmm_dask.predict(mixture, rows), gmm_dask.score(mixture, rows)
+    assert isinstance(labels, dask.array.Array) and isinstance(score, dask.array.Array)
+    np.testing.assert_array_equal(labels.compute(), mixture.predict(frame.to_numpy()))
+    assert score.compute() == pytest.approx(mixture.score(frame.to_numpy()))
+    named = OnlineGaussianMixture(random_state=1, **SETTINGS).fit(frame)
+    ranks = gmm_dask.rank_samples(named, dask.dataframe.from_pandas(frame, npartitions=3)).compute()
+    np.testing.assert_array_equal(ranks, named.rank_samples(frame))
+    assert ranks.index.equals(frame.index)
+
+
+def test_few_rows_are_those_of_a_local_fit_and_empty_partitions_add_nothing(client, frame):
+    rows = dask.dataframe.from_pandas(frame, npartitions=4)
+    few = rows.map_partitions(lambda part: part[(part.index < 500) | (part.index >= 11_500)])
+    local = OnlineGaussianMixture(random_state=1, **SETTINGS).fit(few.compute())
+    assert fit(few).to_bytes() == local.to_bytes()
+    assert fit(rows.map_partitions(lambda part: part[part.index < 8000])).n_samples_seen_ == 8000
+
+
+def test_the_plain_estimator_does_not_collect_all_rows(frame):
+    rows = dask.dataframe.from_pandas(frame, npartitions=4)
+    for lazy in (rows, rows.to_dask_array()):
+        with pytest.raises(TypeError, match=r"gmm_bmm\.dask\.fit"):
+            OnlineGaussianMixture(2).fit(lazy)
+
+
+def killing(part, flag):
+    if len(part) and part.index[0] == 6000:
+        die_once(flag)
+    return part
+
+
+def test_a_killed_worker_changes_no_bit(client, frame, tmp_path):
+    rows = dask.dataframe.from_pandas(frame, npartitions=4)
+    mixture = fit(rows)
+    check_mixture(mixture, frame)
+    flag = tmp_path / "killed"
+    again = fit(rows.map_partitions(killing, str(flag), meta=frame.iloc[:0]))
+    assert flag.exists() and again.to_bytes() == mixture.to_bytes()

@@ -1,0 +1,125 @@
+"""Spark with two local workers: classic, or through a local Connect server with SPARK_MODE=connect."""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, die_once
+
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+from pyspark.ml import Pipeline, PipelineModel  # noqa: E402
+from pyspark.ml.feature import VectorAssembler  # noqa: E402
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
+from pyspark.sql import SparkSession  # noqa: E402
+
+from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
+from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
+
+CONNECT = os.environ.get("SPARK_MODE") == "connect"
+
+
+@pytest.fixture(scope="module")
+def spark():
+    builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
+    # As many tries of a task as a cluster has.
+    session = (builder.remote("local[2]") if CONNECT else builder.master("local[2,4]")).getOrCreate()
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def table(spark, frame, tmp_path_factory):
+    """Three files, and one partition without rows."""
+    folder = tmp_path_factory.mktemp("table")
+    for i, start in enumerate([0, 4000, 8000]):
+        frame.iloc[start : start + 4000].to_parquet(folder / f"part-{i}.parquet")
+    spark.conf.set("spark.sql.files.openCostInBytes", "1g")
+    empty = spark.range(1).where("id < 0").selectExpr("0D AS a", "0D AS b", "0D AS c")
+    return spark.read.parquet(str(folder)).union(empty)
+
+
+def estimator(**parameters):
+    return OnlineGaussianMixture(sampleRows=SAMPLE_ROWS, **{**SETTINGS, "inputCols": COLUMNS, **parameters})
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return estimator(rankCol="rank").fit(table)
+
+
+def test_fit_transform_save_and_load(spark, table, model, frame, tmp_path):
+    check_mixture(model.estimator, frame)
+    model.save(str(tmp_path / "model"))
+    loaded = OnlineGaussianMixtureModel.load(str(tmp_path / "model"))
+    assert loaded.estimator.to_bytes() == model.estimator.to_bytes()
+    scored = loaded.transform(table).toPandas()
+    assert list(scored.columns) == [*COLUMNS, "prediction", "probability", "logDensity", "rank"]
+    rows = scored[COLUMNS]
+    np.testing.assert_array_equal(scored["prediction"], model.estimator.predict(rows))
+    np.testing.assert_array_equal(np.stack(scored["probability"]), model.estimator.predict_proba(rows))
+    np.testing.assert_array_equal(scored["logDensity"], model.estimator.score_samples(rows))
+    np.testing.assert_array_equal(scored["rank"], model.estimator.rank_samples(rows))
+
+
+def test_update_learns_further_rows(spark, model, frame):
+    further = spark.createDataFrame(frame.iloc[::20] + 0.01)
+    mixture = model.update(further).estimator
+    assert mixture.n_samples_seen_ == len(frame) // 20
+    np.testing.assert_allclose(mixture.means_, model.estimator.means_, atol=0.01)
+
+
+def test_gaps_and_few_rows(spark, frame):
+    gappy = frame.iloc[::10].copy()
+    gappy.iloc[::7, 1] = np.nan
+    local = Local(2, start_rows=1000, missing="marginal", random_state=1).fit(gappy)
+    found = estimator(missing="marginal").fit(spark.createDataFrame(gappy).coalesce(1))
+    assert found.estimator.n_samples_seen_ == 1200 and found.estimator.means_ == pytest.approx(local.means_)
+
+
+@pytest.mark.skipif(CONNECT, reason="once is enough")
+def test_a_killed_worker_changes_no_bit(table, model, tmp_path):
+    flag = str(tmp_path / "killed")
+
+    def killing(batches):
+        for i, batch in enumerate(batches):
+            if i == 2:
+                die_once(flag)
+            yield batch
+
+    # The sample of the prior is drawn in this plan too, so both fits have the same one.
+    again = estimator(rankCol="rank").fit(table.mapInArrow(killing, table.schema))
+    assert os.path.exists(flag) and again.estimator.to_bytes() == model.estimator.to_bytes()
+
+
+def test_in_a_pipeline_and_cross_validated(table, frame, tmp_path):
+    vectors = VectorAssembler(inputCols=COLUMNS, outputCol="features")
+    one = OnlineGaussianMixture(sampleRows=20_000, seed=1, **SETTINGS)
+    grid = ParamGridBuilder().addGrid(one.n_components, [1, 2]).build()
+    search = CrossValidator(estimator=one, estimatorParamMaps=grid, evaluator=LogDensityEvaluator(), numFolds=2, seed=1)
+    fitted = Pipeline(stages=[vectors, search.getEstimator()]).fit(table)
+    fitted.save(str(tmp_path / "pipeline"))
+    scored = PipelineModel.load(str(tmp_path / "pipeline")).transform(table).toPandas()
+    assert scored["logDensity"].mean() == pytest.approx(fitted.stages[1].estimator.score(frame.to_numpy()))
+    best = search.fit(vectors.transform(table))
+    assert best.avgMetrics[1] > best.avgMetrics[0] + 0.1 and best.bestModel.estimator.n_components_ == 2
+
+
+@pytest.mark.skipif(CONNECT, reason="once is enough")
+def test_a_stream_keeps_the_model_up_to_date_and_counts_a_batch_once(spark, frame, tmp_path):
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/spark_stream.py"))
+    (tmp_path / "rows").mkdir()
+    mixed = frame.sample(frac=1.0, random_state=0).rename(columns={"a": "x", "b": "y"})[["x", "y"]]
+    for i in range(2):
+        mixed.iloc[i * 6000 : (i + 1) * 6000].to_parquet(tmp_path / "rows" / f"{i}.parquet")
+    latest = example["main"](str(tmp_path / "rows"), str(tmp_path / "checkpoint"))
+    assert latest.rows == 12_000 and latest.last == 1
+    np.testing.assert_allclose(np.sort(latest.model.estimator.weights_), [0.5, 0.5], atol=0.02)
+    before = latest.model
+    latest(spark.createDataFrame(mixed), 1)
+    assert latest.model is before

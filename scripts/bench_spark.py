@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""pyspark.ml's GaussianMixture and gmm_bmm.spark side by side: seconds, held-out log-density, memory of the processes.
+
+    python scripts/bench_spark.py [--master local[2]] [--sets 1000000x10x8,2000000x50x10] [--seeds 3] [--partitions 8,200] [--sorted]
+
+Both learn the same cached data frame of vectors, alternating, at their default settings. Data: K overlapping Gaussians with full
+covariances. Needs pyspark and gmm_bmm. Memory is the largest resident set while a fit runs, of the driver's Python, the JVM (which
+in local mode is driver and executor) and all Python workers. Prints one line of CSV for each fit.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+HELD_OUT = 20_000
+
+
+def draw(rows: int, columns: int, k: int, seed: int):
+    rng = np.random.default_rng([seed, rows, columns, k])
+    # Distances between centres do not grow with the columns, so that components overlap.
+    centres = rng.normal(size=(k, columns)) * 4 / np.sqrt(columns)
+    shapes = rng.normal(size=(k, columns, columns)) / np.sqrt(columns)
+    component = rng.integers(0, k, rows)
+    drawn = rng.normal(size=(rows, columns))
+    for j in range(k):
+        own = component == j
+        drawn[own] = centres[j] + drawn[own] @ shapes[j]
+    return drawn
+
+
+def log_density(rows, weights, means, covariances) -> float:
+    """The mean log-density, by the same arithmetic for both."""
+    parts = []
+    for weight, mean, covariance in zip(weights, means, covariances):
+        lower = np.linalg.cholesky(covariance)
+        scaled = np.linalg.solve(lower, (rows - mean).T)
+        log_det = 2 * np.log(np.diag(lower)).sum()
+        constant = np.log(max(weight, 1e-300)) - 0.5 * (log_det + rows.shape[1] * np.log(2 * np.pi))
+        parts.append(constant - 0.5 * (scaled**2).sum(axis=0))
+    return float(np.mean(np.logaddexp.reduce(parts, axis=0)))
+
+
+class Memory:
+    """The largest resident sets during a block: of this process, of the JVM, and of all Python workers together, in MB."""
+
+    def __enter__(self):
+        self.largest, self.done = {"driver": 0, "jvm": 0, "workers": 0}, threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+    def watch(self):
+        while not self.done.wait(0.2):
+            for name, size in self.now().items():
+                self.largest[name] = max(self.largest[name], size)
+
+    @staticmethod
+    def now() -> dict:
+        processes = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, rest = path.read_text().rsplit(")", 1)
+                resident = int((path.parent / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+            except (OSError, IndexError):
+                continue
+            processes[int(path.parent.name)] = (name.split("(", 1)[1], int(rest.split()[1]), resident)
+        own, found = os.getpid(), {"driver": 0, "jvm": 0, "workers": 0}
+        for pid, (name, parent, resident) in processes.items():
+            chain = [pid]
+            while chain[-1] != own and chain[-1] in processes:
+                chain.append(processes[chain[-1]][1])
+            if chain[-1] == own:
+                found["driver" if pid == own else "jvm" if name == "java" else "workers"] += resident
+        return found
+
+
+def fit_theirs(frame, k: int, seed: int):
+    from pyspark.ml.clustering import GaussianMixture
+
+    model = GaussianMixture(k=k, seed=seed).fit(frame)
+    means, covariances = zip(*[(one.mean.toArray(), one.cov.toArray()) for one in model.gaussians])
+    return (model.weights, means, covariances), model.summary.numIter
+
+
+def fit_ours(frame, k: int, seed: int):
+    from gmm_bmm.spark import OnlineGaussianMixture
+
+    local = OnlineGaussianMixture(n_components=k, seed=seed).fit(frame).estimator
+    return (local.weights_, local.means_, local.covariances_), 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--memory", default="8g", help="of the JVM")
+    parser.add_argument("--sets", default="1000000x10x8,2000000x50x10", help="rows x columns x K")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--partitions", default="8,200")
+    parser.add_argument("--sorted", action="store_true", help="sort the rows by the first column")
+    args = parser.parse_args()
+    import pyarrow
+    import pyarrow.parquet
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.sql import SparkSession
+
+    spark = (SparkSession.builder.master(args.master).config("spark.driver.memory", args.memory)
+             .config("spark.ui.enabled", "false").getOrCreate())
+    spark.sparkContext.setLogLevel("ERROR")
+    print("rows,columns,k,partitions,sorted,seed,learner,seconds,held_out,iterations,driver_mb,jvm_mb,workers_mb", flush=True)
+    for rows, columns, k in (map(int, one.split("x")) for one in args.sets.split(",")):
+        for seed in range(args.seeds):
+            drawn = draw(rows + HELD_OUT, columns, k, seed)
+            drawn, held_out = drawn[:rows], drawn[rows:]
+            if args.sorted:
+                drawn = drawn[np.argsort(drawn[:, 0])]
+            names = [f"x{j}" for j in range(columns)]
+            with tempfile.TemporaryDirectory() as folder:
+                for i, part in enumerate(np.array_split(drawn, 32)):
+                    table = pyarrow.table({name: part[:, j] for j, name in enumerate(names)})
+                    pyarrow.parquet.write_table(table, f"{folder}/part-{i:02}.parquet")
+                del drawn
+                read = VectorAssembler(inputCols=names, outputCol="features").transform(spark.read.parquet(folder))
+                for partitions in map(int, args.partitions.split(",")):
+                    frame = read.select("features")
+                    if args.sorted:
+                        frame = frame.coalesce(partitions)
+                    else:
+                        frame = frame.repartition(partitions)
+                    frame = frame.cache()
+                    frame.count()
+                    for name, fit in [("pyspark.ml", fit_theirs), ("gmm_bmm", fit_ours)]:
+                        with Memory() as memory:
+                            start = time.monotonic()
+                            mixture, iterations = fit(frame, k, seed)
+                            seconds = time.monotonic() - start
+                        held = log_density(held_out, *mixture)
+                        sizes = ",".join(str(size) for size in memory.largest.values())
+                        print(f"{rows},{columns},{k},{partitions},{args.sorted},{seed},{name},{seconds:.2f},{held:.4f},{iterations},"
+                              f"{sizes}", flush=True)
+                    frame.unpersist()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+//! The distribution of the log-densities of rows, from which ranks follow.
+
+use crate::dist::GaussianMixture;
+use crate::learn::monitor::today::RunScores;
+use crate::learn::structure::{KeptRows, rows_of};
+use crate::learn::{Prequential, ScoreRanks, ScoreSink};
+use crate::stats::capped_mean_and_error;
+
+/// The mean gain of the newest kept rows from a mixture to another one, where rows lose weight.
+pub(super) fn gain_of_newest(from: &GaussianMixture, to: &GaussianMixture, kept: &KeptRows) -> f64 {
+    const NEW: f64 = 0.6;
+    let (Some(weights), dim) = (kept.reservoir_weights(), from.dim()) else { return 0.0 };
+    let most = weights.iter().copied().fold(0.0, f64::max);
+    let is_new = |(_, weight): &(&[f64], &f64)| **weight >= NEW * most;
+    let newest = kept.reservoir().chunks_exact(dim).zip(&weights).filter(is_new);
+    let newest: Vec<f64> = newest.flat_map(|(row, _)| row).copied().collect();
+    let gains = whole_scores(to, &newest) - whole_scores(from, &newest);
+    capped_mean_and_error(gains).0
+}
+
+/// With fewer rows, kept rows give ranks also with a half-life.
+pub(super) const MIN_RANKED: f64 = 100.0;
+
+/// The distribution of the log-densities of all rows, as far as the kept rows represent them.
+pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
+    let mut ranks = ScoreRanks::default();
+    let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
+        let scores = whole_scores(mixture, rows);
+        match weights {
+            Some(weights) => ranks.extend_weighted(scores.into_iter().zip(weights)),
+            None => ranks.extend(scores, usual),
+        }
+    };
+    extend(kept.reservoir(), kept.reservoir_weights(), kept.rows_per_kept_row(mixture.dim()));
+    extend(kept.validation(), kept.validation_weights(), 1.0);
+    ranks
+}
+
+/// The log-density of each row, where missing values are as probable as usual.
+pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
+    mixture.score_whole(rows_of(values, mixture.dim()))
+}
+
+/// Adds log-densities to the score and to the distribution, which has those of whole rows.
+pub(super) struct RankedScore<'a> {
+    pub total: &'a mut Prequential,
+    pub ranks: &'a mut ScoreRanks,
+    pub run: Option<&'a mut RunScores>,
+}
+
+impl ScoreSink for RankedScore<'_> {
+    fn add(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
+        log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+        if let Some(run) = &mut self.run {
+            log_densities.iter().for_each(|&log_density| run.add(log_density));
+        }
+    }
+
+    fn add_gapped(&mut self, log_densities: &[f64]) {
+        self.total.add(log_densities);
+        self.ranks.skip(log_densities.len() as u64);
+    }
+
+    fn log_likelihood(&self) -> f64 {
+        self.total.log_likelihood
+    }
+}
