@@ -85,7 +85,9 @@ impl Whitened {
         }
         let of_row = |i: usize| rows.weight(i);
         let step = chosen.len().div_ceil(most_rows(dim)).max(1);
-        let kept: Vec<(usize, f64)> = chosen.iter().copied().step_by(step).collect();
+        // One of each `step` rows. Always the same one would miss clusters that alternate in the order of the rows.
+        let one_of = |(i, rows): (usize, &[(usize, f64)])| rows[i % rows.len()];
+        let kept: Vec<(usize, f64)> = chosen.chunks(step).enumerate().map(one_of).collect();
         if kept.len() < 2 * MIN_ROWS {
             return None;
         }
