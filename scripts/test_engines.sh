@@ -21,7 +21,8 @@ skip() {
 "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-compile 'pyspark[connect]>=4,<5' 'dask[dataframe,distributed]' \
     'ray[data]' 'pandas<3' duckdb polars pyarrow scikit-learn zstandard pytest || skip "the engines could not be installed"
 unset PYTHONDONTWRITEBYTECODE
-PYTHONPATH=$package
+# Workers import what the tests define.
+PYTHONPATH=$package:$PWD/python/tests_engines
 PYTHONPYCACHEPREFIX=$PWD/target/engines-cache
 # The workers of a cluster share the cores.
 OMP_NUM_THREADS=1

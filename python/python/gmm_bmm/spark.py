@@ -196,10 +196,12 @@ class OnlineGaussianMixtureModel(Model, _Shared, MLReadable, MLWritable):
         return self._estimator
 
     def update(self, dataset) -> OnlineGaussianMixtureModel:
-        """A model that has learned further rows too, such as a micro-batch of a stream. Each partition is a shard."""
-        prior, rows = self.estimator, self._rows(dataset)
-        shards = _learn(rows, prior, 0)
-        return self._copyValues(OnlineGaussianMixtureModel(distributed.update(shards, prior)))
+        """A model that has learned further rows too, such as a micro-batch of a stream. Each partition is a shard.
+
+        ``estimator.n_samples_seen_`` of the result counts the further rows.
+        """
+        learned = distributed.update(_learn(self._rows(dataset), self.estimator, 0), self.estimator)
+        return self._copyValues(OnlineGaussianMixtureModel(learned))
 
     def _transform(self, dataset):
         # Kept rows are not needed to score.
