@@ -84,7 +84,7 @@ fn ranks_write_the_bytes_of_as_many_shards_in_one_process() {
         }
     }
     let model: Value = serde_json::from_str(&place.read("ranks.json")).unwrap();
-    assert_eq!(model["rows"], 5_000);
+    assert_eq!(model["state"]["rows"], 5_000);
 }
 
 #[test]

@@ -64,15 +64,21 @@ impl Model {
         };
         let kept = structure.revisions().filter(|revision| revision.kept);
         let known = known_families(kept.flat_map(|revision| &revision.moves));
-        let running = structure.identifiers.all();
-        let places = self.own().learned.estimate().most_probable_components(mixture.means().view());
-        let of = |(&own, place): (&u64, usize)| {
+        let (running, before) = (structure.identifiers.all(), self.own().learned.estimate());
+        let origins = before.most_probable_components(mixture.means().view());
+        let successors = mixture.most_probable_components(before.means().view());
+        let of = |(component, &own): (usize, &u64)| {
             // A mixture that was searched again at the end of the stream has components without a record. Each comes from the
-            // component of the running state that its mean belongs to.
+            // component of the running state that its mean belongs to, and from those whose means belong to it.
+            let is_origin = |&i: &usize| origins[component] == i || successors[i] == component;
             let is_recorded = known.contains_key(&own) || running.contains(&own);
-            family_of(&known, if is_recorded { &[] } else { &running[place..=place] }, own)
+            let parents: Vec<u64> = match is_recorded {
+                true => Vec::new(),
+                false => (0..running.len()).filter(is_origin).map(|i| running[i]).collect(),
+            };
+            family_of(&known, &parents, own)
         };
-        identifiers.iter().zip(places).map(of).collect()
+        identifiers.iter().enumerate().map(of).collect()
     }
 }
 

@@ -253,7 +253,7 @@ fn handles_interrupts(child: &Child) -> bool {
 fn rows_in(place: &Workplace, model: &str) -> u64 {
     let text = fs::read(place.path(model)).unwrap_or_default();
     let model: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-    model["rows"].as_u64().unwrap_or(0)
+    model["state"]["rows"].as_u64().unwrap_or(0)
 }
 
 #[test]

@@ -220,9 +220,9 @@ fn a_stray_quote_does_not_take_the_rows_below_it_along() {
         format!("x,y\n{rows}")
     };
     for (lines, words) in [
-        (&[13][..], ["line 13", "the text ends 1489 lines later"]),
+        (&[13][..], ["line 13", "not closed in the 1489 lines to the end"]),
         (&[13, 700], ["line 13", "spans 688 lines"]),
-        (&[1200], ["line 1200", "the text ends 302 lines later"]),
+        (&[1200], ["line 1200", "not closed in the 302 lines to the end"]),
     ] {
         place.write("data.csv", &with_quotes(lines));
         for command in ["fit --k 2 --out m.json", "predict --model model.json --scores s.csv"] {

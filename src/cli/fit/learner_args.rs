@@ -59,7 +59,7 @@ pub(in crate::cli) const MAX_SHARDS: i64 = 10_000;
 #[command(next_help_heading = "oDMM")]
 pub(super) struct OdmmArgs {
     /// Number of shards; the model depends on it, but not on the number of threads [default: 5, or the ranks of an MPI job]
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MAX_SHARDS))]
+    #[arg(long, hide_short_help = true, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=MAX_SHARDS))]
     pub(super) shards: Option<u16>,
 
     /// How rows are dealt to shards [default: rows, or parts in an MPI job]
