@@ -50,7 +50,8 @@ fn rows_survive_a_file_to_the_bit() {
     let text = serde_json::to_string(&kept).unwrap();
     assert_eq!(serde_json::from_str::<KeptRows>(&text).unwrap(), kept);
     assert!(
-        serde_json::from_str::<KeptRows>(&text.replace("\"reservoir\":\"AA", "\"reservoir\":\"!A")).is_err()
+        serde_json::from_str::<KeptRows>(&text.replace("\"reservoir\":[\"AA", "\"reservoir\":[\"!A"))
+            .is_err()
     );
 }
 
