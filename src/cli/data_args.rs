@@ -59,7 +59,13 @@ pub(super) struct ReadingArgs {
     /// Values that mean a missing value, such as -999,NULL, besides the usual words; --missing says what to do about them
     ///
     /// A number means that value however it is written: -999 is -999.0 too. Upper and lower case are the same.
-    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_name = "LIST")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        hide_short_help = true,
+        allow_hyphen_values = true,
+        value_name = "LIST"
+    )]
     na: Vec<String>,
 
     /// Columns whose ends meet, such as '--circular 0..360 wind': the model learns their cosine and sine; repeatable

@@ -60,11 +60,22 @@ pub(super) struct Frame {
     parts: Vec<f64>,
     /// For each of them, the logarithm of the squared volume.
     volumes: Vec<f64>,
-    /// The deviations of the current row, and whether it has gaps.
     #[serde(skip)]
+    row: CurrentRow,
+}
+
+/// The deviations of the current row, and whether it has gaps.
+#[derive(Debug, Clone, Default)]
+struct CurrentRow {
     deviations: Vec<f64>,
-    #[serde(skip)]
     gapped: bool,
+}
+
+/// The current row is no part of the state.
+impl PartialEq for CurrentRow {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Frame {
@@ -82,7 +93,7 @@ impl Frame {
         }
         let heavy = if groups.len() > 1 { heavy } else { 0 };
         let volumes = volumes(&parts, mixture.dim());
-        Frame { dim: mixture.dim(), heavy, parts, volumes, deviations: Vec::new(), gapped: false }
+        Frame { dim: mixture.dim(), heavy, parts, volumes, row: CurrentRow::default() }
     }
 
     /// The number of columns.
@@ -136,14 +147,14 @@ impl Frame {
     /// Sets the deviations of a row from a part. A missing value deviates by nothing.
     fn deviate(&mut self, row: &[f64], part: usize, most: f64) {
         let (means, units) = self.parts[2 * self.dim * part..2 * self.dim * (part + 1)].split_at(self.dim);
-        for (((to, x), mean), unit) in self.deviations.iter_mut().zip(row).zip(means).zip(units) {
+        for (((to, x), mean), unit) in self.row.deviations.iter_mut().zip(row).zip(means).zip(units) {
             let deviation = (x - mean) * unit;
             // Not a number is neither below nor above.
             let deviation = if deviation < -most { -most } else { deviation };
             *to = if deviation > most { most } else { deviation };
         }
-        if self.gapped {
-            self.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
+        if self.row.gapped {
+            self.row.deviations.iter_mut().filter(|deviation| deviation.is_nan()).for_each(|gap| *gap = 0.0);
         }
     }
 
@@ -151,7 +162,7 @@ impl Frame {
     fn square(&self, row: &[f64], part: usize) -> f64 {
         let (means, units) = self.part(part);
         let mut square = 0.0;
-        if self.gapped {
+        if self.row.gapped {
             for ((x, mean), unit) in row.iter().zip(means).zip(units) {
                 let deviation = (x - mean) * unit;
                 square += if deviation.is_nan() { 0.0 } else { deviation * deviation };
@@ -167,9 +178,9 @@ impl Frame {
 
     /// The cluster that a row is nearest to, and its squared distance. Sets the deviations from it.
     fn assign(&mut self, row: &[f64], most: f64) -> (usize, f64) {
-        self.deviations.resize(self.dim, 0.0);
+        self.row.deviations.resize(self.dim, 0.0);
         // A sum is not a number if a value is none.
-        self.gapped = row.iter().sum::<f64>().is_nan();
+        self.row.gapped = row.iter().sum::<f64>().is_nan();
         let mut nearest = (0, self.square(row, 0));
         let mut best = nearest.1 + self.volumes[0];
         for cluster in 1..self.clusters() {
@@ -196,11 +207,11 @@ impl Frame {
         let (levels, rest) = sums[2..].split_at_mut(self.dim);
         let (spreads, rest) = rest.split_at_mut(self.dim);
         let (mut products, shares) = rest.split_at_mut(self.pairs());
-        for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(&self.deviations) {
+        for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(&self.row.deviations) {
             *level += deviation;
             *spread += deviation.abs();
         }
-        if self.gapped {
+        if self.row.gapped {
             let gaps = spreads.iter_mut().zip(row).filter(|(_, x)| x.is_nan());
             gaps.for_each(|(spread, _)| *spread += MEAN_DEVIATION);
         }
@@ -208,7 +219,7 @@ impl Frame {
         for gap in 1..self.dim {
             let count = (self.dim - gap).min(products.len());
             let (now, others) = products.split_at_mut(count);
-            for ((sum, a), b) in now.iter_mut().zip(&self.deviations).zip(&self.deviations[gap..]) {
+            for ((sum, a), b) in now.iter_mut().zip(&self.row.deviations).zip(&self.row.deviations[gap..]) {
                 *sum += a * b;
             }
             products = others;
@@ -229,7 +240,7 @@ impl Frame {
         let size = 1 + 2 * self.dim;
         let sums = &mut sums[size * cluster..size * (cluster + 1)];
         sums[0] += 1.0;
-        for (i, &deviation) in self.deviations.iter().enumerate() {
+        for (i, &deviation) in self.row.deviations.iter().enumerate() {
             sums[1 + i] += deviation;
             sums[1 + self.dim + i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
         }
