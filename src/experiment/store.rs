@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::error::ExperimentError;
 use super::record::{RECORDS_VERSION, Record};
 
@@ -95,6 +97,12 @@ fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1)
 }
 
+/// The version of a record, whatever else it has.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
 fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
     let lines = text.split(|&byte| byte == b'\n').enumerate();
     lines
@@ -102,13 +110,17 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, ExperimentError> {
         .map(|(index, line)| {
             let refuse =
                 |why: String| ExperimentError::BadRecord { path: path.to_path_buf(), line: index + 1, why };
+            let other_version = |version: u32| {
+                refuse(format!("it has version {version}, and this program reads {RECORDS_VERSION}"))
+            };
             match serde_json::from_slice(line) {
-                Ok(Record::Run(run)) if run.version != RECORDS_VERSION => Err(refuse(format!(
-                    "it has version {}, and this program reads {RECORDS_VERSION}",
-                    run.version
-                ))),
+                Ok(Record::Run(run)) if run.version != RECORDS_VERSION => Err(other_version(run.version)),
                 Ok(record) => Ok(record),
-                Err(error) => Err(refuse(error.to_string())),
+                // A later version may have other members.
+                Err(error) => Err(match serde_json::from_slice(line) {
+                    Ok(Versioned { version }) if version != RECORDS_VERSION => other_version(version),
+                    _ => refuse(error.to_string()),
+                }),
             }
         })
         .collect()
