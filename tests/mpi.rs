@@ -173,7 +173,8 @@ fn wrong_usage_is_told_once() {
         ("fit --data rows.csv --k 3 --out model.json".to_string(), "--algo odmm"),
     ] {
         let said = fails(&place, 2, &line, 2, &[words]);
-        assert_eq!(said.matches("error: ").count(), 1, "{said}");
+        // mpirun may write between the words of a rank.
+        assert_eq!(said.matches("error:").count(), 1, "{said}");
     }
     fails(
         &place,

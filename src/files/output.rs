@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"1");
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "cli"))]
     #[test]
     fn a_full_disk_is_told_with_the_file_s_name() {
         let mut file = OutputFile::create("/dev/full").unwrap();

@@ -62,7 +62,8 @@ const members = (place) => data.components.filter((component) => component.clust
 const chosen = new Set();
 const isDim = (place) => chosen.size > 0 && !chosen.has(place);
 
-const state = { groups: "clusters", order: "file", x: 0, y: Math.min(1, data.columns.length - 1), cell: [0, 0] };
+// A single cluster differs from the whole in nothing.
+const state = { groups: data.clusters.length > 1 ? "clusters" : "components", order: "file", x: 0, y: Math.min(1, data.columns.length - 1), cell: [0, 0] };
 const redraws = [];
 /** The width of pictures in pixels, so that their letters have the size of the page's. */
 const width = () => Math.max(300, Math.min(760, page.clientWidth));
@@ -128,12 +129,13 @@ if (data.findings.length > 0) {
     return all.sort((a, b) => spread(b) - spread(a));
   };
   const what = element("select", { id: "groups" }, option("clusters", `clusters (${data.clusters.length})`), option("components", `components (${data.components.length})`));
+  what.value = state.groups;
   const sorting = element("select", { id: "order" }, option("file", "as in the data"), option("difference", "largest difference first"));
   const table = element("table", { id: "profile" });
   const area = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Profiles; arrow keys move between cells", "aria-describedby": "readout" }, table);
   const readout = element("p", { id: "readout", "aria-live": "polite" });
   // The strongest colour is that of the largest difference, up to three standard deviations.
-  const largest = data.clusters.flatMap((cluster) => cluster.mean).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const largest = groups().flatMap((group) => group.mean).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const scale = Math.max(0.5, Math.min(3, largest));
   let cells = [];
   const tell = () => {
