@@ -38,13 +38,19 @@ const MOST_ROWS: f64 = 0.5;
 #[serde(deny_unknown_fields)]
 struct Length {
     windows: u64,
-    /// The sums of the last window.
+    /// Windows that begin in the middle of the others.
+    #[serde(default)]
+    shifted_windows: u64,
+    /// The sums of the last window, and of the last shifted one.
     #[serde(with = "packed")]
     last: Arc<Vec<f64>>,
+    #[serde(default, with = "packed")]
+    last_shifted: Arc<Vec<f64>>,
     /// The mean of each statistic over all windows.
     #[serde(with = "packed")]
     means: Arc<Vec<f64>>,
-    /// The sum of the squared differences of neighbouring windows, halved.
+    /// The sum of the squared differences of neighbouring windows, halved. Shifted windows count too: modes that alternate may
+    /// differ in these alone.
     #[serde(with = "packed")]
     squares: Arc<Vec<f64>>,
     /// Windows in which a statistic was positive.
@@ -56,7 +62,15 @@ impl Length {
     fn add(&mut self, sums: &[f64]) {
         if self.windows == 0 {
             let none = || Arc::new(vec![0.0; sums.len()]);
-            *self = Length { windows: 0, last: none(), means: none(), squares: none(), positive: none() };
+            *self = Length {
+                windows: 0,
+                shifted_windows: 0,
+                last: none(),
+                last_shifted: Arc::default(),
+                means: none(),
+                squares: none(),
+                positive: none(),
+            };
         }
         self.windows += 1;
         let count = self.windows as f64;
@@ -72,14 +86,31 @@ impl Length {
         *Arc::make_mut(&mut self.last) = sums.to_vec();
     }
 
+    /// Adds a window that begins in the middle of another.
+    fn add_shifted(&mut self, sums: &[f64]) {
+        if self.windows == 0 {
+            return;
+        }
+        if self.shifted_windows > 0 {
+            let squares = Arc::make_mut(&mut self.squares).iter_mut();
+            let pairs = Frame::means(sums).zip(Frame::means(&self.last_shifted));
+            squares.zip(pairs).for_each(|(to, (new, before))| *to += 0.5 * (new - before).powi(2));
+        }
+        self.shifted_windows += 1;
+        *Arc::make_mut(&mut self.last_shifted) = sums.to_vec();
+    }
+
     /// The variance of one window.
     fn variance(&self, i: usize) -> f64 {
-        self.squares[i] / (self.windows - 1) as f64
+        self.squares[i] / (self.windows - 1 + self.shifted_windows.saturating_sub(1)) as f64
     }
 
     fn is_sound(&self, len: usize) -> bool {
         let all = [&self.last, &self.means, &self.squares, &self.positive];
+        let shifted = &self.last_shifted;
         self.windows > 0
+            && shifted.len() == if self.shifted_windows > 0 { len } else { 0 }
+            && shifted.iter().all(|value| value.is_finite())
             && all.iter().all(|values| values.len() == len && values.iter().all(|value| value.is_finite()))
     }
 }
@@ -113,6 +144,9 @@ impl Windows {
                 found = self.change(frame, length + 1, &before, &window).map(|kind| (kind, 2 << length));
             }
             if !is_whole {
+                if let Some(longer) = self.lengths.get_mut(length + 1) {
+                    longer.add_shifted(&window);
+                }
                 break;
             }
         }
