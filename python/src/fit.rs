@@ -456,7 +456,7 @@ impl Fit {
             _ => return Err(PyValueError::new_err("the model has settings of a later version")),
         }
         let effort = EFFORTS.iter().find(|(_, effort)| *effort == settings.effort);
-        // Once its shards are merged, a pass of oDMM goes on as oBMM.
+        // Once its shards are merged, a pass of oDMM continues as oBMM.
         let name = settings.algorithm.name();
         arguments.set_item("algorithm", if name == "odmm" { "obmm" } else { name })?;
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;

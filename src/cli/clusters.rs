@@ -43,7 +43,7 @@ struct ByOverlap {
     clusters: usize,
 }
 
-/// Overlaps whose number of clusters is told.
+/// Overlaps for which the number of clusters is shown.
 const OVERLAPS: [f64; 5] = [0.003, 0.01, 0.03, 0.1, 0.3];
 
 #[derive(Debug, Serialize)]

@@ -83,7 +83,7 @@ impl PlotArgs {
         Ok(())
     }
 
-    /// An empty sample for rows of so many columns.
+    /// An empty sample for rows of this many columns.
     pub fn empty_sample(columns: usize, seed: u64) -> Reservoir {
         Reservoir::new(columns, (MAX_NUMBERS / columns).clamp(100, MAX_ROWS), seed)
     }

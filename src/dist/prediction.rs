@@ -1,6 +1,6 @@
 //! Columns predicted from the other columns of a row.
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::GaussianMixture;
@@ -81,13 +81,9 @@ impl GaussianMixture {
         assert_eq!(rows.ncols(), self.dim(), "rows must have the mixture's columns");
         assert!(targets.iter().all(|&target| target < self.dim()), "targets are columns of the mixture");
         let mut hidden = rows.to_owned();
-        hide(hidden.view_mut(), targets);
+        targets.iter().for_each(|&target| hidden.column_mut(target).fill(f64::NAN));
         hidden
     }
-}
-
-fn hide(mut rows: ArrayViewMut2<f64>, targets: &[usize]) {
-    targets.iter().for_each(|&target| rows.column_mut(target).fill(f64::NAN));
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         self
         """
         rows = self._joined(X, y, reset=True, ensure_min_samples=2)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = self._seed()
         chosen = self.n_components
         if chosen == "auto" and len(rows) >= _MIN_ROWS:
             chosen = self._chosen(rows, seed)
@@ -119,8 +119,7 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         first = not hasattr(self, "mixture_")
         rows = self._joined(X, y, reset=first)
         if first:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            self.mixture_ = self._new_mixture(self.n_components, seed)
+            self.mixture_ = self._new_mixture(self.n_components, self._seed())
         self.mixture_.set_params(half_life=self.half_life, missing=self.missing).partial_fit(rows)
         return self
 
@@ -191,6 +190,9 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
     def n_components_(self) -> int:
         check_is_fitted(self)
         return self.mixture_.n_components_
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _new_mixture(self, n_components, seed: int) -> OnlineGaussianMixture:
         return OnlineGaussianMixture(
