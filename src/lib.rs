@@ -109,8 +109,8 @@ pub mod internals {
     pub mod learn {
         pub use crate::learn::rules::projection::{Scalars, project_dirichlet_literally};
         pub use crate::learn::{
-            CandidateState, CommonPrior, FitState, LearnedShard, LearnerState, WarmUp, check_enough_rows,
-            check_shards, default_start_rows,
+            CandidateState, CommonPrior, FitState, LearnedShard, LearnerState, Rows, WarmUp,
+            check_enough_rows, check_shards, default_start_rows,
         };
     }
     pub mod linalg {

@@ -44,6 +44,12 @@ pub(super) struct ReadingArgs {
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     drop: Vec<String>,
 
+    /// Column that holds the weight of each row, by name or number: a row of weight 3 counts as three rows
+    ///
+    /// The column is not learned. A weight is 0 or above and need not be whole; a row of weight 0 counts as if it were not there. The number of rows that a model has learned from decides how much it trusts them, so multiplying all weights by 10 means ten times as many rows: the prior counts for less, and a K that is learned may be larger. Weights that only say how rows compare should have a mean of about 1.
+    #[arg(long, value_name = "COLUMN")]
+    weight: Option<String>,
+
     /// What to do with a row that has a cell that is not a number
     ///
     /// A missing value is no bad cell: --missing is for those.
@@ -195,6 +201,14 @@ impl ReadingArgs {
         Ok(Some(all))
     }
 
+    /// An error if rows are to have weights, which this command has no use for.
+    pub fn refuse_weights(&self) -> anyhow::Result<()> {
+        match self.weight {
+            Some(_) => Err(usage("--weight is for commands that learn or average: 'fit', 'eval' and 'compare'")),
+            None => Ok(()),
+        }
+    }
+
     /// Whether rows are shuffled.
     pub fn shuffles(&self) -> bool {
         self.shuffle_buffer.is_some()
@@ -232,6 +246,7 @@ impl ReadingArgs {
             .has_header(self.no_header.then_some(false))
             .columns(&self.columns)
             .drop(&self.drop)
+            .weight(self.weight.clone())
             .bad_rows(self.bad_rows)
             .bad_cells(self.bad_cells)
             .missing(self.missing)

@@ -17,7 +17,8 @@ use super::files::{Sink, StopFlag, is_dash, refuse_overwriting, refuse_sharing_s
 use super::usage;
 use crate::data::{BadRows, Block, Missing, ReadOptions, RowReader};
 use crate::experiment::Units;
-use crate::stats::{BatchSums, ColumnSummary};
+use crate::learn::{Prequential, ScoreSink};
+use crate::stats::BatchSums;
 use crate::text::number::decimal;
 use crate::text::{count, csv_cell};
 use scorer::{COLUMNS, Scorer, WatchedModel};
@@ -117,6 +118,9 @@ fn parse_rank(text: &str) -> Result<f64, String> {
 #[derive(Debug, Serialize)]
 struct EvalResult {
     rows: u64,
+    /// Their total weight, if they have weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
     rows_skipped: u64,
     /// Rows in the scores, if they were selected.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,9 +220,8 @@ struct Evaluation<'a> {
     stop: StopFlag<'a>,
     scores: Option<Sink>,
     selection: Selection,
-    summary: ColumnSummary,
+    scored: Prequential,
     batches: BatchSums,
-    total: f64,
     /// Rows of density zero.
     without_density: u64,
     /// Rows of which all values are missing.
@@ -242,7 +245,7 @@ impl<'a> Evaluation<'a> {
             writeln!(file, "{COLUMNS}{explanation}{}", cells(rows.kept_columns()))?;
             file.flush()?;
         }
-        let (summary, batches) = (ColumnSummary::default(), BatchSums::new(vec![0.0]));
+        let (scored, batches) = (Prequential::default(), BatchSums::new(vec![0.0]));
         Ok(Evaluation {
             args,
             scorer,
@@ -250,9 +253,8 @@ impl<'a> Evaluation<'a> {
             stop,
             scores,
             selection: Selection::new(args.max_rank, args.top),
-            summary,
+            scored,
             batches,
-            total: 0.0,
             without_density: 0,
             without_values: 0,
         })
@@ -281,7 +283,7 @@ impl<'a> Evaluation<'a> {
                 file.flush()?;
             }
             bar.set_position(rows.bytes_read());
-            bar.set_message(format!("{} rows", self.summary.count));
+            bar.set_message(format!("{} rows", self.scored.rows));
         }
         bar.finish_and_clear();
         tell_end(&mut rows, console);
@@ -293,20 +295,21 @@ impl<'a> Evaluation<'a> {
             console
                 .warn(&format!("{} without any value cannot be scored", count(self.without_values, "row")));
         }
-        anyhow::ensure!(self.summary.count > 0 || self.args.follow, "there are no rows to score");
+        anyhow::ensure!(self.scored.rows > 0 || self.args.follow, "there are no rows to score");
         let rows_written = self.selection.rows_written();
         if let Some(mut file) = self.scores {
             file.write_all(self.selection.top().concat().as_bytes())?;
             file.finish()?;
         }
         Ok(EvalResult {
-            rows: self.summary.count,
+            rows: self.scored.rows,
+            weight: self.scored.weight,
             rows_skipped: rows.rows_skipped() + self.without_density + self.without_values,
             rows_written,
             missing: MissingResult::of(&rows),
             k: self.scorer.k(),
             columns: self.scorer.columns.names,
-            mean_log_likelihood: self.summary.mean,
+            mean_log_likelihood: self.scored.mean().unwrap_or(0.0),
             standard_error: self.batches.standard_error(0),
             predictive: self.args.predictive,
             units: self.args.units,
@@ -328,7 +331,7 @@ impl<'a> Evaluation<'a> {
                 anyhow::ensure!(
                     self.args.lists_bad_rows(),
                     "row {} of those read is {NO_DENSITY}",
-                    self.summary.count + 1
+                    self.scored.rows + 1
                 );
                 self.without_density += 1;
                 self.write_unscored(before, place, "the density is zero in double precision", rows)?;
@@ -340,9 +343,12 @@ impl<'a> Evaluation<'a> {
                 continue;
             }
             let score = log_density + self.scorer.shift(block.row(i));
-            self.summary.push(score);
-            self.total += score;
-            self.batches.record(1, &[self.total]);
+            let weight = block.weights().map(|weights| weights[i]);
+            if weight != Some(0.0) {
+                self.scored.add(&[score], weight.as_ref().map(std::slice::from_ref));
+                let weight = weight.as_ref().map(std::slice::from_ref);
+                self.batches.record_weighted(1, weight, &[self.scored.log_likelihood]);
+            }
             if let Some(file) = &mut self.scores {
                 let own = responsibilities.row(i).to_vec();
                 let of_missing = of_missing.as_ref().map_or(0.0, |all| all[i]);

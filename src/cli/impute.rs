@@ -81,6 +81,7 @@ const ROWS_AT_A_TIME: usize = 4096;
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     let data = std::slice::from_ref(&args.data);
     refuse_sharing_stdin(&args.model, data)?;
+    args.reading.refuse_weights()?;
     if args.reading.shuffles() {
         return Err(usage("the rows are written in the order of the file: leave out --shuffle-buffer"));
     }

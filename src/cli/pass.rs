@@ -74,7 +74,8 @@ impl Pass<'_> {
                 }
             };
             if let Some(sample) = &mut self.sample {
-                block.iter().for_each(|row| sample.offer(row));
+                let counts = |i: &usize| block.weights().is_none_or(|weights| weights[*i] > 0.0);
+                (0..block.rows()).filter(counts).for_each(|i| sample.offer(block.row(i)));
             }
             learning += self.learn_block(&block, &mut position, &mut seen, &bar)?;
             ahead.give_back(block);
@@ -144,7 +145,8 @@ impl Pass<'_> {
             if learns {
                 learning += self.revise_if_due(*position, *seen, bar)?;
                 let started = Instant::now();
-                to = match self.fit.advance(block.view().slice(s![from..to, ..]))? {
+                let (rows, weights) = (block.view(), block.weights_of(from..to));
+                to = match self.fit.advance_weighted(rows.slice(s![from..to, ..]), weights)? {
                     Progress::Learned(taken) => from + taken,
                     Progress::RevisionDue => from,
                 };

@@ -169,6 +169,7 @@ struct ShownComponent {
 
 pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
     refuse_sharing_stdin(&args.model, &args.data)?;
+    args.reading.refuse_weights()?;
     let data = args.reading.files(&args.data)?;
     let outputs = [&args.plot.plot, &args.html];
     if !data.is_empty() && outputs.iter().all(|output| output.is_none()) {

@@ -7,6 +7,8 @@ pub struct Block {
     values: Vec<f64>,
     /// Where rows were skipped: the row that follows them, and how many were skipped up to there.
     skipped: Vec<(usize, u64)>,
+    /// The weight of each row; empty if rows have none.
+    weights: Vec<f64>,
 }
 
 impl Block {
@@ -16,7 +18,7 @@ impl Block {
     /// If `columns` is zero.
     pub fn new(columns: usize) -> Self {
         assert!(columns > 0, "a block needs at least one column");
-        Block { columns, values: Vec::new(), skipped: Vec::new() }
+        Block { columns, values: Vec::new(), skipped: Vec::new(), weights: Vec::new() }
     }
 
     /// An empty block with room for `rows` rows of `columns` numbers.
@@ -82,6 +84,7 @@ impl Block {
     pub fn clear(&mut self) {
         self.values.clear();
         self.skipped.clear();
+        self.weights.clear();
     }
 
     /// Appends one row.
@@ -124,11 +127,35 @@ impl Block {
     #[cfg(feature = "csv")]
     pub(super) fn extend_from(&mut self, other: &Block, rows: std::ops::Range<usize>) {
         self.values.extend_from_slice(&other.values[rows.start * self.columns..rows.end * self.columns]);
+        self.weights.extend_from_slice(other.weights_of(rows).unwrap_or_default());
+    }
+
+    /// The weight of each row, if rows have weights.
+    pub fn weights(&self) -> Option<&[f64]> {
+        Some(self.weights.as_slice()).filter(|weights| !weights.is_empty())
+    }
+
+    /// The weights of some rows, if rows have weights.
+    pub fn weights_of(&self, rows: std::ops::Range<usize>) -> Option<&[f64]> {
+        self.weights().map(|weights| &weights[rows])
+    }
+
+    /// Replaces the rows by those of a block whose last column is the weight.
+    #[cfg(feature = "csv")]
+    pub(super) fn take_weighted(&mut self, rows: &Block) {
+        self.clear();
+        self.skipped.extend_from_slice(&rows.skipped);
+        for row in rows.iter() {
+            let (weight, row) = row.split_last().expect("a block has columns");
+            self.push(row);
+            self.weights.push(*weight);
+        }
     }
 
     /// Keeps the first `rows` rows only.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows * self.columns);
+        self.weights.truncate(rows);
     }
 
     /// The rows as an array that takes over their memory.

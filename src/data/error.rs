@@ -301,6 +301,12 @@ pub enum DataError {
         /// The column.
         column: String,
     },
+    /// Several columns are named as the weight.
+    #[error("'{columns}' are several columns, and a row has one weight")]
+    SeveralWeights {
+        /// The columns.
+        columns: String,
+    },
     /// A column is declared circular that is not read.
     #[error("column '{column}' is declared circular, but it is not among the columns that are read")]
     CircularNotRead {

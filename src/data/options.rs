@@ -25,6 +25,7 @@ pub struct ReadOptions {
     pub(super) has_header: Option<bool>,
     pub(super) columns: Vec<String>,
     pub(super) drop: Vec<String>,
+    pub(super) weight: Option<String>,
     pub(super) bad_rows: BadRows,
     pub(super) bad_cells: BadCells,
     pub(super) missing: Missing,
@@ -87,6 +88,7 @@ impl Default for ReadOptions {
             has_header: None,
             columns: Vec::new(),
             drop: Vec::new(),
+            weight: None,
             bad_rows: BadRows::default(),
             bad_cells: BadCells::default(),
             missing: Missing::default(),
@@ -132,6 +134,13 @@ impl ReadOptions {
     /// Leaves out columns, in the same terms.
     pub fn drop(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.drop = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the column that holds the weight of each row, in the same terms: a row of weight `w` counts as `w` rows. It is none of
+    /// the columns of a row; [`Block::weights`](super::Block::weights) has the weights.
+    pub fn weight(mut self, column: impl Into<Option<String>>) -> Self {
+        self.weight = column.into();
         self
     }
 

@@ -46,6 +46,10 @@ pub struct RowReader {
     /// Whether rows may be read without a look at each.
     takes_plain_rows: bool,
     shape: TableShape,
+    /// The columns of a row without its weight.
+    columns: ColumnNames,
+    /// Rows with their weights, before they are separated.
+    with_weights: Block,
     notices: Vec<Notice>,
     /// The marks of missing values.
     marks: MissingMarks,
@@ -110,6 +114,8 @@ impl RowReader {
             table: Some(table),
             is_cut: false,
             takes_plain_rows,
+            columns: shape.columns_without_weight(),
+            with_weights: Block::new(shape.columns.len()),
             shape,
             notices,
             marks,
@@ -132,7 +138,7 @@ impl RowReader {
             shuffle: None,
         };
         reader.skip_rows(skip)?;
-        let columns = reader.columns().len();
+        let columns = reader.shape.columns.len();
         reader.shuffle = shuffle.map(|(slots, seed)| ShuffleBuffer::new(columns, slots, seed));
         Ok(reader)
     }
@@ -172,7 +178,7 @@ impl RowReader {
     /// The columns of a row. Their names are those in the header, or `c1`, `c2` and so on by position in the file. A circular
     /// column has two.
     pub fn columns(&self) -> &ColumnNames {
-        &self.shape.columns
+        &self.columns
     }
 
     /// Replaces the rows in `block` by the next ones, at most `most`. Returns false, and an empty block, at the end.
@@ -182,6 +188,19 @@ impl RowReader {
     /// # Panics
     /// If the block has another number of columns, or `most` is zero.
     pub fn read_block(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
+        if !self.shape.weighted {
+            return self.read_columns(block, most);
+        }
+        let none = Block::new(self.shape.columns.len());
+        let mut with_weights = std::mem::replace(&mut self.with_weights, none);
+        let read = self.read_columns(&mut with_weights, most);
+        block.take_weighted(&with_weights);
+        self.with_weights = with_weights;
+        read
+    }
+
+    /// [`read_block`](RowReader::read_block) with the weight as the last column, if rows have one.
+    fn read_columns(&mut self, block: &mut Block, most: usize) -> Result<bool, DataError> {
         let Some(mut shuffle) = self.shuffle.take() else { return self.read_in_order(block, most) };
         let read = shuffle.read_block(block, most, |block, most| self.read_in_order(block, most));
         self.shuffle = Some(shuffle);
@@ -385,6 +404,9 @@ impl RowReader {
         };
         if self.marks.replace(&mut self.data_row) {
             step = TableStep::Gaps(bad);
+        }
+        if let Some(flaw) = self.shape.bad_weight(&self.data_row) {
+            return TableStep::Bad(flaw);
         }
         while let Some((nth, value)) = self.shape.out_of_range(&self.data_row) {
             if self.options.bad_cells == BadCells::Refuse {

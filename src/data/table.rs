@@ -95,6 +95,8 @@ pub(super) enum Flaw {
     Cell(usize),
     /// The value of this circular column.
     OutOfRange(usize, f64),
+    /// The weight, in this column.
+    Weight(usize, f64),
 }
 
 /// Opens the first input: chooses the columns. Also returns what a user should know.
@@ -161,6 +163,8 @@ pub(super) struct TableShape {
     pub(super) columns: ColumnNames,
     width: usize,
     pub(super) positions: Vec<usize>,
+    /// Whether the last column is the weight of the row.
+    pub(super) weighted: bool,
     /// The names and positions of the columns whose text is kept.
     pub(super) kept: (Vec<String>, Vec<usize>),
 }
@@ -174,10 +178,15 @@ impl TableShape {
         samples: &[ColumnSample],
         options: &ReadOptions,
     ) -> Result<(TableShape, Vec<Notice>), DataError> {
-        let choice = match &options.expected {
+        let weight = options.weight.as_ref().map(|column| weight_column(file, names, column)).transpose()?;
+        let mut options = options.clone();
+        options.drop.extend(weight.map(|_| options.weight.clone().unwrap_or_default()));
+        let options = &options;
+        let mut choice = match &options.expected {
             Some(expected) => choose_expected(file, names, named, samples, &expected.of_data(), options)?,
             None => choose(file, names, samples, &options.columns, &options.drop, false)?,
         };
+        choice.positions.extend(weight);
         let name = |&i: &usize| names.name(i).to_string();
         let read = choice.positions.iter().map(name);
         let of_data = ColumnNames { named, ..ColumnNames::named(read) };
@@ -185,12 +194,26 @@ impl TableShape {
         let kept = names.select_all(&options.keep)?;
         let kept = (kept.iter().map(name).collect(), kept);
         let (width, positions) = (samples.len(), choice.positions);
-        Ok((TableShape { of_data, columns, width, positions, kept }, choice.notices))
+        let weighted = weight.is_some();
+        Ok((TableShape { of_data, columns, width, positions, weighted, kept }, choice.notices))
     }
 
-    /// Whether rows need no further look: none of their columns is circular.
+    /// Whether rows need no further look: none of their columns is circular, and they have no weight.
     pub(super) fn takes_plain_rows(&self) -> bool {
-        self.columns.circular.is_empty()
+        self.columns.circular.is_empty() && !self.weighted
+    }
+
+    /// The columns of a row without its weight.
+    pub(super) fn columns_without_weight(&self) -> ColumnNames {
+        let mut columns = self.columns.clone();
+        columns.names.truncate(columns.names.len() - usize::from(self.weighted));
+        columns
+    }
+
+    /// What is wrong with the weight of a row, if it has one.
+    pub(super) fn bad_weight(&self, row: &[f64]) -> Option<Flaw> {
+        let (&weight, nth) = (row.last()?, row.len() - 1);
+        (self.weighted && !(0.0..=MAX_WEIGHT).contains(&weight)).then_some(Flaw::Weight(nth, weight))
     }
 
     /// The first column of the data that is circular and has a value out of its range.
@@ -203,10 +226,14 @@ impl TableShape {
     /// The bad row that was just read from a table.
     pub(super) fn describe(&self, table: &dyn RowTable, flaw: Flaw) -> BadRow {
         let mut bad = table.describe(flaw, &self.of_data.names);
-        if let Flaw::OutOfRange(nth, value) = flaw {
-            let (column, cell) = (self.of_data.names[nth].clone(), value.to_string());
-            bad.problem = RowProblem::Cell { column, cell, why: BadCell::OutOfRange, chosen: ChosenBy::User };
-        }
+        let (nth, value, why) = match flaw {
+            Flaw::OutOfRange(nth, value) => (nth, value, BadCell::OutOfRange),
+            Flaw::Weight(nth, value) => (nth, value, BadCell::Weight),
+            Flaw::Fields | Flaw::Cell(_) => return bad,
+        };
+        let cell = if value.is_nan() { "a missing value".to_string() } else { value.to_string() };
+        bad.problem =
+            RowProblem::Cell { column: self.of_data.names[nth].clone(), cell, why, chosen: ChosenBy::User };
         bad
     }
 
@@ -233,6 +260,18 @@ impl TableShape {
             }
             (false, false) => Ok((self.positions.clone(), self.kept.1.clone())),
         }
+    }
+}
+
+/// The largest weight of a row.
+const MAX_WEIGHT: f64 = 1e15;
+
+/// The position of the one column that holds the weight of each row.
+fn weight_column(file: &str, names: &Names, column: &str) -> Result<usize, DataError> {
+    let found = names.select(column).map_err(|error| error.in_file(file))?;
+    match found[..] {
+        [position] => Ok(position),
+        _ => Err(DataError::SeveralWeights { columns: column.to_string() }),
     }
 }
 

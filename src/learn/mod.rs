@@ -4,6 +4,7 @@ mod batch_em;
 pub(crate) mod kernel;
 mod monitor;
 mod pass;
+mod rows;
 pub(crate) mod rules;
 mod shards;
 mod structure;
@@ -33,6 +34,7 @@ pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
 pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState, Structure};
+pub use rows::Rows;
 pub use rules::method::{Algorithm, Method};
 pub use rules::obmm::{Moments, ObmmSettings};
 pub use rules::oem::OemSettings;
@@ -72,6 +74,22 @@ pub enum LearnError {
         found: usize,
         /// Columns of the pass.
         expected: usize,
+    },
+    /// A weight that no row can have.
+    #[error("row {row} has the weight {weight}, which must be a finite number of rows: 0 or above, and at most 1e15")]
+    Weight {
+        /// Which row, from 1.
+        row: u64,
+        /// Its weight.
+        weight: f64,
+    },
+    /// Another number of weights than of rows.
+    #[error("there are {weights} weights for {rows} rows")]
+    WeightCount {
+        /// How many weights.
+        weights: usize,
+        /// How many rows.
+        rows: usize,
     },
     /// Infinity, or not a number.
     #[error("row {row} has a number that is not finite in column {column} (from 0): leave such rows out")]
@@ -176,14 +194,14 @@ impl LearnError {
     }
 }
 
-/// Takes the log-densities of rows before they are learned, in the order of the rows.
+/// Takes the log-densities of rows before they are learned, in the order of the rows, and their weights if they have any.
 pub trait ScoreSink {
     /// Adds the log-densities of consecutive rows.
-    fn add(&mut self, log_densities: &[f64]);
+    fn add(&mut self, log_densities: &[f64], weights: Option<&[f64]>);
 
     /// Adds those of rows with gaps, which are on another scale than those of whole rows.
-    fn add_gapped(&mut self, log_densities: &[f64]) {
-        self.add(log_densities);
+    fn add_gapped(&mut self, log_densities: &[f64], weights: Option<&[f64]>) {
+        self.add(log_densities, weights);
     }
 
     /// The sum of the log-densities so far.
@@ -192,15 +210,15 @@ pub trait ScoreSink {
 
 /// A learner that sees each row once.
 pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
-    /// Learns rows, which follow one another in `rows`. Adds each row's log-density under the model *before* the row is
-    /// learned to `score`. Rows whose distance overflows are skipped and counted in [`Health`].
-    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink);
+    /// Learns rows. Adds each row's log-density under the model *before* the row is learned to `score`. Rows whose distance
+    /// overflows are skipped and counted in [`Health`].
+    fn observe_block(&mut self, rows: Rows, score: &mut dyn ScoreSink);
 
     /// Learns consecutive parts of a stream as [`observe_block`](Self::observe_block) does. Returns the cumulative score
     /// after each part.
-    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut dyn ScoreSink) -> Vec<f64> {
-        let learn = |rows: &&[f64]| {
-            self.observe_block(rows, score);
+    fn observe_parts(&mut self, parts: &[Rows], score: &mut dyn ScoreSink) -> Vec<f64> {
+        let learn = |rows: &Rows| {
+            self.observe_block(*rows, score);
             score.log_likelihood()
         };
         parts.iter().map(learn).collect()
@@ -209,7 +227,7 @@ pub trait OnlineLearner: std::fmt::Debug + Send + Sync {
     /// Learns one row. Returns its log-density before it is learned, or `None` if it is skipped.
     fn observe(&mut self, row: &[f64]) -> Option<f64> {
         let mut score = Prequential::default();
-        self.observe_block(row, &mut score);
+        self.observe_block(Rows::new(row, row.len()), &mut score);
         score.mean()
     }
 

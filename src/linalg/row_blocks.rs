@@ -82,10 +82,11 @@ impl RowBlocks {
     }
 
     /// The rows with these indices and weights, where a smaller weight means that the row says less. They give an estimate the
-    /// accuracy of fewer rows of equal weight.
-    pub fn weighted(&self, order: &[usize], weights: &[f64]) -> Self {
+    /// accuracy of fewer rows of equal weight. `counts` says how many rows of equal weight each is, if that is not one.
+    pub fn weighted(&self, order: &[usize], weights: &[f64], counts: Option<&[f64]>) -> Self {
         let mut rows = self.reordered(order).with_weights(|i| weights[i]);
-        let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+        let count = |i: usize| counts.map_or(1.0, |counts| counts[i]);
+        let squares: f64 = weights.iter().enumerate().map(|(i, weight)| weight * weight / count(i)).sum();
         let equal = rows.total_weight().powi(2) / squares;
         rows.effective = if equal > 0.0 { equal / order.len() as f64 } else { 1.0 };
         rows

@@ -361,7 +361,11 @@ impl Model {
             guarded.push(health.total());
             match learned {
                 LearnerState::Bayes { .. } => {}
-                LearnerState::Point { start_rows, rows: learned, .. } => rows.extend([start_rows, learned]),
+                LearnerState::Point { start_rows, rows: learned, .. } => {
+                    if ![start_rows, learned].iter().all(|rows| rows.is_finite() && **rows >= 0.0) {
+                        return Err(ModelError::Inconsistent("the number of its rows is none".into()));
+                    }
+                }
                 LearnerState::Sharded(state) => {
                     rows.push(state.rows);
                     guarded.push(state.common_health.total());

@@ -245,6 +245,7 @@ pub fn merge_models(
         columns: merged_columns(prior, shards),
         floor: prior.state.floor.clone(),
         pending: None,
+        pending_weights: None,
         candidates: vec![merged],
         shard: Some(Shard { lineage, rows: Fingerprint::default() }),
         sample: prior.state.sample.clone(),

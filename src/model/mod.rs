@@ -238,9 +238,9 @@ impl Model {
         let candidate = |mixture: GaussianMixture| CandidateState {
             learned: LearnerState::Point {
                 start: mixture.clone(),
-                start_rows: rows,
+                start_rows: rows as f64,
                 mixture,
-                rows: 0,
+                rows: 0.0,
                 matrix_states: Vec::new(),
             },
             prequential: Prequential::default(),
@@ -253,6 +253,7 @@ impl Model {
             columns: summaries.to_vec(),
             floor: summaries.iter().map(variance_floor).collect(),
             pending: None,
+            pending_weights: None,
             candidates: mixtures.into_iter().map(candidate).collect(),
             shard: None,
             sample: RowSample::default(),

@@ -33,6 +33,9 @@ pub struct BatchSums {
     open_rows: u64,
     /// The sum of the scores of each candidate over all rows before the open batch.
     before: Vec<f64>,
+    /// The total weight of each full batch and of the open one, once a row has another weight than 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<f64>,
 }
 
 impl BatchSums {
@@ -48,18 +51,17 @@ impl BatchSums {
 
     /// For candidates whose scores over earlier rows have these sums.
     pub fn new(totals: Vec<f64>) -> Self {
-        BatchSums { size: 1, full: Vec::new(), open_rows: 0, before: totals }
+        BatchSums { size: 1, before: totals, ..BatchSums::default() }
     }
 
-    /// Divides rows of `dim` numbers where batches end.
-    pub(crate) fn cut<'a>(&self, mut values: &'a [f64], dim: usize) -> Vec<&'a [f64]> {
+    /// Divides this number of rows where batches end.
+    pub(crate) fn cut(&self, mut rows: usize) -> Vec<usize> {
         let (mut size, mut full, mut open_rows) = (self.size, self.full.len(), self.open_rows);
         let mut parts = Vec::new();
-        while !values.is_empty() {
-            let wanted = usize::try_from(size - open_rows).unwrap_or(usize::MAX).saturating_mul(dim);
-            let (part, rest) = values.split_at(wanted.min(values.len()));
+        while rows > 0 {
+            let part = usize::try_from(size - open_rows).unwrap_or(usize::MAX).min(rows);
             parts.push(part);
-            (values, full, open_rows) = (rest, full + 1, 0);
+            (rows, full, open_rows) = (rows - part, full + 1, 0);
             if full == Self::MAX {
                 (size, full) = (size.saturating_mul(2), full / 2);
             }
@@ -70,6 +72,12 @@ impl BatchSums {
     /// Records cumulative scores after `rows` more rows and closes the batch when it is full. The rows must not extend beyond
     /// the end of the batch.
     pub fn record(&mut self, rows: u64, totals: &[f64]) {
+        self.record_weighted(rows, None, totals);
+    }
+
+    /// [`BatchSums::record`] of rows with these weights.
+    pub fn record_weighted(&mut self, rows: u64, weights: Option<&[f64]>, totals: &[f64]) {
+        self.add_weights(rows, weights);
         self.open_rows += rows;
         debug_assert!(self.open_rows <= self.size, "rows extend beyond the end of a batch");
         if self.open_rows < self.size {
@@ -79,12 +87,40 @@ impl BatchSums {
         let finite = |value: f64| value.clamp(-f64::MAX, f64::MAX);
         self.full.push(totals.iter().zip(&self.before).map(|(now, before)| finite(now - before)).collect());
         (self.open_rows, self.before) = (0, totals.to_vec());
+        let weighted = !self.weights.is_empty();
         if self.full.len() == Self::MAX {
+            self.weights = self.weights.chunks(2).map(|pair| pair.iter().sum()).collect();
             let merge =
                 |pair: &[Vec<f64>]| pair[0].iter().zip(&pair[1]).map(|(a, b)| finite(a + b)).collect();
             self.full = self.full.chunks_exact(2).map(merge).collect();
             self.size = self.size.saturating_mul(2);
         }
+        if weighted {
+            self.weights.push(0.0);
+        }
+    }
+
+    fn add_weights(&mut self, rows: u64, weights: Option<&[f64]>) {
+        let has_weights = |weights: &[f64]| weights.iter().any(|&weight| weight != 1.0);
+        if self.weights.is_empty() {
+            if !weights.is_some_and(has_weights) {
+                return;
+            }
+            self.weights = vec![self.size as f64; self.full.len()];
+            self.weights.push(self.open_rows as f64);
+        }
+        let Some(open) = self.weights.last_mut() else { return };
+        match weights {
+            Some(weights) => weights.iter().for_each(|weight| *open += weight),
+            None => (0..rows).for_each(|_| *open += 1.0),
+        }
+    }
+
+    /// The mean weight of a full batch.
+    fn mean_weight(&self) -> f64 {
+        let full = self.weights.len().saturating_sub(1);
+        let mean = self.weights[..full].iter().sum::<f64>() / full as f64;
+        if full > 0 && mean > 0.0 { mean } else { self.size as f64 }
     }
 
     /// Whether at least this many rows were recorded.
@@ -100,7 +136,8 @@ impl BatchSums {
 
     /// The rows of a batch, and the mean score of a candidate in each full batch, the first batch first.
     pub(crate) fn means(&self, candidate: usize) -> (u64, Vec<f64>) {
-        (self.size, self.full.iter().map(|batch| batch[candidate] / self.size as f64).collect())
+        let weight = |i: usize| self.weights.get(i).copied().unwrap_or(self.size as f64);
+        (self.size, self.full.iter().enumerate().map(|(i, batch)| batch[candidate] / weight(i)).collect())
     }
 
     /// The standard error of a candidate's mean score per row; `None` from fewer than two rows.
@@ -115,13 +152,15 @@ impl BatchSums {
 
     fn error_of(&self, score: impl Fn(&[f64]) -> f64) -> Option<f64> {
         let sums: Vec<f64> = self.full.iter().map(|batch| score(batch)).collect();
-        standard_error(&sums).map(|error| error / self.size as f64).filter(|error| error.is_finite())
+        standard_error(&sums).map(|error| error / self.mean_weight()).filter(|error| error.is_finite())
     }
 
     /// Whether this is valid for this number of candidates: its shapes agree and its numbers are finite.
     pub(crate) fn is_sound(&self, candidates: usize) -> bool {
         let is_whole = |sums: &Vec<f64>| sums.len() == candidates && sums.iter().all(|sum| sum.is_finite());
         self.size.is_power_of_two()
+            && (self.weights.is_empty() || self.weights.len() == self.full.len() + 1)
+            && self.weights.iter().all(|&weight| weight.is_finite() && weight >= 0.0)
             && self.open_rows < self.size
             && self.full.len() < Self::MAX
             && self.full.iter().chain([&self.before]).all(is_whole)
@@ -207,10 +246,9 @@ mod tests {
         let recorded = |cuts: &[usize]| {
             let (mut batches, mut seen) = (BatchSums::new(vec![total(1, 0), total(2, 0)]), 0);
             for &rows in cuts {
-                let values = vec![0.0; 3 * rows];
-                for part in batches.clone().cut(&values, 3) {
-                    seen += part.len() / 3;
-                    batches.record(part.len() as u64 / 3, &[total(1, seen), total(2, seen)]);
+                for part in batches.clone().cut(rows) {
+                    seen += part;
+                    batches.record(part as u64, &[total(1, seen), total(2, seen)]);
                 }
             }
             batches
@@ -235,7 +273,7 @@ mod tests {
         // The largest size that can be read causes no overflow.
         let mut huge = BatchSums { size: 1 << 63, ..sound };
         assert!(huge.is_sound(3) && huge.covers(u64::MAX));
-        assert_eq!(huge.cut(&[0.0; 6], 3).len(), 1);
+        assert_eq!(huge.cut(2).len(), 1);
         huge.record(2, &[0.0; 3]);
     }
 

@@ -91,6 +91,7 @@ impl Args {
     }
 
     fn read_set(&self, path: &Path, console: &Console) -> anyhow::Result<PlannedSet> {
+        self.reading.refuse_weights()?;
         let mut rows = self.reading.open(&[path.to_path_buf()], self.seed, None, console)?;
         let columns = rows.columns().clone();
         let values = rows.read_all()?.into_array();

@@ -29,6 +29,7 @@ struct PredictResult {
 
 /// Predicts the target columns of each row and writes them to the scores.
 pub(super) fn run(args: &Args, model: &Model, console: &Console) -> anyhow::Result<()> {
+    args.data.reading.refuse_weights()?;
     let all = model.column_names();
     let targets = select_columns(&all.names, &args.target).map_err(usage_error)?;
     let given: Vec<usize> = (0..all.len()).filter(|i| !targets.contains(i)).collect();

@@ -138,7 +138,7 @@ pub(super) fn begin<'a>(
         let Some(block) = reader.next()? else { break };
         let wanted = warm.rows_wanted().min(block.rows() as u64) as usize;
         let started = Instant::now();
-        warm.pass().observe(block.view().slice(s![..wanted, ..]))?;
+        warm.pass().observe_weighted(block.view().slice(s![..wanted, ..]), block.weights_of(0..wanted))?;
         learning += started.elapsed();
         reader.learned(wanted);
         if wanted < block.rows() {
@@ -152,7 +152,8 @@ pub(super) fn begin<'a>(
     let (prior, mut pass) = warm.finish()?;
     if let Some((block, from)) = rest {
         let started = Instant::now();
-        pass.observe(block.view().slice(s![from.., ..]))?;
+        let weights = block.weights_of(from..block.rows());
+        pass.observe_weighted(block.view().slice(s![from.., ..]), weights)?;
         learning += started.elapsed();
         reader.learned(block.rows() - from);
         reader.ahead.give_back(block);
@@ -182,7 +183,7 @@ impl<'a> Part<'a> {
     pub fn learn(mut self, prior: &CommonPrior) -> anyhow::Result<PartEnd> {
         while let Some(block) = self.reader.next()? {
             let started = Instant::now();
-            self.pass.observe(block.view())?;
+            self.pass.observe_weighted(block.view(), block.weights())?;
             self.learning += started.elapsed();
             self.reader.learned(block.rows());
             self.reader.ahead.give_back(block);

@@ -184,7 +184,7 @@ impl TextTable {
     fn is_of_quotation(&self, flaw: &Flaw) -> bool {
         match flaw {
             Flaw::Fields => true,
-            Flaw::OutOfRange(..) => false,
+            Flaw::OutOfRange(..) | Flaw::Weight(..) => false,
             Flaw::Cell(nth) => {
                 self.records.record().get(self.positions[*nth]).is_some_and(|cell| cell.contains(&b'\n'))
             }
@@ -274,7 +274,7 @@ impl RowTable for TextTable {
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let record = self.records.record();
         let problem = match flaw {
-            Flaw::Fields | Flaw::OutOfRange(..) => {
+            Flaw::Fields | Flaw::OutOfRange(..) | Flaw::Weight(..) => {
                 RowProblem::Fields { found: record.len(), expected: self.width }
             }
             Flaw::Cell(nth) => {

@@ -12,7 +12,7 @@ use gaps::{Run, runs};
 use crate::dist::GaussianMixture;
 use crate::learn::kernel::{Changes, Completion, ComponentGroup, MatrixState};
 use crate::learn::rules::forgetting::Forgetting;
-use crate::learn::{Health, LearnerState, OnlineLearner, ScoreSink, Surprise};
+use crate::learn::{Health, LearnerState, OnlineLearner, Rows, ScoreSink, Surprise};
 use crate::linalg::Factor;
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::special::{exp, ln};
@@ -78,9 +78,12 @@ pub(in crate::learn) trait Rule: std::fmt::Debug + Send + Sync {
     /// The weights of the components, and their sum.
     fn weights(&self) -> (&[Quad], f64);
 
+    /// Sets the weight of the current row. It is 1 for the rows of a block without weights.
+    fn set_weight(&mut self, weight: f64);
+
     /// Learns the row with the responsibilities `r`, and returns the changes of means and matrices. `kept` equals `r`, but is 0
     /// for components that do not change.
-    fn update<A: Arithmetic>(
+    fn update<A: Arithmetic, const WEIGHTED: bool>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
@@ -109,7 +112,7 @@ pub(in crate::learn) trait Rule: std::fmt::Debug + Send + Sync {
 
     /// Learns the weights from the responsibilities of all components, and counts the row. The next row becomes current
     /// afterwards.
-    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health);
+    fn update_weights<A: Arithmetic, const WEIGHTED: bool>(&mut self, r: &[Quad], health: &mut Health);
 
     /// From now on, rows lose weight at this rate.
     fn set_forgetting(&mut self, forgetting: Option<Forgetting>);
@@ -187,11 +190,15 @@ impl<R: Rule> Online<R> {
     /// constants of the densities. It becomes current before those are refreshed, so that the processor can do both in
     /// parallel.
     #[inline(always)]
-    fn step<A: Arithmetic>(&mut self, next: Option<&[f64]>) -> Option<(f64, f64)> {
-        let evidence = self.learn::<A>();
+    fn step<A: Arithmetic, const WEIGHTED: bool>(
+        &mut self,
+        weight: f64,
+        next: Option<&[f64]>,
+    ) -> Option<(f64, f64)> {
+        let evidence = self.learn::<A, WEIGHTED>(weight);
         // Before the next row becomes current, since that may depend on the number of learned rows.
         if evidence.is_some() {
-            self.rule.update_weights::<A>(&self.responsibilities, &mut self.health);
+            self.rule.update_weights::<A, WEIGHTED>(&self.responsibilities, &mut self.health);
             if self.rule.forgets() {
                 for (i, group) in self.grouped.groups.iter_mut().enumerate() {
                     self.rule.forget::<A>(i, group);
@@ -209,7 +216,7 @@ impl<R: Rule> Online<R> {
 
     /// See [`Online::step`].
     #[inline(always)]
-    fn learn<A: Arithmetic>(&mut self) -> Option<(f64, f64)> {
+    fn learn<A: Arithmetic, const WEIGHTED: bool>(&mut self, weight: f64) -> Option<(f64, f64)> {
         let Online {
             grouped,
             rule,
@@ -232,6 +239,9 @@ impl<R: Rule> Online<R> {
             *low_rows += 1;
             return None;
         }
+        if WEIGHTED {
+            rule.set_weight(weight);
+        }
         let total = rule.weights().1;
         let all = A::Vector::splat(sum);
         let mut distance = A::Vector::splat(0.0);
@@ -245,8 +255,9 @@ impl<R: Rule> Online<R> {
             (A::Vector::load(assigned) + r.if_below(half, zero, one)).store(assigned);
             let moved = r.mul_add(A::Vector::load(&group.q), r);
             distance = distance + moved;
-            let kept = moved.if_below(A::Vector::splat(NEGLIGIBLE), zero, r);
-            let changes = rule.update::<A>(i, group, r, kept, health);
+            let change = if WEIGHTED { moved * A::Vector::splat(weight) } else { moved };
+            let kept = change.if_below(A::Vector::splat(NEGLIGIBLE), zero, r);
+            let changes = rule.update::<A, WEIGHTED>(i, group, r, kept, health);
             health.pivots_raised += group.learn::<A>(changes, floor) as u64;
         }
         // The responsibilities sum to one.
@@ -330,62 +341,104 @@ at_run_time! {
     fn begin<R: Rule>(online: &mut Online<R>) = begin_kernel
 }
 
+/// Up to four scores that are not added yet. Their logarithms are computed at once.
+struct OpenScores {
+    tops: Quad,
+    sums: Quad,
+    weights: [f64; 4],
+    count: usize,
+}
+
 #[inline(always)]
-fn learn_rows_kernel<A: Arithmetic, R: Rule>(
+fn learn_all<A: Arithmetic, R: Rule, const WEIGHTED: bool>(
     online: &mut Online<R>,
-    rows: &[f64],
+    rows: Rows,
     score: &mut dyn ScoreSink,
 ) {
-    // The logarithms of four rows are computed at once. The scores are added in the order of the rows.
-    let (mut tops, mut sums, mut count) = (Quad::default(), Quad([1.0; 4]), 0);
-    let mut rows = rows.chunks_exact(online.floor.len());
+    let mut open =
+        OpenScores { tops: Quad::default(), sums: Quad([1.0; 4]), weights: [1.0; 4], count: 0 };
+    let mut weights = rows.weights().unwrap_or_default().iter();
+    let mut rows = rows.values().chunks_exact(online.floor.len());
     let Some(first) = rows.next() else { return };
     online.prepare::<A>(first);
     let mut more = true;
     while more {
         let next = rows.next();
         more = next.is_some();
-        if let Some((top, sum)) = online.step::<A>(next) {
-            (tops.0[count], sums.0[count]) = (top, sum);
-            count += 1;
-            if count == 4 {
-                online.low_rows += add_scores::<A>(&tops, &sums, count, online.low, score);
-                count = 0;
+        let weight = if WEIGHTED { weights.next().copied().unwrap_or(1.0) } else { 1.0 };
+        if let Some((top, sum)) = online.step::<A, WEIGHTED>(weight, next) {
+            let count = open.count;
+            (open.tops.0[count], open.sums.0[count]) = (top, sum);
+            if WEIGHTED {
+                open.weights[count] = weight;
+            }
+            open.count += 1;
+            if open.count == 4 {
+                online.low_rows += add_scores::<A, WEIGHTED>(&open, online.low, score);
+                open.count = 0;
             }
         }
     }
-    online.low_rows += add_scores::<A>(&tops, &sums, count, online.low, score);
+    online.low_rows += add_scores::<A, WEIGHTED>(&open, online.low, score);
+    if WEIGHTED {
+        online.rule.set_weight(1.0);
+    }
 }
 
-/// Adds the scores of `count` rows, and returns how many of them are below `low`.
+/// Adds the scores of rows, in their order, and returns how many of them are below `low`.
 #[inline(always)]
-fn add_scores<A: Arithmetic>(
-    tops: &Quad,
-    sums: &Quad,
-    count: usize,
+fn add_scores<A: Arithmetic, const WEIGHTED: bool>(
+    open: &OpenScores,
     low: f64,
     score: &mut dyn ScoreSink,
 ) -> u64 {
-    let sums = A::Vector::load(sums).max(A::Vector::splat(f64::MIN_POSITIVE));
-    let evidence = (A::Vector::load(tops) + ln(sums)).to_array();
+    let sums = A::Vector::load(&open.sums).max(A::Vector::splat(f64::MIN_POSITIVE));
+    let evidence = (A::Vector::load(&open.tops) + ln(sums)).to_array();
     let mut below = 0;
-    for &evidence in &evidence[..count] {
+    for &evidence in &evidence[..open.count] {
         below += u64::from(evidence < low);
     }
-    score.add(&evidence[..count]);
+    score.add(&evidence[..open.count], WEIGHTED.then_some(&open.weights[..open.count]));
     below
 }
 
+#[inline(always)]
+fn learn_rows_kernel<A: Arithmetic, R: Rule>(
+    online: &mut Online<R>,
+    rows: Rows,
+    score: &mut dyn ScoreSink,
+) {
+    learn_all::<A, R, false>(online, rows, score);
+}
+
+#[inline(always)]
+fn learn_weighted_rows_kernel<A: Arithmetic, R: Rule>(
+    online: &mut Online<R>,
+    rows: Rows,
+    score: &mut dyn ScoreSink,
+) {
+    learn_all::<A, R, true>(online, rows, score);
+}
+
 at_run_time! {
-    fn learn_rows<R: Rule>(online: &mut Online<R>, rows: &[f64], score: &mut dyn ScoreSink) = learn_rows_kernel
+    fn learn_rows<R: Rule>(online: &mut Online<R>, rows: Rows, score: &mut dyn ScoreSink) = learn_rows_kernel
+}
+
+at_run_time! {
+    fn learn_weighted_rows<R: Rule>(online: &mut Online<R>, rows: Rows, score: &mut dyn ScoreSink) = learn_weighted_rows_kernel
 }
 
 impl<R: Rule> OnlineLearner for Online<R> {
-    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink) {
-        for run in runs(rows, self.floor.len()) {
+    fn observe_block(&mut self, rows: Rows, score: &mut dyn ScoreSink) {
+        for run in runs(rows) {
             match run {
+                Run::Complete(rows) if rows.weights().is_some() => learn_weighted_rows(self, rows, score),
                 Run::Complete(rows) => learn_rows(self, rows, score),
-                Run::Gapped(row) => score.add_gapped(self.learn_gapped(row).as_slice()),
+                Run::Gapped(row, weight) => {
+                    let log_density = self.learn_gapped(row, weight);
+                    let scored = log_density.as_slice();
+                    score.add_gapped(scored, (weight != 1.0).then_some(&[weight][..scored.len()]));
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::pass::state::as_whole_number;
 use crate::learn::structure::packed;
 
 /// A centroid has at most this fraction of the rows below it, so that low ranks have a small relative error. The lowest 50
@@ -16,7 +17,9 @@ const BUFFER: usize = 512;
 /// With a half-life, values are added after this part of it, so that those added together have nearly the same weight.
 const PART_OF_HALF_LIFE: u64 = 16;
 /// With a half-life, a centroid that counts for fewer rows is left out.
-const NEGLIGIBLE_ROWS: f64 = 1e-3;
+pub(in crate::learn) const NEGLIGIBLE_ROWS: f64 = 1e-3;
+/// More rows than any stream has.
+const MAX_ROWS: f64 = 1e30;
 /// More centroids than any stream makes: a file with more is damaged.
 const MAX_CENTROIDS: usize = 1 << 16;
 
@@ -41,10 +44,12 @@ pub struct ScoreRanks {
     centroids: Vec<Centroid>,
     /// Values that are in no centroid yet, as integers of the same order, which are faster to sort.
     buffer: Vec<i64>,
+    /// The same of rows with another weight than 1.
+    weighted: Vec<Centroid>,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     half_life: Option<u64>,
     /// Rows without a value since values were last added to the centroids.
-    others: u64,
+    others: f64,
     /// Empty between two calls; kept for its memory.
     merged: Vec<Centroid>,
 }
@@ -65,19 +70,30 @@ struct RanksRecord {
     buffer: Arc<Vec<f64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     half_life: Option<u64>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    others: u64,
+    #[serde(default, skip_serializing_if = "is_zero", serialize_with = "as_whole_number")]
+    others: f64,
+    /// Values and weights in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weighted: Vec<f64>,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+fn numbers(centroids: &[Centroid]) -> impl Iterator<Item = f64> {
+    centroids.iter().flat_map(|centroid| [centroid.mean, centroid.rows])
+}
+
+fn centroids(numbers: &[f64]) -> Vec<Centroid> {
+    numbers.chunks_exact(2).map(|pair| Centroid { mean: pair[0], rows: pair[1] }).collect()
 }
 
 impl From<ScoreRanks> for RanksRecord {
     fn from(ranks: ScoreRanks) -> Self {
-        let numbers = ranks.centroids.iter().flat_map(|centroid| [centroid.mean, centroid.rows]);
         RanksRecord {
-            centroids: Arc::new(numbers.collect()),
+            centroids: Arc::new(numbers(&ranks.centroids).collect()),
+            weighted: numbers(&ranks.weighted).collect(),
             buffer: Arc::new(ranks.buffer.into_iter().map(value).collect()),
             half_life: ranks.half_life,
             others: ranks.others,
@@ -89,20 +105,23 @@ impl TryFrom<RanksRecord> for ScoreRanks {
     type Error = String;
 
     fn try_from(record: RanksRecord) -> Result<Self, String> {
-        let centroids: Vec<Centroid> =
-            record.centroids.chunks_exact(2).map(|pair| Centroid { mean: pair[0], rows: pair[1] }).collect();
+        let (centroids, weighted) = (centroids(&record.centroids), centroids(&record.weighted));
+        let is_counted = |c: &Centroid| c.mean.is_finite() && c.rows > 0.0 && c.rows <= MAX_ROWS;
         let buffer: Vec<i64> = record.buffer.iter().map(|&value| ordered(value)).collect();
         let is_sound = record.centroids.len().is_multiple_of(2)
+            && record.weighted.len().is_multiple_of(2)
             && centroids.len() <= MAX_CENTROIDS
-            && buffer.len() < BUFFER
+            && buffer.len() + weighted.len() < BUFFER
             && centroids.is_sorted_by(|a, b| a.mean <= b.mean)
-            && centroids.iter().all(|c| c.mean.is_finite() && (NEGLIGIBLE_ROWS..=1e17).contains(&c.rows))
+            && centroids.iter().chain(&weighted).all(is_counted)
+            && record.others >= 0.0
+            && record.others <= MAX_ROWS
             && record.buffer.iter().all(|value| value.is_finite());
         if !is_sound {
             return Err("the distribution of its log-densities is broken".into());
         }
         let RanksRecord { half_life, others, .. } = record;
-        Ok(ScoreRanks { centroids, buffer, half_life, others, merged: Vec::new() })
+        Ok(ScoreRanks { centroids, buffer, weighted, half_life, others, merged: Vec::new() })
     }
 }
 
@@ -116,7 +135,21 @@ impl ScoreRanks {
             self.buffer.reserve_exact(BUFFER - self.buffer.len());
         }
         self.buffer.push(ordered(log_density));
-        if self.buffer.len() >= self.most_buffered() {
+        self.unite_if_full();
+    }
+
+    /// [`ScoreRanks::push`] for a row that counts as `weight` rows.
+    pub(crate) fn push_weighted(&mut self, log_density: f64, weight: f64) {
+        if weight == 1.0 {
+            self.push(log_density);
+        } else if log_density.is_finite() {
+            self.weighted.push(Centroid { mean: log_density, rows: weight });
+            self.unite_if_full();
+        }
+    }
+
+    fn unite_if_full(&mut self) {
+        if self.buffer.len() + self.weighted.len() >= self.most_buffered() {
             self.unite(&[]);
         }
     }
@@ -132,8 +165,8 @@ impl ScoreRanks {
     }
 
     /// Counts rows whose log-density is not added.
-    pub(crate) fn skip(&mut self, rows: u64) {
-        self.others = self.others.saturating_add(rows);
+    pub(crate) fn skip(&mut self, rows: f64) {
+        self.others += rows;
     }
 
     /// Sets after how many further rows a row has half its weight. The rows so far count as those of an endless stream, if they
@@ -167,7 +200,7 @@ impl ScoreRanks {
 
     /// Adds log-densities, each with the number of rows that it counts for.
     pub(crate) fn extend_weighted(&mut self, log_densities: impl IntoIterator<Item = (f64, f64)>) {
-        let counts = |(value, rows): &(f64, f64)| value.is_finite() && *rows >= NEGLIGIBLE_ROWS;
+        let counts = |(value, rows): &(f64, f64)| value.is_finite() && *rows > 0.0;
         let counted = log_densities.into_iter().filter(counts);
         let mut added: Vec<Centroid> = counted.map(|(mean, rows)| Centroid { mean, rows }).collect();
         added.sort_unstable_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -177,6 +210,7 @@ impl ScoreRanks {
     /// Adds the rows of another sketch.
     pub(crate) fn merge(&mut self, other: &ScoreRanks) {
         self.unite(&other.centroids);
+        other.weighted.iter().for_each(|own| self.push_weighted(own.mean, own.rows));
         other.buffer.iter().for_each(|&single| self.push(value(single)));
     }
 
@@ -191,13 +225,14 @@ impl ScoreRanks {
 
     /// How many rows there are.
     pub fn rows(&self) -> f64 {
-        self.centroids.iter().map(|centroid| centroid.rows).sum::<f64>() + self.buffer.len() as f64
+        let weighted: f64 = self.weighted.iter().map(|own| own.rows).sum();
+        self.centroids.iter().map(|centroid| centroid.rows).sum::<f64>() + weighted + self.buffer.len() as f64
     }
 
     /// The mean and the standard deviation of the log-densities; `None` without rows.
     pub(crate) fn mean_and_deviation(&self) -> Option<(f64, f64)> {
         let singles = self.buffer.iter().map(|&single| Centroid { mean: value(single), rows: 1.0 });
-        let all = || self.centroids.iter().copied().chain(singles.clone());
+        let all = || self.centroids.iter().chain(&self.weighted).copied().chain(singles.clone());
         let (rows, mut mean) = (self.rows(), 0.0);
         if rows <= 0.0 {
             return None;
@@ -223,10 +258,22 @@ impl ScoreRanks {
 
     /// Unites the centroids with the buffer and with others, which are sorted.
     fn unite(&mut self, others: &[Centroid]) {
+        if !self.weighted.is_empty() {
+            let mut weighted = std::mem::take(&mut self.weighted);
+            if self.half_life.is_some() {
+                self.others += weighted.iter().map(|own| own.rows).sum::<f64>();
+            }
+            weighted.extend_from_slice(others);
+            weighted.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+            self.unite(&weighted);
+            weighted.clear();
+            self.weighted = weighted;
+            return;
+        }
         if let Some(half_life) = self.half_life {
-            let rows = self.others.saturating_add(self.buffer.len() as u64);
-            self.fade((-(rows as f64) / half_life as f64).exp2());
-            self.others = 0;
+            let rows = self.others + self.buffer.len() as f64;
+            self.fade((-rows / half_life as f64).exp2());
+            self.others = 0.0;
         }
         self.buffer.sort_unstable();
         let total = self.rows() + others.iter().map(|centroid| centroid.rows).sum::<f64>();
@@ -472,7 +519,7 @@ mod tests {
         assert!(text.len() < 16_000, "{} bytes", text.len());
         let broken = |centroids: &[f64], buffer: &[f64]| {
             let (centroids, buffer) = (Arc::new(centroids.to_vec()), Arc::new(buffer.to_vec()));
-            let record = RanksRecord { centroids, buffer, half_life: None, others: 0 };
+            let record = RanksRecord { centroids, buffer, half_life: None, others: 0.0, weighted: Vec::new() };
             ScoreRanks::try_from(record).is_err()
         };
         assert!(!broken(&[1.0, 1.0, 2.0, 3.0], &[0.5]));

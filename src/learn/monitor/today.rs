@@ -41,10 +41,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        self.sum += value;
-        self.squares += value * value;
+    fn add(&mut self, value: f64, weight: f64) {
+        self.count += weight;
+        self.sum += weight * value;
+        self.squares += weight * (value * value);
     }
 
     fn mean(&self) -> f64 {
@@ -68,15 +68,15 @@ impl RunScores {
         Some(RunScores { before, ..RunScores::default() })
     }
 
-    /// Adds the log-density of a row.
-    pub fn add(&mut self, log_density: f64) {
+    /// Adds the log-density of a row, which counts as `weight` rows.
+    pub fn add(&mut self, log_density: f64, weight: f64) {
         let (mean, deviation) = self.before;
         let least = mean - MAX_DEVIATIONS * deviation;
         let apart = if log_density > least { log_density - mean } else { least - mean };
-        self.all.add(apart);
-        self.batch.add(apart);
+        self.all.add(apart, weight);
+        self.batch.add(apart, weight);
         if self.batch.count >= BATCH as f64 {
-            self.batches.add(self.batch.mean());
+            self.batches.add(self.batch.mean(), 1.0);
             self.batch = Sums::default();
         }
     }
@@ -116,7 +116,7 @@ mod tests {
         (0..5000).for_each(|i| ranks.push(value(i)));
         let run = |shift: f64| {
             let mut run = RunScores::after(&ranks).unwrap();
-            (0..3000).for_each(|i| run.add(value(i) + shift));
+            (0..3000).for_each(|i| run.add(value(i) + shift, 1.0));
             run.today().unwrap()
         };
         let (like, lower) = (run(0.0), run(-0.3));

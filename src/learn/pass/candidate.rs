@@ -8,7 +8,7 @@ use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{KeptRows, Reason, Reviser, RevisionRecord, Schedule, Size, Task, rows_of};
 use crate::learn::{
     Algorithm, CandidateState, Estimate, Finished, FitSettings, Health, Identifiers, LearnError,
-    LearnerState, OnlineLearner, Prequential, ScoreRanks, Structure, Surprise,
+    LearnerState, OnlineLearner, Prequential, Rows, ScoreRanks, Structure, Surprise,
 };
 use crate::stats::{capped_mean_and_error, weighted_mean_and_error};
 
@@ -80,13 +80,13 @@ impl Candidate {
     }
 
     /// Learns consecutive parts of the stream, and returns the cumulative score after each.
-    pub fn observe_parts(&mut self, parts: &[&[f64]]) -> Vec<f64> {
-        parts.iter().for_each(|rows| self.watch_changes(rows));
+    pub fn observe_parts(&mut self, parts: &[Rows]) -> Vec<f64> {
+        parts.iter().for_each(|rows| self.watch_changes(*rows));
         let (learner, mut score) = self.learner_and_score();
         learner.observe_parts(parts, &mut score)
     }
 
-    fn watch_changes(&mut self, rows: &[f64]) {
+    fn watch_changes(&mut self, rows: Rows) {
         if let Some(changes) = &mut self.structure.changes {
             changes.add(rows);
         }
@@ -293,7 +293,7 @@ impl Candidate {
             None => {
                 let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
                 let rows = kept.validation_to_learn(floor.len());
-                copy.observe_block(&rows, &mut Prequential::default());
+                copy.observe_block(rows.rows(floor.len()), &mut Prequential::default());
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
@@ -321,7 +321,10 @@ impl Candidate {
             return ranks_of_kept(mixture, kept);
         }
         let mut ranks = self.ranks.clone();
-        ranks.extend(whole_scores(mixture, kept.validation()), 1.0);
+        let own = kept.own_weights_of_validation();
+        let weight = |i: usize| own.map_or(1.0, |own| own[i]);
+        let scores = whole_scores(mixture, kept.validation()).into_iter().enumerate();
+        ranks.extend_weighted(scores.map(|(i, score)| (score, weight(i))));
         ranks
     }
 }

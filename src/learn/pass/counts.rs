@@ -58,8 +58,8 @@ impl std::ops::Add for Health {
     }
 }
 
-/// The prequential score: the sum of the log-densities of rows before they are learned. It estimates the log marginal
-/// likelihood. The rows of the start are not in it.
+/// The prequential score: the sum of the log-densities of rows before they are learned, each times the weight of the row. It
+/// estimates the log marginal likelihood. The rows of the start are not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prequential {
@@ -67,12 +67,20 @@ pub struct Prequential {
     pub rows: u64,
     /// The sum.
     pub log_likelihood: f64,
+    /// The total weight of the rows, if one has another weight than 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 impl Prequential {
     /// The mean over the rows; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
-        (self.rows > 0).then(|| self.log_likelihood / self.rows as f64)
+        (self.rows > 0).then(|| self.log_likelihood / self.total_weight())
+    }
+
+    /// The total weight of the rows, which is their number if they have no weights.
+    pub fn total_weight(&self) -> f64 {
+        self.weight.unwrap_or(self.rows as f64)
     }
 
     /// The score of two sets of rows together.
@@ -80,12 +88,24 @@ impl Prequential {
         Prequential {
             rows: self.rows.saturating_add(other.rows),
             log_likelihood: self.log_likelihood + other.log_likelihood,
+            weight: self.weight.or(other.weight).map(|_| self.total_weight() + other.total_weight()),
         }
     }
 }
 
 impl ScoreSink for Prequential {
-    fn add(&mut self, log_densities: &[f64]) {
+    fn add(&mut self, log_densities: &[f64], weights: Option<&[f64]>) {
+        if weights.is_some() || self.weight.is_some() {
+            for (i, log_density) in log_densities.iter().enumerate() {
+                let weight = weights.map_or(1.0, |weights| weights[i]);
+                if weight != 1.0 || self.weight.is_some() {
+                    self.weight = Some(self.total_weight() + weight);
+                }
+                self.rows += 1;
+                self.log_likelihood += weight * log_density;
+            }
+            return;
+        }
         self.rows += log_densities.len() as u64;
         log_densities.iter().for_each(|log_density| self.log_likelihood += log_density);
     }

@@ -132,7 +132,7 @@ mod tests {
         assert_eq!((choice.candidates[1].difference, choice.elbow), (None, None));
         assert_eq!(KComparison::new(&[], &BatchSums::default()).candidates, []);
         // Batches that lack some of the rows say nothing.
-        let score = |log_likelihood| Prequential { rows: 50, log_likelihood };
+        let score = |log_likelihood| Prequential { rows: 50, log_likelihood, weight: None };
         let choice =
             KComparison::of_pass(&[(2, score(-100.0)), (3, score(-50.0))], &BatchSums::new(vec![0.0; 2]));
         let rated = choice.candidates[0];

@@ -7,13 +7,14 @@ use rayon::prelude::*;
 
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::ranking::whole_scores;
+use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::structure::{
     BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,
 };
 use crate::learn::{
-    Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, StartKind, Structure,
-    blind_start,
+    Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows, StartKind,
+    Structure, blind_start,
 };
 use crate::linalg::has_gaps;
 use crate::stats::BatchSums;
@@ -26,36 +27,35 @@ pub(in crate::learn) struct Learning {
     pub scores: BatchSums,
     pub kept: KeptRows,
     /// A buffer for the rows to learn next.
-    staged: Vec<f64>,
+    staged: RowBuffer,
 }
 
 /// Makes the start of each K from the first rows of `buffer` and learns the other rows of it. `closing` says that the stream
 /// ends here. Returns `None` if `stop` is set meanwhile.
 pub(in crate::learn) fn begin(
     settings: &FitSettings,
-    buffer: &[f64],
-    dim: usize,
+    buffer: Rows,
     limits: Limits,
     closing: bool,
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
-    let (first, rest) = settings.split(buffer, dim);
+    let (first, rest) = settings.split(buffer);
     let begun = match settings.start {
-        StartKind::Fitted => begin_fitted(settings, first, dim, limits, closing, stop)?,
-        StartKind::Blind => Some(begin_blind(settings, first, dim)?),
+        StartKind::Fitted => begin_fitted(settings, first, limits, closing, stop)?,
+        StartKind::Blind => Some(begin_blind(settings, first)?),
     };
     let Some(mut learning) = begun else { return Ok(None) };
-    learning.take(rest, (first.len() / dim) as u64);
+    learning.take(rest, first.count() as u64);
     Ok(Some(learning))
 }
 
 /// Draws the blind start of each K around the first rows, and learns these.
-fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Learning, LearnError> {
+fn begin_blind(settings: &FitSettings, first: Rows) -> Result<Learning, LearnError> {
     let kept = KeptRows::new(settings.seed, 0, false);
     let mut floor = Vec::new();
     let begin = |size: Size| {
         let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
-        let rows = rows_of(first, dim);
+        let rows = rows_of(first.values(), first.dim());
         let start = blind_start(rows, k, settings.seed)?;
         let state = settings.algorithm.begin(&start);
         let mut learner =
@@ -64,7 +64,8 @@ fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Lear
         learner.observe_block(first, &mut Prequential::default());
         let structure = Structure::new(k, Schedule::never());
         let mut candidate = Candidate::new(learner, size, structure, &kept);
-        candidate.ranks.extend(candidate.learner.estimate().log_densities(rows), 1.0);
+        let log_densities = candidate.learner.estimate().log_densities(rows);
+        candidate.ranks.extend_weighted(log_densities.into_iter().zip(first.iter().map(|(_, weight)| weight)));
         floor = start.floor;
         Ok(candidate)
     };
@@ -75,23 +76,24 @@ fn begin_blind(settings: &FitSettings, first: &[f64], dim: usize) -> Result<Lear
 /// Fits the start of each K to the first rows.
 fn begin_fitted(
     settings: &FitSettings,
-    first: &[f64],
-    dim: usize,
+    first: Rows,
     limits: Limits,
     closing: bool,
     stop: &AtomicBool,
 ) -> Result<Option<Learning>, LearnError> {
+    let dim = first.dim();
     let shards = matches!(settings.algorithm, Algorithm::Odmm(_));
     let most = settings.kept_rows(dim);
     // Shards are not revised before they are merged, so they need no validation rows.
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     kept.set_half_life(settings.half_life, dim);
-    let learned = route_first(&mut kept, first, dim);
-    let rows = (learned.len() / dim) as u64;
+    let (learned, weights) = route_first(&mut kept, first);
+    let learned_rows = Rows::new(&learned, dim).with_weights(weights.as_deref());
+    let rows = learned_rows.count() as u64;
     let forgetting = settings.half_life.map(Forgetting::new);
     let (prior, seed) = (settings.prior_strength, settings.seed);
     let how = Revising { limits, prior, closing, seed, stop };
-    let reviser = Reviser::on_all(Arc::clone(&learned), dim, forgetting, how)?;
+    let reviser = Reviser::on_all(Arc::clone(&learned), weights.as_deref(), dim, forgetting, how)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
         let k = start.mixture.k();
@@ -103,14 +105,16 @@ fn begin_fitted(
         let mut learner = settings.learner(&settings.algorithm, state, start.floor.clone(), health)?;
         if again {
             // The rows of the start are learned but not scored: the start was fitted to them.
-            learner.observe_block(&learned, &mut Prequential::default());
+            learner.observe_block(learned_rows, &mut Prequential::default());
         }
         let schedule = Schedule::of(size, most, shards, rows).with_half_life(settings.half_life, rows);
         let prior_rows = Some(revised.strength);
         let structure = Structure { prior_rows, ..Structure::new(k, schedule) };
         let mut candidate = Candidate::new(learner, size, structure, &kept);
         if kept.most() == 0 {
-            candidate.ranks.extend(whole_scores(&candidate.learner.estimate(), &learned), 1.0);
+            let scores = whole_scores(&candidate.learner.estimate(), &learned);
+            let weights = learned_rows.iter().map(|(_, weight)| weight);
+            candidate.ranks.extend_weighted(scores.into_iter().zip(weights));
         }
         candidate.ranks.set_half_life(settings.half_life);
         Ok((start.floor, candidate))
@@ -132,17 +136,22 @@ fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usi
     factor * limits.row_factor * search_rows(candidate.size(), candidate.k(), dim)
 }
 
-/// Routes the first rows and returns those to learn. They are not copied if the reservoir holds all of them.
-fn route_first(kept: &mut KeptRows, first: &[f64], dim: usize) -> Arc<Vec<f64>> {
-    let has_room = first.len() / dim <= kept.most();
-    let mut learned = Vec::new();
-    for rows in first.chunks(dim * BATCH as usize) {
+/// Routes the first rows and returns those to learn, and their weights if they have any. Rows are not copied if the reservoir
+/// holds all of them.
+fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Vec<f64>>, Option<Vec<f64>>) {
+    let has_room = first.count() <= kept.most();
+    let mut learned = RowBuffer::default();
+    for rows in first.chunks(BATCH as usize) {
         if has_room {
             learned.clear();
         }
-        kept.route(rows, dim, &mut learned);
+        kept.route(rows, &mut learned);
     }
-    if kept.is_complete() { kept.shared_reservoir() } else { Arc::new(learned) }
+    if kept.is_complete() {
+        return (kept.shared_reservoir(), kept.own_weights_of_reservoir().map(<[f64]>::to_vec));
+    }
+    let weights = learned.weights().map(<[f64]>::to_vec);
+    (Arc::new(learned.into_values()), weights)
 }
 
 impl Learning {
@@ -155,7 +164,7 @@ impl Learning {
     ) -> Self {
         let totals = || candidates.iter().map(|candidate| candidate.prequential.log_likelihood).collect();
         let scores = scores.unwrap_or_else(|| BatchSums::new(totals()));
-        Learning { floor, candidates, scores, kept, staged: Vec::new() }
+        Learning { floor, candidates, scores, kept, staged: RowBuffer::default() }
     }
 
     /// Resets the scores: they count from the next row on.
@@ -180,24 +189,21 @@ impl Learning {
     }
 
     /// Routes and learns rows that follow `before` others.
-    pub fn take(&mut self, values: &[f64], before: u64) {
-        let dim = self.floor.len();
+    pub fn take(&mut self, mut left: Rows, before: u64) {
         let mut rows = before;
-        let mut values = values;
-        while !values.is_empty() {
+        while !left.is_empty() {
             let most = usize::try_from(self.rows_until_watched(rows)).unwrap_or(usize::MAX);
-            let most = most.saturating_mul(dim).min(values.len());
-            let (now, rest) = values.split_at(most);
-            rows += (now.len() / dim) as u64;
+            let (now, rest) = left.split_at(most);
+            rows += now.count() as u64;
             let mut staged = std::mem::take(&mut self.staged);
             staged.clear();
-            self.kept.route(now, dim, &mut staged);
-            self.learn(&staged);
+            self.kept.route(now, &mut staged);
+            self.learn(staged.rows(now.dim()));
             self.staged = staged;
             for candidate in &mut self.candidates {
                 candidate.watch(rows, rows.is_multiple_of(BATCH));
             }
-            values = rest;
+            left = rest;
         }
     }
 
@@ -260,7 +266,7 @@ impl Learning {
                 .as_mut()
                 .map(|reviser| candidate.revise_last(&settings.algorithm, kept, reviser, rows));
             if let Some(reviser) = &mut reviser {
-                reviser.add_rows(kept.validation(), kept.validation_weights().as_deref());
+                reviser.add_validation_rows(kept);
             }
             let all = reviser.as_ref().filter(|reviser| kept.is_complete() && !reviser.is_stopped());
             candidate.finish(settings, floor, kept, last, all)
@@ -268,17 +274,22 @@ impl Learning {
         candidates.iter().map(finish).collect()
     }
 
-    pub fn learn(&mut self, values: &[f64]) {
-        if values.is_empty() {
+    pub fn learn(&mut self, rows: Rows) {
+        if rows.is_empty() {
             return;
         }
-        let dim = self.floor.len();
-        let parts = self.scores.cut(values, dim);
+        let mut rest = rows;
+        let part = |rows: usize| {
+            let (part, after) = rest.split_at(rows);
+            rest = after;
+            part
+        };
+        let parts: Vec<Rows> = self.scores.cut(rows.count()).into_iter().map(part).collect();
         let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
         let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
-            self.scores.record((part.len() / dim) as u64, &totals);
+            self.scores.record_weighted(part.count() as u64, part.weights(), &totals);
         }
     }
 }

@@ -24,10 +24,11 @@ use crate::learn::monitor::seen::SeenWatch;
 use crate::learn::monitor::start_shift::{ColumnShift, find_shifts};
 use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::{Learning, begin};
+use crate::learn::rows::RowBuffer;
 use crate::learn::structure::{KeptRows, rows_of};
 use crate::learn::{
     Algorithm, Components, Finding, FitSettings, FitState, LearnError, Lineage, Numbered, Reason, RowSample,
-    SeenRows, StartKind,
+    Rows, SeenRows, StartKind,
 };
 use crate::stats::ColumnSummary;
 
@@ -59,6 +60,21 @@ pub struct Fitted {
     pub mixture: GaussianMixture,
     /// What is worth knowing about the rows and the fit.
     pub findings: Vec<Finding>,
+}
+
+/// The largest weight of a row.
+const MAX_WEIGHT: f64 = 1e15;
+
+/// An error if there is not one weight for each row, or one is none that a row can have. `before` rows came before them.
+fn check_weights(weights: Option<&[f64]>, rows: usize, before: u64) -> Result<(), LearnError> {
+    let Some(weights) = weights else { return Ok(()) };
+    if weights.len() != rows {
+        return Err(LearnError::WeightCount { weights: weights.len(), rows });
+    }
+    match weights.iter().position(|weight| !(0.0..=MAX_WEIGHT).contains(weight)) {
+        Some(at) => Err(LearnError::Weight { row: before + at as u64 + 1, weight: weights[at] }),
+        None => Ok(()),
+    }
 }
 
 /// An error if there are more components than rows.
@@ -103,7 +119,7 @@ pub struct OnlineFit {
     resumed_from: Vec<ColumnSummary>,
     /// Of the rows that the start was fitted to; empty if that was in an earlier run.
     start_summaries: Vec<ColumnSummary>,
-    /// Rows without any value, which were ignored.
+    /// Rows without any value or without weight, which were ignored.
     empty_rows: u64,
     recognition: Recognition,
     seen: SeenWatch,
@@ -115,7 +131,7 @@ pub struct OnlineFit {
 }
 
 enum Stage {
-    Buffering(Vec<f64>),
+    Buffering(RowBuffer),
     Learning(Box<Learning>),
 }
 
@@ -168,7 +184,7 @@ impl OnlineFit {
             resumed_from: Vec::new(),
             start_summaries: Vec::new(),
             empty_rows: 0,
-            stage: Stage::Buffering(Vec::new()),
+            stage: Stage::Buffering(RowBuffer::default()),
             noisy: Vec::new(),
             finished_pass: None,
         })
@@ -183,7 +199,13 @@ impl OnlineFit {
             return Err(LearnError::State("it has other columns".into()));
         }
         let stage = match state.pending {
-            Some(values) if dim > 0 && values.len() % dim == 0 => Stage::Buffering(values),
+            Some(values) if dim > 0 && values.len() % dim == 0 => {
+                let weights = state.pending_weights;
+                if weights.as_ref().is_some_and(|weights| weights.len() * dim != values.len()) {
+                    return Err(LearnError::State("its buffered rows have other weights".into()));
+                }
+                Stage::Buffering(RowBuffer::new(values, weights))
+            }
             Some(_) => return Err(LearnError::State("its buffered rows are not whole".into())),
             None => {
                 let sizes = settings.components.sizes();
@@ -267,7 +289,9 @@ impl OnlineFit {
     /// The noise of discrete columns, if they have it: those that the start has decided on, or that the rows so far show.
     pub fn noise(&self) -> Option<Noise> {
         let decided = match &self.stage {
-            Stage::Buffering(buffer) => self.settings.dequantize.decided(rows_of(buffer, self.dim())),
+            Stage::Buffering(buffer) => {
+                self.settings.dequantize.decided(rows_of(buffer.rows(self.dim()).values(), self.dim()))
+            }
             Stage::Learning(_) => self.settings.dequantize.clone(),
         };
         decided.noise(self.settings.seed)
@@ -317,10 +341,34 @@ impl OnlineFit {
     /// If a row does not have [`OnlineFit::dim`] columns or has a number that is not finite. Then no row of the batch is
     /// learned. With [`FitSettings::gaps`], NaN is a missing value; a row without any value is counted and ignored.
     pub fn observe(&mut self, rows: ArrayView2<f64>) -> Result<(), LearnError> {
+        self.observe_weighted(rows, None)
+    }
+
+    /// [`OnlineFit::observe`] of rows with weights, one for each. A row of weight `w` counts as `w` rows; one of weight 0 is
+    /// ignored.
+    ///
+    /// ```
+    /// use gmm_bmm::{FitSettings, OnlineFit};
+    /// use ndarray::array;
+    /// let mut pass = OnlineFit::new(1, FitSettings::obmm(1))?;
+    /// pass.observe_weighted(array![[0.0], [1.0], [50.0]].view(), Some(&[1.0, 3.0, 0.0]))?;
+    /// assert!((pass.mixture()?.means()[(0, 0)] - 0.75).abs() < 1e-9);
+    /// # Ok::<(), gmm_bmm::LearnError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Also [`LearnError::Weight`] if a weight is negative, above 10¹⁵ or not a number, and [`LearnError::WeightCount`] if there
+    /// are fewer or more weights than rows. Then no row is learned.
+    pub fn observe_weighted(
+        &mut self,
+        rows: ArrayView2<f64>,
+        weights: Option<&[f64]>,
+    ) -> Result<(), LearnError> {
         let never = AtomicBool::new(false);
         let mut from = 0;
         loop {
-            match self.advance(rows.slice(ndarray::s![from.., ..]))? {
+            let left = weights.map(|weights| weights.get(from..).unwrap_or_default());
+            match self.advance_weighted(rows.slice(ndarray::s![from.., ..]), left)? {
                 Progress::RevisionDue => drop(self.revise(&never)?),
                 Progress::Learned(taken) => from += taken,
             }
@@ -351,6 +399,16 @@ impl OnlineFit {
     /// # Ok::<(), gmm_bmm::LearnError>(())
     /// ```
     pub fn advance(&mut self, rows: ArrayView2<f64>) -> Result<Progress, LearnError> {
+        self.advance_weighted(rows, None)
+    }
+
+    /// [`OnlineFit::advance`] of rows with weights, as [`OnlineFit::observe_weighted`] takes them. It also stops at a row of weight
+    /// 0.
+    pub fn advance_weighted(
+        &mut self,
+        rows: ArrayView2<f64>,
+        weights: Option<&[f64]>,
+    ) -> Result<Progress, LearnError> {
         if rows.ncols() != self.dim() {
             return Err(LearnError::Columns { found: rows.ncols(), expected: self.dim() });
         }
@@ -358,6 +416,7 @@ impl OnlineFit {
         let rows = rows.as_standard_layout();
         let values = rows.as_slice().expect("standard layout is contiguous");
         let mut rows = rows.nrows();
+        check_weights(weights, rows, self.rows + self.empty_rows)?;
         // Without an early exit the compiler vectorises the loop.
         if !values.iter().fold(true, |all, value| all & value.is_finite()) {
             let is_accepted = |value: &f64| value.is_finite() || self.settings.gaps && value.is_nan();
@@ -374,14 +433,22 @@ impl OnlineFit {
             // The rest is for the next call.
             rows = values.chunks_exact(dim).position(is_empty).unwrap_or(rows);
         }
+        if let Some(weights) = weights {
+            let absent = weights[..rows].iter().take_while(|weight| **weight == 0.0).count();
+            if absent > 0 {
+                self.empty_rows += absent as u64;
+                return Ok(Progress::Learned(absent));
+            }
+            rows = weights[..rows].iter().position(|weight| *weight == 0.0).unwrap_or(rows);
+        }
         if self.revision_due().is_some() {
             return Ok(Progress::RevisionDue);
         }
         let mut taken = 0;
         while taken < rows && self.revision_due().is_none() {
             let most = self.rows_until_due().min((rows - taken) as u64) as usize;
-            let next = &values[taken * dim..(taken + most) * dim];
-            self.take(next);
+            let next = Rows::new(&values[taken * dim..(taken + most) * dim], dim);
+            self.take(next.with_weights(weights.map(|weights| &weights[taken..taken + most])));
             taken += most;
         }
         Ok(Progress::Learned(taken))
@@ -392,15 +459,15 @@ impl OnlineFit {
         self.settings.gaps = gaps;
     }
 
-    /// Rows without any value, which were ignored.
+    /// Rows without any value or without weight, which were ignored.
     pub fn empty_rows(&self) -> u64 {
         self.empty_rows
     }
 
     /// Takes rows of which none but the last makes a revision due.
-    fn take(&mut self, values: &[f64]) {
+    fn take(&mut self, rows: Rows) {
         self.finished_pass = None;
-        let dim = self.dim();
+        let (values, dim) = (rows.values(), self.dim());
         // Columns with gaps, now or before the pass was resumed, have different counts.
         let gapped =
             self.settings.gaps || self.summaries.windows(2).any(|pair| pair[0].count != pair[1].count);
@@ -412,21 +479,22 @@ impl OnlineFit {
         self.rows += (values.len() / dim) as u64;
         let noise = self.settings.dequantize.noise(self.settings.seed);
         match &mut self.stage {
-            Stage::Buffering(buffer) => buffer.extend_from_slice(values),
+            Stage::Buffering(buffer) => buffer.extend(rows),
             Stage::Learning(learning) => match noise {
                 Some(noise) => {
                     self.noisy.clear();
                     self.noisy.extend_from_slice(values);
                     noise.add_to(&mut self.noisy, dim, before);
-                    learning.take(&self.noisy, before);
+                    learning.take(Rows::new(&self.noisy, dim).with_weights(rows.weights()), before);
                 }
-                None => learning.take(values, before),
+                None => learning.take(rows, before),
             },
         }
     }
 
     /// The buffered rows as the start uses them, with noise if they are to have it, and the columns that have it.
-    fn with_noise<'a>(&self, buffer: &'a [f64]) -> (Cow<'a, [f64]>, Dequantize) {
+    fn with_noise<'a>(&self, buffer: &'a RowBuffer) -> (Cow<'a, [f64]>, Dequantize) {
+        let buffer = buffer.rows(self.dim()).values();
         let decided = self.settings.dequantize.decided(rows_of(buffer, self.dim()));
         let Some(noise) = decided.noise(self.settings.seed) else { return (Cow::Borrowed(buffer), decided) };
         let mut noisy = buffer.to_vec();
@@ -439,7 +507,7 @@ impl OnlineFit {
         let dim = self.dim();
         let until = match &self.stage {
             Stage::Buffering(buffer) => {
-                self.settings.buffered_rows(dim).saturating_sub(buffer.len() / dim) as u64
+                self.settings.buffered_rows(dim).saturating_sub(buffer.rows(dim).count()) as u64
             }
             Stage::Learning(learning) => {
                 let due = learning.candidates.iter().map(|c| c.schedule().rows_until_due(self.rows));
@@ -454,7 +522,7 @@ impl OnlineFit {
         match &self.stage {
             Stage::Buffering(buffer) => {
                 let dim = self.dim();
-                let full = buffer.len() / dim >= self.settings.buffered_rows(dim);
+                let full = buffer.rows(dim).count() >= self.settings.buffered_rows(dim);
                 full.then_some(Reason::Start)
             }
             Stage::Learning(learning) => {
@@ -477,8 +545,9 @@ impl OnlineFit {
     fn make_start(&mut self, stop: &AtomicBool) -> Result<bool, LearnError> {
         let Stage::Buffering(buffer) = &self.stage else { return Ok(true) };
         let (first_findings, dim) = (self.first_findings(), self.dim());
-        let (buffer, dequantize) = self.with_noise(buffer);
-        let of_start = rows_of(self.settings.split(&buffer, dim).0, dim);
+        let (noisy, dequantize) = self.with_noise(buffer);
+        let buffer = Rows::new(&noisy, dim).with_weights(buffer.weights());
+        let of_start = rows_of(self.settings.split(buffer).0.values(), dim);
         // The few rows of a blind start say nothing about columns and order.
         let (faults, start_summaries) = match self.settings.start {
             StartKind::Fitted => (find_column_faults(of_start), tame_summaries(of_start)),
@@ -492,7 +561,7 @@ impl OnlineFit {
         } else {
             self.settings.effort.limits()
         };
-        let Some(learning) = begin(&self.settings, &buffer, dim, limits, closing, stop)? else {
+        let Some(learning) = begin(&self.settings, buffer, limits, closing, stop)? else {
             return Ok(false);
         };
         (self.faults, self.start_summaries) = (faults, start_summaries);
@@ -511,7 +580,7 @@ impl OnlineFit {
     pub fn start_shifts(&self) -> Vec<ColumnShift> {
         match &self.stage {
             Stage::Buffering(buffer) => {
-                let of_start = rows_of(self.settings.split(buffer, self.dim()).0, self.dim());
+                let of_start = rows_of(self.settings.split(buffer.rows(self.dim())).0.values(), self.dim());
                 find_shifts(&tame_summaries(of_start), &self.summaries)
             }
             Stage::Learning(_) => find_shifts(&self.start_summaries, &self.summaries),
@@ -521,8 +590,9 @@ impl OnlineFit {
     /// Constant and collinear columns in the rows that the start is fitted to.
     pub fn column_faults(&self) -> Vec<ColumnFault> {
         match &self.stage {
-            Stage::Buffering(buffer) if !buffer.is_empty() => {
-                find_column_faults(rows_of(self.settings.split(buffer, self.dim()).0, self.dim()))
+            Stage::Buffering(buffer) if self.rows > 0 => {
+                let of_start = self.settings.split(buffer.rows(self.dim())).0;
+                find_column_faults(rows_of(of_start.values(), self.dim()))
             }
             _ => self.faults.clone(),
         }

@@ -1,6 +1,7 @@
 //! The distribution of the log-densities of rows, from which ranks follow.
 
 use crate::dist::GaussianMixture;
+use crate::learn::monitor::ranks::NEGLIGIBLE_ROWS;
 use crate::learn::monitor::today::RunScores;
 use crate::learn::structure::{KeptRows, rows_of};
 use crate::learn::{Prequential, ScoreRanks, ScoreSink};
@@ -9,7 +10,7 @@ use crate::stats::capped_mean_and_error;
 /// The mean gain of the newest kept rows from a mixture to another one, where rows lose weight.
 pub(super) fn gain_of_newest(from: &GaussianMixture, to: &GaussianMixture, kept: &KeptRows) -> f64 {
     const NEW: f64 = 0.6;
-    let (Some(weights), dim) = (kept.reservoir_weights(), from.dim()) else { return 0.0 };
+    let (Some(weights), dim) = (kept.reservoir_ages(), from.dim()) else { return 0.0 };
     let most = weights.iter().copied().fold(0.0, f64::max);
     let is_new = |(_, weight): &(&[f64], &f64)| **weight >= NEW * most;
     let newest = kept.reservoir().chunks_exact(dim).zip(&weights).filter(is_new);
@@ -24,14 +25,20 @@ pub(super) const MIN_RANKED: f64 = 100.0;
 /// The distribution of the log-densities of all rows, as far as the kept rows represent them.
 pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
     let mut ranks = ScoreRanks::default();
+    let least = if kept.has_own_weights() { 0.0 } else { NEGLIGIBLE_ROWS };
     let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
         let scores = whole_scores(mixture, rows);
         match weights {
-            Some(weights) => ranks.extend_weighted(scores.into_iter().zip(weights)),
+            Some(weights) => {
+                let weighted = scores.into_iter().zip(weights).filter(|(_, weight)| *weight >= least);
+                ranks.extend_weighted(weighted.map(|(score, weight)| (score, usual * weight)));
+            }
             None => ranks.extend(scores, usual),
         }
     };
-    extend(kept.reservoir(), kept.reservoir_weights(), kept.rows_per_kept_row(mixture.dim()));
+    let usual = kept.rows_per_kept_row(mixture.dim());
+    let usual = if kept.forgetting().is_some() { 1.0 } else { usual };
+    extend(kept.reservoir(), kept.reservoir_weights(), usual);
     extend(kept.validation(), kept.validation_weights(), 1.0);
     ranks
 }
@@ -49,17 +56,20 @@ pub(super) struct RankedScore<'a> {
 }
 
 impl ScoreSink for RankedScore<'_> {
-    fn add(&mut self, log_densities: &[f64]) {
-        self.total.add(log_densities);
-        log_densities.iter().for_each(|&log_density| self.ranks.push(log_density));
+    fn add(&mut self, log_densities: &[f64], weights: Option<&[f64]>) {
+        self.total.add(log_densities, weights);
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+        let weighted = log_densities.iter().enumerate().map(|(i, &log_density)| (log_density, weight(i)));
+        weighted.clone().for_each(|(log_density, weight)| self.ranks.push_weighted(log_density, weight));
         if let Some(run) = &mut self.run {
-            log_densities.iter().for_each(|&log_density| run.add(log_density));
+            weighted.for_each(|(log_density, weight)| run.add(log_density, weight));
         }
     }
 
-    fn add_gapped(&mut self, log_densities: &[f64]) {
-        self.total.add(log_densities);
-        self.ranks.skip(log_densities.len() as u64);
+    fn add_gapped(&mut self, log_densities: &[f64], weights: Option<&[f64]>) {
+        self.total.add(log_densities, weights);
+        let rows = weights.map_or(log_densities.len() as f64, |weights| weights.iter().sum());
+        self.ranks.skip(rows);
     }
 
     fn log_likelihood(&self) -> f64 {

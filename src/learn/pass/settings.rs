@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Dequantize;
+use crate::learn::Rows;
 use crate::learn::structure::{Limits, PriceOfK, PriorStrength, Size, default_kept_rows};
 use crate::learn::{
     Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
@@ -390,7 +391,7 @@ impl FitSettings {
     }
 
     /// Splits buffered rows into those of the start and those after them.
-    pub(in crate::learn) fn split<'a>(&self, buffer: &'a [f64], dim: usize) -> (&'a [f64], &'a [f64]) {
-        buffer.split_at(buffer.len().min(self.rows_of_start(dim).saturating_mul(dim)))
+    pub(in crate::learn) fn split<'a>(&self, buffer: Rows<'a>) -> (Rows<'a>, Rows<'a>) {
+        buffer.split_at(self.rows_of_start(buffer.dim()))
     }
 }

@@ -30,6 +30,8 @@ pub struct Start {
     pub floor: Vec<f64>,
     /// Rows it was fitted to.
     pub rows: u64,
+    /// Their total weight: their number if they have no weights.
+    pub weight: f64,
 }
 
 impl Start {
@@ -51,7 +53,8 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
     let (found, _) = Finder { size, prior, limits, ridge: RIDGE, seed, stop: &never }.find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
-    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: rows.rows() as u64 })
+    let count = rows.rows();
+    Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })
 }
 
 /// Estimates the minutes that a start takes on one core, within a factor of three, if it takes long. Then both searches

@@ -1,6 +1,6 @@
 //! The states of learners and passes, as model files contain them.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::dist::{Dirichlet, GaussianMixture, NormalWishart, Posterior};
 use crate::learn::kernel::MatrixState;
@@ -32,12 +32,14 @@ pub enum LearnerState {
     Point {
         /// Before the first row.
         start: GaussianMixture,
-        /// Rows that the start was fitted to.
-        start_rows: u64,
+        /// Rows that the start was fitted to, or their weight.
+        #[serde(serialize_with = "as_whole_number")]
+        start_rows: f64,
         /// Now.
         mixture: GaussianMixture,
-        /// Rows learned since the start.
-        rows: u64,
+        /// Rows learned since the start, or their weight.
+        #[serde(serialize_with = "as_whole_number")]
+        rows: f64,
         /// See [`LearnerState::Bayes::matrix_states`](LearnerState::Bayes).
         #[serde(rename = "working", default, skip_serializing_if = "Vec::is_empty")]
         matrix_states: Vec<MatrixState>,
@@ -368,6 +370,9 @@ pub struct FitState {
     /// The rows themselves while there are too few for the start; then the candidates are provisional.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_as_nan")]
     pub pending: Option<Vec<f64>>,
+    /// The weights of these rows, if they have any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_weights: Option<Vec<f64>>,
     /// One for each K.
     pub candidates: Vec<CandidateState>,
     /// The shard that the pass learns, if it learns one.
@@ -385,6 +390,12 @@ pub struct FitState {
     /// Rows kept for revisions, if the pass keeps any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRows>,
+}
+
+/// A number of rows, without a fraction if it has none.
+pub(in crate::learn) fn as_whole_number<S: Serializer>(rows: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = *rows as u64;
+    if whole as f64 == *rows { serializer.serialize_u64(whole) } else { serializer.serialize_f64(*rows) }
 }
 
 /// Numbers of which some are missing: JSON has `null` for NaN.
@@ -413,6 +424,7 @@ impl FitState {
             columns: vec![ColumnSummary::default(); floor.len()],
             floor,
             pending: None,
+            pending_weights: None,
             candidates: common.into_iter().map(begin).collect(),
             shard: None,
             sample: RowSample::default(),
@@ -426,6 +438,7 @@ impl FitState {
     /// from this state does not revise until it has seen as many new rows.
     pub(crate) fn without_rows(mut self, settings: &FitSettings) -> Self {
         self.seen = SeenRows::default();
+        self.pending_weights = None;
         if self.pending.take().is_none() {
             self.kept = self.kept.map(|kept| kept.without_rows());
             return self;

@@ -45,6 +45,33 @@ impl Forgetting {
     }
 }
 
+/// What the weight of a row does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::learn) struct RowWeight {
+    /// The number of rows to learn before the weight of all rows is reduced.
+    pub learned: f64,
+    /// The weight that rows keep after it.
+    pub keep: f64,
+}
+
+impl RowWeight {
+    /// A row without a weight, where rows do not lose weight.
+    pub const ONE: RowWeight = RowWeight { learned: 1.0, keep: 1.0 };
+    /// A row makes the others at most this many times `1/e` times as light.
+    const MOST: f64 = 30.0;
+
+    /// A row that counts as `weight` rows. Where rows lose weight, these are learned one after the other, with the sum of their
+    /// weights after the last.
+    pub fn new(weight: f64, forgetting: Option<Forgetting>) -> Self {
+        let Some(forgetting) = forgetting else { return RowWeight { learned: weight, keep: 1.0 } };
+        if weight == 1.0 {
+            return RowWeight { learned: 1.0, keep: forgetting.keep() };
+        }
+        let lost = (forgetting.rate() * weight).min(Self::MOST);
+        RowWeight { learned: lost.exp_m1() / forgetting.rate().exp_m1(), keep: (-lost).exp() }
+    }
+}
+
 /// A component that gets no rows does not fall below these counts, which are those of the prior around the start.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct LeastCounts {
@@ -78,5 +105,18 @@ mod tests {
             assert!((forgetting.weight_of(rows as f64) / most - 0.5).abs() < 1e-12);
             assert!((forgetting.weight_of(1.0) - 1.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn a_heavy_row_counts_as_rows_one_after_the_other() {
+        let forgetting = Forgetting::new(100);
+        for rows in [2, 7, 500] {
+            let one_by_one = (0..rows).fold(40.0, |total, _| (total + 1.0) * forgetting.keep());
+            let RowWeight { learned, keep } = RowWeight::new(f64::from(rows), Some(forgetting));
+            let at_once = (40.0 + learned) * keep;
+            assert!((at_once / one_by_one - 1.0).abs() < 1e-12, "{rows}: {at_once} {one_by_one}");
+        }
+        assert_eq!(RowWeight::new(1.0, None), RowWeight::ONE);
+        assert!(RowWeight::new(1e15, Some(forgetting)).learned.is_finite());
     }
 }

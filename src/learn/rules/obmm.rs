@@ -15,7 +15,7 @@ use scalars::{GroupScalars, Learned};
 
 use crate::learn::kernel::step::{ComponentGroups, GappedRow, Online, Rule};
 use crate::learn::kernel::{Changes, ComponentGroup, MatrixState};
-use crate::learn::rules::forgetting::{Forgetting, LeastCounts};
+use crate::learn::rules::forgetting::{Forgetting, LeastCounts, RowWeight};
 use crate::learn::rules::method::foreign_state;
 use crate::learn::rules::projection::{least_nu, project_dirichlet_literally};
 use crate::learn::{Health, LearnError, LearnerState, Method, OnlineLearner, Revised, Start, prior_strength};
@@ -76,6 +76,7 @@ impl ObmmSettings {
             groups: components.chunks(4).map(group).collect(),
             gamma_tail: GammaTail::new(prior.dim()),
             forgetting: None,
+            row: RowWeight::ONE,
             prior,
         };
         Box::new(Online::new(grouped, rule, floor, health))
@@ -148,8 +149,10 @@ struct ObmmRule {
     a: Vec<Quad>,
     total: f64,
     groups: Vec<GroupScalars>,
-    /// `φ`, and the counts that a quiet component keeps.
-    forgetting: Option<(f64, LeastCounts)>,
+    /// Also the counts that a quiet component keeps.
+    forgetting: Option<(Forgetting, LeastCounts)>,
+    /// The weight of the current row.
+    row: RowWeight,
 }
 
 impl ObmmRule {
@@ -176,7 +179,8 @@ impl ObmmRule {
     fn discount<V: Vector4>(&self, learned: &mut Learned<V>) {
         let (d, beta) = (V::splat(self.dim as f64), V::splat(self.settings.discount));
         let Learned { changes, kappa, nu } = learned;
-        let keep = V::splat(1.0) - beta * changes.r / (*nu - d + V::splat(self.tempering_start()));
+        let rows = V::splat(self.row.learned) * changes.r;
+        let keep = V::splat(1.0) - beta * rows / (*nu - d + V::splat(self.tempering_start()));
         *kappa = *kappa * keep;
         let new = V::splat(0.0).if_below(changes.r, d + keep * (*nu - d), *nu);
         changes.stretch = changes.stretch * (keep * *nu / new);
@@ -260,8 +264,13 @@ impl Rule for ObmmRule {
         (&self.a, self.total)
     }
 
+    fn set_weight(&mut self, weight: f64) {
+        let forgetting = self.forgetting.map(|(forgetting, _)| forgetting);
+        self.row = RowWeight::new(weight, forgetting);
+    }
+
     #[inline(always)]
-    fn update<A: Arithmetic>(
+    fn update<A: Arithmetic, const WEIGHTED: bool>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
@@ -271,6 +280,10 @@ impl Rule for ObmmRule {
     ) -> Changes<A::Vector> {
         let own = &mut self.groups[i];
         let learned = match self.settings.moments {
+            // The printed equations have no form for weights.
+            _ if WEIGHTED && self.row.learned != 1.0 => {
+                own.update_weighted::<A>((self.dim, self.row.learned), &group.q, r, kept)
+            }
             Moments::Whitened => own.update_whitened::<A>(self.dim, &group.q, r, kept),
             Moments::Paper => {
                 let changes = own.update_literally(self.dim, group, kept.to_quad(), health).load();
@@ -304,9 +317,15 @@ impl Rule for ObmmRule {
     ) -> (Changes<Quad>, Quad) {
         let own = &self.groups[i];
         // E[Σ] = Ψ/(ν − d − 1), and the matrix is Ψ/ν. The limit is for components without rows, which have no E[Σ].
-        let extra = |n: usize| r.0[n] / (own.nu.0[n] - self.dim as f64 - 1.0).max(1.0);
+        let weight = self.row.learned;
+        let extra = |n: usize| weight * r.0[n] / (own.nu.0[n] - self.dim as f64 - 1.0).max(1.0);
         let extra = Quad(std::array::from_fn(extra));
-        let learned = own.update_whitened::<Plain>(self.dim, &group.q, Vector4::load(r), Vector4::load(kept));
+        let (r, kept) = (Vector4::load(r), Vector4::load(kept));
+        let learned = if weight == 1.0 {
+            own.update_whitened::<Plain>(self.dim, &group.q, r, kept)
+        } else {
+            own.update_weighted::<Plain>((self.dim, weight), &group.q, r, kept)
+        };
         (self.adopt::<Plain>(i, learned, health).store(), extra)
     }
 
@@ -330,8 +349,14 @@ impl Rule for ObmmRule {
     }
 
     #[inline(always)]
-    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], health: &mut Health) {
+    fn update_weights<A: Arithmetic, const WEIGHTED: bool>(&mut self, r: &[Quad], health: &mut Health) {
         match self.settings.moments {
+            _ if WEIGHTED && self.row.learned != 1.0 => {
+                let weight = A::Vector::splat(self.row.learned);
+                for (a, r) in self.a.iter_mut().zip(r) {
+                    weight.mul_add(A::Vector::load(r), A::Vector::load(a)).store(a);
+                }
+            }
             Moments::Whitened => {
                 for (a, r) in self.a.iter_mut().zip(r) {
                     (A::Vector::load(a) + A::Vector::load(r)).store(a);
@@ -345,11 +370,11 @@ impl Rule for ObmmRule {
         }
         if self.settings.discount > 0.0 {
             let total: f64 = Quad::flat(&self.a).iter().sum();
-            let keep = 1.0 - self.settings.discount / (total + self.tempering_start());
+            let keep = 1.0 - self.settings.discount * self.row.learned / (total + self.tempering_start());
             Quad::flat_mut(&mut self.a).iter_mut().for_each(|a| *a *= keep);
         }
-        if let Some((keep, _)) = self.forgetting {
-            let least = A::Vector::splat(LeastCounts::CONCENTRATION);
+        if self.forgetting.is_some() {
+            let (keep, least) = (self.row.keep, A::Vector::splat(LeastCounts::CONCENTRATION));
             for a in &mut self.a {
                 faded(A::Vector::load(a), A::Vector::splat(keep), least).store(a);
             }
@@ -359,7 +384,8 @@ impl Rule for ObmmRule {
     }
 
     fn set_forgetting(&mut self, forgetting: Option<Forgetting>) {
-        self.forgetting = forgetting.map(|forgetting| (forgetting.keep(), LeastCounts::new(self.dim)));
+        self.forgetting = forgetting.map(|forgetting| (forgetting, LeastCounts::new(self.dim)));
+        self.set_weight(1.0);
     }
 
     #[inline(always)]
@@ -371,9 +397,9 @@ impl Rule for ObmmRule {
     /// `1 − (1−φ)(d+1)/ν'` times as large, where `ν'` is the new `ν`.
     #[inline(always)]
     fn forget<A: Arithmetic>(&mut self, i: usize, group: &mut ComponentGroup) {
-        let Some((keep, least)) = self.forgetting else { return };
+        let Some((_, least)) = self.forgetting else { return };
         let all = A::Vector::splat;
-        let (zero, one, keep) = (all(0.0), all(1.0), all(keep));
+        let (zero, one, keep) = (all(0.0), all(1.0), all(self.row.keep));
         let beyond = all(self.dim as f64 + 1.0);
         let (kappa, nu) = (A::Vector::load(&self.groups[i].kappa), A::Vector::load(&self.groups[i].nu));
         let count = nu - beyond;

@@ -44,9 +44,9 @@ impl Method for OemSettings {
     fn begin(&self, start: &Start) -> LearnerState {
         LearnerState::Point {
             start: start.mixture.clone(),
-            start_rows: start.rows,
+            start_rows: start.weight,
             mixture: start.mixture.clone(),
-            rows: 0,
+            rows: 0.0,
             matrix_states: Vec::new(),
         }
     }
@@ -56,7 +56,7 @@ impl Method for OemSettings {
             Some(LearnerState::Point { mixture, start_rows, rows, .. }) => {
                 (Some(mixture), *start_rows, *rows)
             }
-            _ => (None, revised.rows, 0),
+            _ => (None, revised.weight, 0.0),
         };
         let mixture = revised.mixture_after(old);
         Some(LearnerState::Point {
@@ -99,7 +99,9 @@ impl Method for OemSettings {
             start_rows,
             rows,
             steps: Quad::default(),
-            steps_from: u64::MAX,
+            steps_from: f64::INFINITY,
+            weight: 1.0,
+            weighted_step: 0.0,
             forgetting: None,
         };
         Ok(Box::new(Online::new(grouped, rule, floor, health)))
@@ -127,11 +129,15 @@ struct OemRule {
     /// `ln density` at the mean.
     log_constant: Vec<Quad>,
     start: GaussianMixture,
-    start_rows: u64,
-    rows: u64,
-    /// `γ` of four rows, the first of which is `steps_from`.
+    start_rows: f64,
+    /// The weight of the rows since the start.
+    rows: f64,
+    /// `γ` of four rows of weight 1, the first of which is `steps_from`.
     steps: Quad,
-    steps_from: u64,
+    steps_from: f64,
+    /// The weight of the current row, and its `γ` if that is not 1.
+    weight: f64,
+    weighted_step: f64,
     /// The start, which the responsibilities of the first rows are computed with.
     frozen: ComponentGroups,
     frozen_log_constant: Vec<Quad>,
@@ -143,7 +149,7 @@ struct OemRule {
 impl OemRule {
     #[inline(always)]
     fn gathering(&self) -> bool {
-        self.rows < (2 * self.start.dim() as u64).max(20)
+        self.rows < (2 * self.start.dim()).max(20) as f64
     }
 
     /// The weights that the responsibilities are computed with.
@@ -154,17 +160,38 @@ impl OemRule {
 
     /// `γ_n` of the next row: `(n+3)^−α`, or `1/(1 + φ + … + φ^(n+2))` with a half-life.
     #[inline(always)]
-    fn step(&self) -> f64 {
-        self.steps.0[(self.rows % 4) as usize]
+    fn step<const WEIGHTED: bool>(&self) -> f64 {
+        if WEIGHTED && self.weight != 1.0 {
+            return self.weighted_step;
+        }
+        self.steps.0[(self.rows - self.steps_from) as usize]
     }
 
-    /// Computes `γ` of the next row. Four are computed at a time.
+    /// Rows that `n` counts before the first row.
+    #[inline(always)]
+    fn counted(&self) -> f64 {
+        if self.settings.count_start { self.start_rows } else { 0.0 }
+    }
+
+    /// `γ` of a row of this weight: after it, the rows before count as much as after as many rows of weight 1.
+    fn step_of_weight(&self, weight: f64) -> f64 {
+        let before = self.rows + self.counted() + 3.0;
+        if let Some((forgetting, _)) = self.forgetting {
+            return forgetting.weight_of(weight) / forgetting.weight_of(before + weight);
+        }
+        // The product of 1 − γ over these rows, by the integral of its logarithm; with α = 1 that is exact.
+        let (rest, growth) = (1.0 - self.settings.alpha, (weight / before).ln_1p());
+        let lost = if rest == 0.0 { growth } else { before.powf(rest) * (rest * growth).exp_m1() / rest };
+        -(-lost).exp_m1()
+    }
+
+    /// Computes `γ` of the next row if its weight is 1. Four are computed at a time, or one where `n` is no whole number.
     #[inline(always)]
     fn note_steps<A: Arithmetic>(&mut self) {
-        let first = self.rows & !3;
+        let whole = self.rows as u64;
+        let first = if whole as f64 == self.rows { (whole & !3) as f64 } else { self.rows };
         if self.steps_from != first {
-            let counted = if self.settings.count_start { self.start_rows } else { 0 };
-            let n = A::Vector::splat((first + counted + 1) as f64 + 3.0)
+            let n = A::Vector::splat(first + self.counted() + 1.0 + 3.0)
                 + A::Vector::load(&Quad([0.0, 1.0, 2.0, 3.0]));
             match self.forgetting {
                 None => exp(A::Vector::splat(-self.settings.alpha) * ln(n)).store(&mut self.steps),
@@ -218,8 +245,15 @@ impl Rule for OemRule {
         if self.gathering() { (&self.start_weights, 1.0) } else { (&self.weights, 1.0) }
     }
 
+    fn set_weight(&mut self, weight: f64) {
+        self.weight = weight;
+        if weight != 1.0 {
+            self.weighted_step = self.step_of_weight(weight);
+        }
+    }
+
     #[inline(always)]
-    fn update<A: Arithmetic>(
+    fn update<A: Arithmetic, const WEIGHTED: bool>(
         &mut self,
         i: usize,
         group: &ComponentGroup,
@@ -227,7 +261,7 @@ impl Rule for OemRule {
         kept: A::Vector,
         _health: &mut Health,
     ) -> Changes<A::Vector> {
-        let step = A::Vector::splat(self.step());
+        let step = A::Vector::splat(self.step::<WEIGHTED>());
         let (one, zero, most) =
             (A::Vector::splat(1.0), A::Vector::splat(0.0), A::Vector::splat(MAX_FRACTION));
         let gained = step * r;
@@ -235,7 +269,8 @@ impl Rule for OemRule {
         let mut fraction = gained / weight;
         if let Some((_, least_rows)) = self.forgetting {
             // The weight of a quiet component may fall without limit, but its moments stay those of a few rows.
-            fraction = gained / weight.max(step * A::Vector::splat(least_rows));
+            let of_one = if WEIGHTED { step / A::Vector::splat(self.weight) } else { step };
+            fraction = gained / weight.max(of_one * A::Vector::splat(least_rows));
         }
         // A component whose weight has underflowed stays as it is.
         let r = fraction.if_below(A::Vector::splat(f64::INFINITY), kept, zero);
@@ -270,7 +305,8 @@ impl Rule for OemRule {
         kept: &Quad,
         health: &mut Health,
     ) -> (Changes<Quad>, Quad) {
-        let changes = self.update::<Plain>(i, group, Vector4::load(r), Vector4::load(kept), health).store();
+        let (r, kept) = (Vector4::load(r), Vector4::load(kept));
+        let changes = self.update::<Plain, true>(i, group, r, kept, health).store();
         // Σ' = (1−ρ)(Σ + ρvvᵀ) + ρC.
         let extra = Quad(std::array::from_fn(|n| changes.tau.0[n] / changes.stretch.0[n]));
         (changes, extra)
@@ -283,20 +319,20 @@ impl Rule for OemRule {
     }
 
     #[inline(always)]
-    fn update_weights<A: Arithmetic>(&mut self, r: &[Quad], _health: &mut Health) {
-        let step = A::Vector::splat(self.step());
+    fn update_weights<A: Arithmetic, const WEIGHTED: bool>(&mut self, r: &[Quad], _health: &mut Health) {
+        let step = A::Vector::splat(self.step::<WEIGHTED>());
         for (weight, r) in self.weights.iter_mut().zip(r) {
             let old = A::Vector::load(weight);
             step.mul_add(A::Vector::load(r) - old, old).store(weight);
         }
-        self.rows += 1;
+        self.rows += if WEIGHTED { self.weight } else { 1.0 };
         self.note_steps::<A>();
     }
 
     fn set_forgetting(&mut self, forgetting: Option<Forgetting>) {
         let least_rows = LeastCounts::new(self.start.dim()).covariance;
         self.forgetting = forgetting.map(|forgetting| (forgetting, least_rows));
-        self.steps_from = u64::MAX;
+        self.steps_from = f64::INFINITY;
     }
 
     /// The step has this effect.

@@ -69,7 +69,8 @@ impl Scalars {
         let Scalars { dim, kappa, nu, q, r } = *self;
         let next = 1.0 / (kappa + 1.0);
         let p = self.frame().p;
-        let new = Whitened { nu, q, r, p, next, inverse: 1.0 / kappa, b: kappa * next }.project(dim);
+        let (inverse, b) = (1.0 / kappa, kappa * next);
+        let new = Whitened { weight: 1.0, nu, q, r, p, next, pull: next, inverse, b }.project(dim);
         Projected { kappa: new.kappa, nu: new.nu, step: new.step, tau: new.tau, stretch: new.nu * new.across }
     }
 
@@ -115,16 +116,20 @@ impl Scalars {
 /// The inputs of [`Scalars::whitened`], for one component or for several at once.
 #[derive(Clone, Copy)]
 pub(in crate::learn) struct Whitened<V> {
+    /// `s`, the weight of the row.
+    pub weight: V,
     pub nu: V,
     pub q: V,
     pub r: V,
     /// `1/(1 + bq)`.
     pub p: V,
-    /// `1/(κ+1)`.
+    /// `1/(κ+s)`.
     pub next: V,
+    /// `s/(κ+s)`.
+    pub pull: V,
     /// `1/κ`.
     pub inverse: V,
-    /// `κ/(κ+1)`.
+    /// `κs/(κ+s)`.
     pub b: V,
 }
 
@@ -134,7 +139,7 @@ pub(in crate::learn) struct NewScalars<V> {
     pub nu: V,
     pub step: V,
     pub tau: V,
-    /// `1/(ν + r)`, of which `ν'` times is the factor on `Ψ`.
+    /// `1/(ν + rs)`, of which `ν'` times is the factor on `Ψ`.
     pub across: V,
     /// `E[Λ]` along `v`, in the frame.
     pub along: V,
@@ -143,18 +148,18 @@ pub(in crate::learn) struct NewScalars<V> {
 impl<V: Vector> Whitened<V> {
     #[inline(always)]
     pub fn project(self, dim: usize) -> NewScalars<V> {
-        let Whitened { nu, q, r, p, next, inverse, b } = self;
+        let Whitened { weight, nu, q, r, p, next, pull, inverse, b } = self;
         let (one, d, others) = (V::splat(1.0), V::splat(dim as f64), V::splat(dim as f64 - 1.0));
         let not_r = one - r;
-        let nu_next = nu + one;
+        let (nu_next, rows) = (nu + weight, r.mul_add(weight, nu));
         let (old, new) = (not_r * nu, r * nu_next);
         let along = new.mul_add(p, old);
         // One division for both. Small numbers are never squared.
-        let both = one / (along * (nu + r));
-        let along_old = (nu + r) * both;
+        let both = one / (along * rows);
+        let along_old = rows * both;
         let along_new = p * along_old;
         let across = along * both;
-        let between = r * not_r * (q * next * next);
+        let between = r * not_r * (q * pull * pull);
         let spread =
             between.mul_add((nu_next * not_r).mul_add(p, nu * r), d * r.mul_add(next, not_r * inverse));
         // A term without weight may be out of range. It is limited, so that zero times it is zero.
@@ -166,7 +171,7 @@ impl<V: Vector> Whitened<V> {
         NewScalars {
             kappa: (d / spread).max(V::splat(MIN_KAPPA)),
             nu: nu_new,
-            step: r * next,
+            step: r * pull,
             tau: new * b * along_new,
             across,
             along,

@@ -10,7 +10,8 @@ use crate::learn::kernel::MatrixState;
 use crate::learn::rules::method::foreign_state;
 use crate::learn::shards::merge::{MergeReport, merge};
 use crate::learn::{
-    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Revised, ScoreSink, Start,
+    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Revised, Rows, ScoreSink,
+    Start,
 };
 
 /// Settings of oDMM.
@@ -148,10 +149,8 @@ impl Method for OdmmSettings {
             self.obmm.restore(Arc::clone(&common), &posterior, &matrix_states, floor.clone(), health)
         };
         let shards = shards.into_iter().map(restore).collect();
-        let dim = floor.len();
         Ok(Box::new(Odmm {
             settings: *self,
-            dim,
             floor,
             warming,
             warmup,
@@ -177,7 +176,6 @@ const PIECE: usize = 64;
 #[derive(Debug)]
 struct Odmm {
     settings: OdmmSettings,
-    dim: usize,
     floor: Vec<f64>,
     /// Learns the warm-up. Afterwards it holds the common prior.
     warming: Box<dyn OnlineLearner>,
@@ -191,8 +189,8 @@ struct Odmm {
 /// The rows of a block that belong to one shard.
 struct ShardRows<'a> {
     shard: &'a mut Box<dyn OnlineLearner>,
-    /// Rows and their positions in the block.
-    rows: VecDeque<(&'a [f64], usize)>,
+    /// Rows, their weights, and their positions in the block.
+    rows: VecDeque<(&'a [f64], f64, usize)>,
 }
 
 impl Odmm {
@@ -207,7 +205,7 @@ impl Odmm {
     }
 
     /// Deals rows after the warm-up to the shards, which learn them. Returns the evidence of each row.
-    fn deal<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) -> Vec<Option<f64>> {
+    fn deal<'a>(&mut self, rows: impl Iterator<Item = (&'a [f64], f64)>) -> Vec<Option<f64>> {
         if self.shards.is_empty() {
             self.make_shards();
         }
@@ -216,9 +214,9 @@ impl Odmm {
         let mut queued: Vec<ShardRows> =
             self.shards.iter_mut().map(|shard| ShardRows { shard, rows: VecDeque::new() }).collect();
         let mut dealt = 0;
-        for (place, row) in rows.enumerate() {
+        for (place, (row, weight)) in rows.enumerate() {
             let shard = ((first + place as u64) / DEAL % count as u64) as usize;
-            queued[shard].rows.push_back((row, place));
+            queued[shard].rows.push_back((row, weight, place));
             dealt = place + 1;
         }
         self.rows += dealt as u64;
@@ -262,7 +260,8 @@ fn learn_in_parallel(queued: Vec<ShardRows>) -> Vec<(usize, Option<f64>)> {
                 while let Some(mut turn) = next() {
                     let piece = turn.rows.len().min(PIECE);
                     let rows = turn.rows.drain(..piece);
-                    let seen: Vec<_> = rows.map(|(row, place)| (place, turn.shard.observe(row))).collect();
+                    let mut learn = |(row, weight, place)| (place, observe(turn.shard.as_mut(), row, weight));
+                    let seen: Vec<_> = rows.map(&mut learn).collect();
                     results.lock().expect("no worker panics").extend(seen);
                     if !turn.rows.is_empty() {
                         queue.lock().expect("no worker panics").push_back(turn);
@@ -274,6 +273,16 @@ fn learn_in_parallel(queued: Vec<ShardRows>) -> Vec<(usize, Option<f64>)> {
     results.into_inner().expect("no worker panics")
 }
 
+/// Learns one row. Returns its log-density before it is learned, or `None` if it is skipped.
+fn observe(learner: &mut dyn OnlineLearner, row: &[f64], weight: f64) -> Option<f64> {
+    if weight == 1.0 {
+        return learner.observe(row);
+    }
+    let mut score = Prequential::default();
+    learner.observe_block(Rows::new(row, row.len()).with_weights(Some(&[weight])), &mut score);
+    score.mean()
+}
+
 fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
     match learner.state() {
         LearnerState::Bayes { posterior, .. } => posterior,
@@ -282,29 +291,32 @@ fn posterior_of(learner: &dyn OnlineLearner) -> Posterior {
 }
 
 impl OnlineLearner for Odmm {
-    fn observe_block(&mut self, rows: &[f64], score: &mut dyn ScoreSink) {
+    fn observe_block(&mut self, rows: Rows, score: &mut dyn ScoreSink) {
         self.observe_parts(&[rows], score);
     }
 
     /// Shards get the rows of all parts at once, so that none waits for another.
-    fn observe_parts(&mut self, parts: &[&[f64]], score: &mut dyn ScoreSink) -> Vec<f64> {
+    fn observe_parts(&mut self, parts: &[Rows], score: &mut dyn ScoreSink) -> Vec<f64> {
         self.merged.take();
         let (mut totals, mut apart) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
         for rows in parts {
             let warm = self.warmup.saturating_sub(self.rows) as usize;
-            let (shared, rest) = rows.split_at(warm.saturating_mul(self.dim).min(rows.len()));
+            let (shared, rest) = rows.split_at(warm);
             self.warming.observe_block(shared, score);
-            self.rows += (shared.len() / self.dim) as u64;
+            self.rows += shared.count() as u64;
             totals.push(score.log_likelihood());
-            apart.push(rest.chunks_exact(self.dim));
+            apart.push(rest);
         }
-        if apart.iter().all(|rows| rows.len() == 0) {
+        if apart.iter().all(Rows::is_empty) {
             return totals;
         }
         // Scores are added in the order of the rows, not in the order of learning.
-        let mut evidence = self.deal(apart.iter().cloned().flatten()).into_iter();
-        for (total, rows) in totals.iter_mut().zip(&apart).filter(|(_, rows)| rows.len() > 0) {
-            evidence.by_ref().take(rows.len()).flatten().for_each(|seen| score.add(&[seen]));
+        let mut evidence = self.deal(apart.iter().flat_map(|rows| rows.iter())).into_iter();
+        for (total, rows) in totals.iter_mut().zip(&apart).filter(|(_, rows)| !rows.is_empty()) {
+            for ((_, weight), seen) in rows.iter().zip(evidence.by_ref()) {
+                let Some(seen) = seen else { continue };
+                score.add(&[seen], (weight != 1.0).then_some(&[weight]));
+            }
             *total = score.log_likelihood();
         }
         totals

@@ -186,6 +186,7 @@ impl CommonPrior {
             columns,
             floor: self.floor.clone(),
             pending: None,
+            pending_weights: None,
             candidates,
             shard: None,
             sample: RowSample::default(),

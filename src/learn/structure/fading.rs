@@ -29,10 +29,10 @@ impl SampleWeights {
         SampleWeights { lost: 0.0, births: Arc::new(vec![birth; count]) }
     }
 
-    /// Weights of `count` rows in the order of the stream.
-    pub fn in_order(count: usize, rate: f64) -> Self {
-        let births = (1..=count).map(|i| rate * i as f64).collect();
-        SampleWeights { lost: rate * count as f64, births: Arc::new(births) }
+    /// Weights of rows in the order of the stream. `rows` has how many rows there are up to each.
+    pub fn in_order(rows: impl Iterator<Item = f64>, rate: f64) -> Self {
+        let births: Vec<f64> = rows.map(|rows| rate * rows).collect();
+        SampleWeights { lost: births.last().copied().unwrap_or(0.0), births: Arc::new(births) }
     }
 
     pub fn count(&self) -> usize {
@@ -61,10 +61,11 @@ impl SampleWeights {
         self.lost += (-p / self.count().max(2) as f64).ln_1p();
     }
 
-    /// The weight of each row, relative to a new row that is taken with the probability `p`.
-    pub fn weights(&self, p: f64) -> Vec<f64> {
-        let newest = self.newest(p);
-        self.births.iter().map(|birth| (birth - newest).min(0.0).exp()).collect()
+    /// The weight of each row, relative to a new row that is taken with the probability `p`. If rows also have weights of their
+    /// own, earlier ones may have a larger one than the new row.
+    pub fn weights(&self, p: f64, with_own: bool) -> Vec<f64> {
+        let (newest, most) = (self.newest(p), if with_own { f64::INFINITY } else { 0.0 });
+        self.births.iter().map(|birth| (birth - newest).min(most).exp()).collect()
     }
 
     fn newest(&self, p: f64) -> f64 {
@@ -98,6 +99,36 @@ impl Fading {
     }
 }
 
+/// Weights of their own that the rows of a pass have. The reservoir takes rows whatever their weights, and keeps the weights.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OwnWeights {
+    /// The total weight of the rows that the reservoir is a sample of.
+    pub learned: f64,
+    #[serde(with = "super::packed")]
+    pub of_reservoir: Arc<Vec<f64>>,
+    #[serde(with = "super::packed")]
+    pub of_validation: Arc<Vec<f64>>,
+}
+
+impl OwnWeights {
+    /// Weights of one.
+    pub fn ones(learned: u64, reservoir: usize, validation: usize) -> Self {
+        OwnWeights {
+            learned: learned as f64,
+            of_reservoir: Arc::new(vec![1.0; reservoir]),
+            of_validation: Arc::new(vec![1.0; validation]),
+        }
+    }
+
+    pub fn is_sound(&self, reservoir: usize, validation: usize) -> bool {
+        let is_weight = |weight: &f64| weight.is_finite() && *weight > 0.0;
+        self.learned.is_finite()
+            && (self.of_reservoir.len(), self.of_validation.len()) == (reservoir, validation)
+            && self.of_reservoir.iter().chain(self.of_validation.iter()).all(is_weight)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +159,7 @@ mod tests {
                     }
                 }
                 let p = admission(most, 2000, forgetting.rate());
-                for (row, weight) in rows.iter().zip(weights.weights(p)) {
+                for (row, weight) in rows.iter().zip(weights.weights(p, false)) {
                     let age = (1999 - row) / 100;
                     if age < 5 {
                         total[age as usize] += weight;
@@ -145,11 +176,11 @@ mod tests {
     #[test]
     fn rows_that_are_all_there_have_the_weights_of_their_ages() {
         let rate = Forgetting::new(10).rate();
-        let weights = SampleWeights::in_order(31, rate).weights(1.0);
+        let weights = SampleWeights::in_order((1..=31).map(f64::from), rate).weights(1.0, false);
         for (age, expected) in [(0, 1.0), (10, 0.5), (30, 0.125)] {
             assert!((weights[30 - age] - expected).abs() < 1e-12);
         }
-        let equal = SampleWeights::equal(1000, 14.4).weights(1.0);
+        let equal = SampleWeights::equal(1000, 14.4).weights(1.0, false);
         assert!((equal.iter().sum::<f64>() - 14.4).abs() < 1e-9);
     }
 }

@@ -1,12 +1,13 @@
 //! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::fading::{Fading, SampleWeights, admission};
+use super::fading::{Fading, OwnWeights, SampleWeights, admission};
 use crate::hash::mix_bits;
+use crate::learn::Rows;
+use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
 
 /// The default limit of the reservoir in bytes.
@@ -60,6 +61,9 @@ pub struct KeptRows {
     /// The weights of the rows, if the pass has a half-life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fading: Option<Fading>,
+    /// The rows' own weights, once a row has another weight than 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own_weights: Option<OwnWeights>,
 }
 
 /// What to learn when a row is drawn for validation.
@@ -86,6 +90,7 @@ impl KeptRows {
             reservoir: Arc::default(),
             validation: Arc::default(),
             fading: None,
+            own_weights: None,
         }
     }
 
@@ -104,23 +109,37 @@ impl KeptRows {
             (Some(rows), Some(fading)) => fading.half_life = rows.max(1),
             (Some(rows), None) => {
                 let forgetting = Forgetting::new(rows);
-                let weights = |count: usize, in_order: bool, rate: f64| match in_order {
-                    true => SampleWeights::in_order(count, rate),
+                let own = self.own_weights.as_ref();
+                let own = [own.map(|own| &own.of_reservoir), own.map(|own| &own.of_validation)];
+                let ages = |count: usize, own: Option<&Arc<Vec<f64>>>| {
+                    let mut rows = 0.0;
+                    let own = own.cloned();
+                    (0..count).map(move |i| {
+                        rows += own.as_ref().map_or(1.0, |own| own[i]);
+                        rows
+                    })
+                };
+                let weights = |count: usize, in_order: bool, rate: f64, own| match in_order {
+                    true => SampleWeights::in_order(ages(count, own), rate),
                     false => SampleWeights::equal(count, forgetting.rate() / rate * forgetting.most_rows()),
                 };
                 let rate = VALIDATION_SHARE as f64 * forgetting.rate();
                 self.fading = Some(Fading {
                     half_life: rows.max(1),
-                    of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate()),
-                    of_validation: weights(validation, self.drawn <= MAX_VALIDATION as u64, rate),
+                    of_reservoir: weights(held, self.learned <= self.most as u64, forgetting.rate(), own[0]),
+                    of_validation: weights(validation, self.drawn <= MAX_VALIDATION as u64, rate, own[1]),
                 });
             }
             (None, Some(fading)) => {
-                let total = fading.forgetting().weight_of(self.learned as f64);
-                let rows = self.thinned(&self.reservoir, self.reservoir_weights(), dim);
-                self.validation =
-                    Arc::new(self.thinned(&self.validation, self.validation_weights(), dim).into_owned());
-                self.reservoir = Arc::new(rows.into_owned());
+                let total = fading.forgetting().weight_of(self.learned_weight());
+                let stay = [self.staying(self.reservoir_ages()), self.staying(self.validation_ages())];
+                self.reservoir = Arc::new(chosen(&self.reservoir, &stay[0], dim));
+                self.validation = Arc::new(chosen(&self.validation, &stay[1], dim));
+                if let Some(own) = &mut self.own_weights {
+                    own.learned = total;
+                    own.of_reservoir = Arc::new(chosen(&own.of_reservoir, &stay[0], 1));
+                    own.of_validation = Arc::new(chosen(&own.of_validation, &stay[1], 1));
+                }
                 self.learned = (total.round() as u64).max((self.reservoir.len() / dim) as u64);
                 self.drawn = (self.validation.len() / dim) as u64;
                 self.fading = None;
@@ -128,39 +147,88 @@ impl KeptRows {
         }
     }
 
-    /// The weight of each row of the reservoir, if the pass has a half-life.
+    /// The weight of each row of the reservoir, if rows have weights: that of its age times its own.
     pub(in crate::learn) fn reservoir_weights(&self) -> Option<Vec<f64>> {
-        self.fading.as_ref().map(|fading| fading.of_reservoir.weights(self.reservoir_admission(fading)))
+        product(self.reservoir_ages(), self.own_weights_of_reservoir())
     }
 
-    /// The weight of each validation row, if the pass has a half-life.
+    /// The weight of each validation row, if rows have weights.
     pub(in crate::learn) fn validation_weights(&self) -> Option<Vec<f64>> {
-        self.fading.as_ref().map(|fading| fading.of_validation.weights(self.validation_admission(fading)))
+        product(self.validation_ages(), self.own_weights_of_validation())
+    }
+
+    /// The weight that each row of the reservoir has because of its age, if the pass has a half-life.
+    pub(in crate::learn) fn reservoir_ages(&self) -> Option<Vec<f64>> {
+        let with_own = self.has_own_weights();
+        let weights = |fading: &Fading| fading.of_reservoir.weights(self.reservoir_admission(fading), with_own);
+        self.fading.as_ref().map(weights)
+    }
+
+    fn validation_ages(&self) -> Option<Vec<f64>> {
+        let with_own = self.has_own_weights();
+        let weights =
+            |fading: &Fading| fading.of_validation.weights(self.validation_admission(fading), with_own);
+        self.fading.as_ref().map(weights)
+    }
+
+    /// Whether rows have weights of their own.
+    pub(in crate::learn) fn has_own_weights(&self) -> bool {
+        self.own_weights.is_some()
+    }
+
+    /// The rows' own weights.
+    pub(in crate::learn) fn own_weights_of_reservoir(&self) -> Option<&[f64]> {
+        self.own_weights.as_ref().map(|own| own.of_reservoir.as_slice())
+    }
+
+    /// The validation rows' own weights.
+    pub(in crate::learn) fn own_weights_of_validation(&self) -> Option<&[f64]> {
+        self.own_weights.as_ref().map(|own| own.of_validation.as_slice())
+    }
+
+    /// The total weight of the rows that the reservoir is a sample of, without their ages.
+    pub(in crate::learn) fn learned_weight(&self) -> f64 {
+        self.own_weights.as_ref().map_or(self.learned as f64, |own| own.learned)
+    }
+
+    /// The mean weight of a row.
+    fn mean_weight(&self) -> f64 {
+        if self.own_weights.is_none() { 1.0 } else { self.learned_weight() / self.learned.max(1) as f64 }
     }
 
     /// The probability that the reservoir takes the next row.
     fn reservoir_admission(&self, fading: &Fading) -> f64 {
-        admission(self.most.max(1), self.learned, fading.forgetting().rate())
+        admission(self.most.max(1), self.learned, fading.forgetting().rate() * self.mean_weight())
     }
 
     /// The probability that a row drawn for validation is taken.
     fn validation_admission(&self, fading: &Fading) -> f64 {
-        let rate = VALIDATION_SHARE as f64 * fading.forgetting().rate();
+        let rate = VALIDATION_SHARE as f64 * fading.forgetting().rate() * self.mean_weight();
         admission(most_validation(fading), self.drawn, rate)
     }
 
-    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to its weight.
-    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> Cow<'_, [f64]> {
-        self.thinned(&self.validation, self.validation_weights(), dim)
+    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to the weight of
+    /// its age.
+    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> RowBuffer {
+        let stay = self.staying(self.validation_ages());
+        let own = self.own_weights_of_validation().map(|own| chosen(own, &stay, 1));
+        RowBuffer::new(chosen(&self.validation, &stay, dim), own)
     }
 
-    /// Rows that stay with a probability equal to their weight.
-    fn thinned<'a>(&self, rows: &'a [f64], weights: Option<Vec<f64>>, dim: usize) -> Cow<'a, [f64]> {
-        let Some(weights) = weights else { return Cow::Borrowed(rows) };
+    /// Which rows stay, with a probability equal to their weight; `None` if all do.
+    fn staying(&self, weights: Option<Vec<f64>>) -> Option<Vec<usize>> {
+        let weights = weights?;
         let stays =
-            |i: usize| uniform(mix_bits(self.seed ^ mix_bits(self.seen ^ (i as u64) << 40))) < weights[i];
-        let chosen = rows.chunks_exact(dim).enumerate().filter(|(i, _)| stays(*i));
-        Cow::Owned(chosen.flat_map(|(_, row)| row).copied().collect())
+            |i: &usize| uniform(mix_bits(self.seed ^ mix_bits(self.seen ^ (*i as u64) << 40))) < weights[*i];
+        Some((0..weights.len()).filter(stays).collect())
+    }
+
+    /// Notes that a row has this weight. Until one has another weight than 1, none is kept.
+    fn note_weight(&mut self, weight: f64, dim: usize) {
+        if weight != 1.0 && self.own_weights.is_none() {
+            let held = [self.reservoir.len() / dim, self.validation.len() / dim];
+            self.own_weights = Some(OwnWeights::ones(self.learned, held[0], held[1]));
+        }
     }
 
     /// How rows lose weight, if they do.
@@ -174,85 +242,103 @@ impl KeptRows {
     }
 
     /// Takes rows of the stream, and keeps some. Appends the rows to learn now to `to`, in the order of learning.
-    pub(in crate::learn) fn route(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
+    pub(in crate::learn) fn route(&mut self, rows: Rows, to: &mut RowBuffer) {
         // The first row that is not routed yet.
         let mut first = 0;
-        for (i, row) in rows.chunks_exact(dim).enumerate() {
-            if !self.draws_next() {
+        for (i, (row, weight)) in rows.iter().enumerate() {
+            if !self.draws_next(weight) {
                 continue;
             }
-            self.learn_and_keep(&rows[first * dim..i * dim], dim, to);
+            self.learn_and_keep(rows.slice(first, i), to);
             first = i + 1;
-            let from = to.len();
-            match self.take_drawn(row, to) {
-                Drawn::Learn => to.extend_from_slice(row),
+            self.note_weight(weight, rows.dim());
+            let from = to.rows(rows.dim()).count();
+            match self.take_drawn(row, weight, to) {
+                Drawn::Learn => to.push(row, weight),
                 Drawn::Exchanged => {}
                 Drawn::HeldBack => continue,
             }
-            self.keep(&to[from..], dim);
+            self.keep(to.rows(rows.dim()).slice(from, from + 1));
         }
-        self.learn_and_keep(&rows[first * dim..], dim, to);
+        self.learn_and_keep(rows.slice(first, rows.count()), to);
     }
 
-    fn learn_and_keep(&mut self, rows: &[f64], dim: usize, to: &mut Vec<f64>) {
-        to.extend_from_slice(rows);
-        self.keep(rows, dim);
+    fn learn_and_keep(&mut self, rows: Rows, to: &mut RowBuffer) {
+        to.extend(rows);
+        self.keep(rows);
     }
 
     /// Counts the next row of the stream. Returns whether it is drawn for validation.
-    fn draws_next(&mut self) -> bool {
+    fn draws_next(&mut self, weight: f64) -> bool {
         let index = self.seen;
         self.seen += 1;
         if let Some(fading) = &mut self.fading {
-            fading.of_validation.age(fading.forgetting().rate());
+            fading.of_validation.age(fading.forgetting().rate() * weight);
         }
         self.holds_back && random(self.seed, index, VALIDATION).is_multiple_of(VALIDATION_SHARE)
     }
 
     /// Takes the last counted row, which is drawn for validation. If another row is to be learned instead, appends it to `out`.
-    fn take_drawn(&mut self, row: &[f64], out: &mut Vec<f64>) -> Drawn {
+    fn take_drawn(&mut self, row: &[f64], weight: f64, out: &mut RowBuffer) -> Drawn {
         let index = self.seen - 1;
         self.drawn += 1;
         if self.fading.is_some() {
-            return self.take_drawn_fading(row, index, out);
+            return self.take_drawn_fading(row, weight, index, out);
         }
         let validation = Arc::make_mut(&mut self.validation);
         if validation.len() < MAX_VALIDATION * row.len() {
             validation.extend_from_slice(row);
+            self.hold_weight(weight, None);
             return Drawn::HeldBack;
         }
         let place = below(random(self.seed, index, PLACE), self.drawn) as usize;
         if place >= MAX_VALIDATION {
             return Drawn::Learn;
         }
-        let held = &mut validation[place * row.len()..][..row.len()];
-        out.extend_from_slice(held);
-        held.copy_from_slice(row);
+        self.exchange(row, weight, place, Some(out));
         Drawn::Exchanged
     }
 
+    /// Replaces a validation row. Appends the one that was held to `out`.
+    fn exchange(&mut self, row: &[f64], weight: f64, place: usize, out: Option<&mut RowBuffer>) {
+        let held_weight = self.hold_weight(weight, Some(place));
+        let held = &mut Arc::make_mut(&mut self.validation)[place * row.len()..][..row.len()];
+        if let Some(out) = out {
+            out.push(held, held_weight);
+        }
+        held.copy_from_slice(row);
+    }
+
+    /// Appends the weight of a validation row, or sets the one at `place`. Returns the weight before.
+    fn hold_weight(&mut self, weight: f64, place: Option<usize>) -> f64 {
+        let Some(own) = &mut self.own_weights else { return 1.0 };
+        let weights = Arc::make_mut(&mut own.of_validation);
+        match place {
+            Some(place) => std::mem::replace(&mut weights[place], weight),
+            None => {
+                weights.push(weight);
+                weight
+            }
+        }
+    }
+
     /// [`KeptRows::take_drawn`] in a pass with a half-life.
-    fn take_drawn_fading(&mut self, row: &[f64], index: u64, out: &mut Vec<f64>) -> Drawn {
+    fn take_drawn_fading(&mut self, row: &[f64], weight: f64, index: u64, out: &mut RowBuffer) -> Drawn {
         let Some(mut fading) = self.fading.take() else { return Drawn::Learn };
         let most = most_validation(&fading);
         let (p, random) = (self.validation_admission(&fading), random(self.seed, index, PLACE));
-        let validation = Arc::make_mut(&mut self.validation);
-        let count = validation.len() / row.len();
+        let count = self.validation.len() / row.len();
         let drawn = if count < most {
             fading.of_validation.push();
-            validation.extend_from_slice(row);
+            Arc::make_mut(&mut self.validation).extend_from_slice(row);
+            self.hold_weight(weight, None);
             Drawn::HeldBack
         } else {
             fading.of_validation.offered(p);
             if uniform(random) < p {
                 let (place, random) = (below(mix_bits(random), count as u64) as usize, mix_bits(!random));
-                let weight = fading.of_validation.replace(place, p);
-                let held = &mut validation[place * row.len()..][..row.len()];
-                let learned = uniform(random) < weight;
-                if learned {
-                    out.extend_from_slice(held);
-                }
-                held.copy_from_slice(row);
+                let learned = uniform(random) < fading.of_validation.replace(place, p);
+                self.exchange(row, weight, place, learned.then_some(out));
                 if learned { Drawn::Exchanged } else { Drawn::HeldBack }
             } else {
                 Drawn::Learn
@@ -263,17 +349,25 @@ impl KeptRows {
     }
 
     /// Offers a learned row to the reservoir, in a pass with a half-life.
-    fn keep_fading(&mut self, row: &[f64]) {
+    fn keep_fading(&mut self, row: &[f64], weight: f64) {
         let Some(mut fading) = self.fading.take() else { return };
+        self.note_weight(weight, row.len());
         let index = self.learned;
         self.learned += 1;
+        if let Some(own) = &mut self.own_weights {
+            own.learned += weight;
+        }
         let p = self.reservoir_admission(&fading);
         let weights = &mut fading.of_reservoir;
-        weights.age(Forgetting::new(fading.half_life).rate());
+        weights.age(Forgetting::new(fading.half_life).rate() * weight);
+        let mut own = self.own_weights.as_mut().map(|own| Arc::make_mut(&mut own.of_reservoir));
         let reservoir = Arc::make_mut(&mut self.reservoir);
         if reservoir.len() < self.most.saturating_mul(row.len()) {
             weights.push();
             reservoir.extend_from_slice(row);
+            if let Some(own) = &mut own {
+                own.push(weight);
+            }
         } else {
             weights.offered(p);
             let random = random(self.seed, index, RESERVOIR);
@@ -281,31 +375,44 @@ impl KeptRows {
                 let place = below(mix_bits(random), self.most as u64) as usize;
                 weights.replace(place, p);
                 reservoir[place * row.len()..][..row.len()].copy_from_slice(row);
+                if let Some(own) = &mut own {
+                    own[place] = weight;
+                }
             }
         }
         self.fading = Some(fading);
     }
 
     /// Offers learned rows to the reservoir.
-    fn keep(&mut self, rows: &[f64], dim: usize) {
+    fn keep(&mut self, rows: Rows) {
+        let dim = rows.dim();
         if self.most > 0 && self.fading.is_some() {
-            return rows.chunks_exact(dim).for_each(|row| self.keep_fading(row));
+            return rows.iter().for_each(|(row, weight)| self.keep_fading(row, weight));
         }
+        rows.weights().unwrap_or_default().iter().for_each(|&weight| self.note_weight(weight, dim));
         let index = self.learned;
-        self.learned += (rows.len() / dim) as u64;
+        self.learned += rows.count() as u64;
+        if let Some(own) = &mut self.own_weights {
+            rows.iter().for_each(|(_, weight)| own.learned += weight);
+        }
         if self.most == 0 {
             return;
         }
-        let room = self.most.saturating_mul(dim) - self.reservoir.len();
-        let (fitting, others) = rows.split_at(room.min(rows.len()));
+        let (fitting, others) = rows.split_at(self.most - self.reservoir.len() / dim);
         if !fitting.is_empty() {
-            Arc::make_mut(&mut self.reservoir).extend_from_slice(fitting);
+            Arc::make_mut(&mut self.reservoir).extend_from_slice(fitting.values());
+            if let Some(own) = &mut self.own_weights {
+                Arc::make_mut(&mut own.of_reservoir).extend(fitting.iter().map(|(_, weight)| weight));
+            }
         }
-        let index = index + (fitting.len() / dim) as u64;
-        for (index, row) in (index..).zip(others.chunks_exact(dim)) {
+        let index = index + fitting.count() as u64;
+        for (index, (row, weight)) in (index..).zip(others.iter()) {
             let place = below(random(self.seed, index, RESERVOIR), index + 1) as usize;
             if place < self.most {
                 Arc::make_mut(&mut self.reservoir)[place * dim..][..dim].copy_from_slice(row);
+                if let Some(own) = &mut self.own_weights {
+                    Arc::make_mut(&mut own.of_reservoir)[place] = weight;
+                }
             }
         }
     }
@@ -343,7 +450,8 @@ impl KeptRows {
 
     /// Whether the reservoir holds every learned row, or nearly all of the weight if rows lose weight.
     pub(in crate::learn) fn is_complete(&self) -> bool {
-        let ample = self.forgetting().map_or(f64::INFINITY, |forgetting| AMPLE * forgetting.most_rows());
+        let most_rows = |forgetting: Forgetting| AMPLE * forgetting.most_rows() / self.mean_weight();
+        let ample = self.forgetting().map_or(f64::INFINITY, most_rows);
         (self.unknown == 0 || self.learned as f64 >= ample)
             && (self.learned <= self.most as u64 || self.most as f64 >= ample)
     }
@@ -378,14 +486,22 @@ impl KeptRows {
         let fraction = (most as f64 / total.max(1) as f64).min(least);
         let mut merged = KeptRows::new(first.seed, most, false);
         merged.learned = total;
+        let weighted = parts.iter().any(|part| part.has_own_weights());
         merged.unknown = parts.iter().map(|part| part.unknown).fold(0, u64::saturating_add);
         let rows = Arc::make_mut(&mut merged.reservoir);
         for part in parts {
-            let held = part.reservoir.len() / dim;
-            let wanted = ((fraction * part.learned as f64).round() as usize).min(held);
-            part.copy_evenly(wanted, dim, rows);
+            part.copy_evenly(part.wanted(fraction, dim), dim, rows);
         }
         rows.truncate(most.saturating_mul(dim));
+        if weighted {
+            let mut own = OwnWeights::ones(0, 0, 0);
+            own.learned = parts.iter().map(|part| part.learned_weight()).sum();
+            for part in parts {
+                part.copy_weights_evenly(part.wanted(fraction, dim), dim, Arc::make_mut(&mut own.of_reservoir));
+            }
+            Arc::make_mut(&mut own.of_reservoir).truncate(most);
+            merged.own_weights = Some(own);
+        }
         Some(merged.limited_to_held(dim))
     }
 
@@ -396,6 +512,17 @@ impl KeptRows {
             self.most = held;
         }
         self
+    }
+
+    /// How many rows of the reservoir are this fraction of the rows learned.
+    fn wanted(&self, fraction: f64, dim: usize) -> usize {
+        ((fraction * self.learned as f64).round() as usize).min(self.reservoir.len() / dim)
+    }
+
+    /// [`KeptRows::copy_evenly`] of the rows' own weights.
+    fn copy_weights_evenly(&self, wanted: usize, dim: usize, to: &mut Vec<f64>) {
+        let (held, own) = (self.reservoir.len() / dim, self.own_weights_of_reservoir());
+        to.extend((0..wanted).map(|i| own.map_or(1.0, |own| own[i * held / wanted])));
     }
 
     /// Appends `wanted` rows of the reservoir to `to`, at equal distances: before a reservoir is full, its rows are in the order
@@ -412,6 +539,11 @@ impl KeptRows {
         let held = self.reservoir.len() / dim;
         let wanted = most.min(self.learned.saturating_sub(1) as usize).saturating_sub(held);
         let wanted = wanted.min(sample.reservoir.len() / dim);
+        if self.has_own_weights() || sample.has_own_weights() {
+            let learned = self.learned;
+            let own = self.own_weights.get_or_insert_with(|| OwnWeights::ones(learned, held, 0));
+            sample.copy_weights_evenly(wanted, dim, Arc::make_mut(&mut own.of_reservoir));
+        }
         sample.copy_evenly(wanted, dim, Arc::make_mut(&mut self.reservoir));
         self.most = self.most.max(held + wanted);
         self
@@ -429,13 +561,34 @@ impl KeptRows {
                 && fading.of_reservoir.is_sound(held as usize)
                 && fading.of_validation.is_sound(validation as usize)
         });
+        let own = self.own_weights.as_ref();
         weighted
+            && own.is_none_or(|own| own.is_sound(held as usize, validation as usize))
             && whole(&self.reservoir)
             && whole(&self.validation)
             && held <= self.learned.min(self.most as u64)
             && validation <= (MAX_VALIDATION as u64).min(self.drawn)
             && self.drawn <= self.seen
             && self.learned.max(self.unknown).max(self.seen) <= 1 << 53
+    }
+}
+
+/// The rows with these indices, of `dim` numbers each; all if there are none.
+fn chosen(values: &[f64], indices: &Option<Vec<usize>>, dim: usize) -> Vec<f64> {
+    match indices {
+        None => values.to_vec(),
+        Some(indices) => {
+            indices.iter().flat_map(|i| &values[i * dim..(i + 1) * dim]).copied().collect()
+        }
+    }
+}
+
+/// The product of two weights of each row, if there are any.
+fn product(ages: Option<Vec<f64>>, own: Option<&[f64]>) -> Option<Vec<f64>> {
+    match (ages, own) {
+        (None, own) => own.map(<[f64]>::to_vec),
+        (ages, None) => ages,
+        (Some(ages), Some(own)) => Some(ages.iter().zip(own).map(|(age, own)| age * own).collect()),
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Revised {
     pub(in crate::learn) kept: Vec<Option<usize>>,
     /// The number of learned rows that the posterior represents.
     pub(in crate::learn) rows: u64,
+    /// Their total weight.
+    pub(in crate::learn) weight: f64,
     /// How many rows the prior of a covariance is worth.
     pub(in crate::learn) strength: f64,
     /// Safeguards that triggered.
@@ -109,6 +111,8 @@ pub(in crate::learn) struct Reviser<'a> {
     floor: Vec<f64>,
     /// The number of learned rows. `rows` holds all of them or a sample.
     learned: u64,
+    /// Their total weight, if rows have weights of their own.
+    learned_weight: Option<f64>,
     /// Whether `rows` holds all learned rows.
     complete: bool,
     /// How rows lose weight, if they do.
@@ -119,44 +123,39 @@ pub(in crate::learn) struct Reviser<'a> {
 impl<'a> Reviser<'a> {
     /// A reviser on about `most` of the kept rows of a pass.
     pub fn new(kept: &KeptRows, floor: &[f64], most: usize, how: Revising<'a>) -> Result<Self, LearnError> {
-        let rows = match kept.reservoir_weights() {
-            None => {
-                let rows = kept.reservoir().len() / floor.len();
-                let step = (rows / most.max(1)).max(1);
-                ScaledRows::shared(kept.shared_reservoir(), floor.len(), step)?
-            }
-            Some(weights) => {
-                let mut chosen: Vec<usize> =
-                    (0..weights.len()).filter(|&i| weights[i] >= NEGLIGIBLE_WEIGHT).collect();
-                let step = (chosen.len() / most.max(1)).max(1);
-                chosen = chosen.into_iter().step_by(step).collect();
-                let weights: Vec<f64> = chosen.iter().map(|&i| weights[i]).collect();
-                ScaledRows::weighted(kept.shared_reservoir(), floor.len(), &chosen, &weights)?
-            }
-        };
+        let (ages, own) = (kept.reservoir_ages(), kept.own_weights_of_reservoir());
+        let rows = weighted_rows(kept.shared_reservoir(), floor.len(), ages.as_deref(), own, most)?;
         let (learned, complete, forgetting) = (kept.learned(), kept.is_complete(), kept.forgetting());
-        Ok(Reviser { rows, floor: floor.to_vec(), learned, complete, forgetting, how })
+        let learned_weight = kept.has_own_weights().then(|| kept.learned_weight());
+        Ok(Reviser { rows, floor: floor.to_vec(), learned, learned_weight, complete, forgetting, how })
     }
 
-    /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream.
+    /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream, with their own weights if they have any.
     pub fn on_all(
         rows: Arc<Vec<f64>>,
+        own: Option<&[f64]>,
         dim: usize,
         forgetting: Option<Forgetting>,
         how: Revising<'a>,
     ) -> Result<Self, LearnError> {
         let count = rows.len() / dim;
-        let rows = match forgetting {
-            None => ScaledRows::shared(rows, dim, 1)?,
-            Some(forgetting) => {
-                let weight = |i: usize| forgetting.weight((count - 1 - i) as f64);
-                let chosen: Vec<usize> = (0..count).filter(|&i| weight(i) >= NEGLIGIBLE_WEIGHT).collect();
-                let weights: Vec<f64> = chosen.iter().map(|&i| weight(i)).collect();
-                ScaledRows::weighted(rows, dim, &chosen, &weights)?
-            }
-        };
+        let learned_weight = own.map(|own| own.iter().sum());
+        let ages = forgetting.map(|forgetting| {
+            let mut later = own.map_or(count as f64, |own| own.iter().sum());
+            let age = |i: usize| {
+                later -= own.map_or(1.0, |own| own[i]);
+                forgetting.weight(later.max(0.0))
+            };
+            (0..count).map(age).collect::<Vec<f64>>()
+        });
+        let rows = weighted_rows(rows, dim, ages.as_deref(), own, usize::MAX)?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
-        Ok(Reviser { rows, floor, learned: count as u64, complete: true, forgetting, how })
+        Ok(Reviser { rows, floor, learned: count as u64, learned_weight, complete: true, forgetting, how })
+    }
+
+    /// The total weight of the learned rows, without their ages.
+    fn learned_weight(&self) -> f64 {
+        self.learned_weight.unwrap_or(self.learned as f64)
     }
 
     /// Whether `stop` is set.
@@ -193,7 +192,8 @@ impl<'a> Reviser<'a> {
         let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None);
         let prior = Some(revised.prior.clone());
         let mixture = self.rows.unscale(&mixture);
-        let start = Start { mixture, prior, floor: self.floor.clone(), rows: self.learned };
+        let (floor, rows, weight) = (self.floor.clone(), self.learned, self.learned_weight());
+        let start = Start { mixture, prior, floor, rows, weight };
         (revised, start)
     }
 
@@ -284,11 +284,14 @@ impl<'a> Reviser<'a> {
         (Found { mixture, ..found }, strength)
     }
 
-    /// Appends rows, with these weights if they have any.
-    pub fn add_rows(&mut self, values: &[f64], weights: Option<&[f64]>) {
+    /// Appends the validation rows.
+    pub fn add_validation_rows(&mut self, kept: &KeptRows) {
         let before = self.rows.rows();
-        self.rows.add(values, weights);
+        self.rows.add(kept.validation(), kept.validation_weights().as_deref());
         self.learned += (self.rows.rows() - before) as u64;
+        if let (Some(weight), Some(own)) = (&mut self.learned_weight, kept.own_weights_of_validation()) {
+            *weight += own.iter().sum::<f64>();
+        }
     }
 
     /// The mixture after EM on all rows of the stream or, if a search is cheap and finds a better one, a new mixture. Also
@@ -401,18 +404,42 @@ impl<'a> Reviser<'a> {
         let parts = Parts::new(sums, mixture);
         let strength = strength.unwrap_or_else(|| Strength::learn(&parts, self.how.prior));
         let scale = match self.forgetting {
-            None => self.learned as f64 / rows.rows() as f64,
-            Some(forgetting) => forgetting.weight_of(self.learned as f64) / rows.total_weight(),
+            None if self.learned_weight.is_none() => self.learned as f64 / rows.rows() as f64,
+            None => self.learned_weight() / rows.total_weight(),
+            Some(forgetting) => forgetting.weight_of(self.learned_weight()) / rows.total_weight(),
         };
         let learned =
             Learned { parts: &parts, mixture, strength, columns: self.columns(), floor: &self.floor };
         let prior = learned.prior();
         let (posterior, health) = learned.posterior(&prior, scale);
-        Revised { prior, posterior, kept, rows: self.learned, strength: strength.rows, health }
+        let (rows, weight) = (self.learned, self.learned_weight());
+        Revised { prior, posterior, kept, rows, weight, strength: strength.rows, health }
     }
 }
 
-/// Rows of a smaller weight are left out.
+/// About `most` rows with the weights of their ages and their own weights, if they have any.
+fn weighted_rows(
+    rows: Arc<Vec<f64>>,
+    dim: usize,
+    ages: Option<&[f64]>,
+    own: Option<&[f64]>,
+    most: usize,
+) -> Result<ScaledRows, LearnError> {
+    let count = rows.len() / dim;
+    if ages.is_none() && own.is_none() {
+        return ScaledRows::shared(rows, dim, (count / most.max(1)).max(1));
+    }
+    let age = |i: usize| ages.map_or(1.0, |ages| ages[i]);
+    let mut chosen: Vec<usize> = (0..count).filter(|&i| age(i) >= NEGLIGIBLE_WEIGHT).collect();
+    let step = (chosen.len() / most.max(1)).max(1);
+    chosen = chosen.into_iter().step_by(step).collect();
+    let own: Option<Vec<f64>> = own.map(|own| chosen.iter().map(|&i| own[i]).collect());
+    let weight = |(n, &i): (usize, &usize)| age(i) * own.as_ref().map_or(1.0, |own| own[n]);
+    let weights: Vec<f64> = chosen.iter().enumerate().map(weight).collect();
+    ScaledRows::weighted(rows, dim, &chosen, &weights, own.as_deref())
+}
+
+/// Rows of a smaller weight because of their age are left out.
 const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
 
 /// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,

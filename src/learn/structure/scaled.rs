@@ -40,19 +40,21 @@ impl ScaledRows {
         Ok(ScaledRows { columns, blocks })
     }
 
-    /// Scales the rows with these indices and weights, of shared rows of `dim` numbers.
+    /// Scales the rows with these indices and weights, of shared rows of `dim` numbers. `counts` is that of
+    /// [`RowBlocks::weighted`].
     pub fn weighted(
         rows: Arc<Vec<f64>>,
         dim: usize,
         chosen: &[usize],
         weights: &[f64],
+        counts: Option<&[f64]>,
     ) -> Result<Self, LearnError> {
         if chosen.is_empty() {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
         let columns = tame_summaries(rows_of(&rows, dim).select(Axis(0), chosen).view());
         let all = RowBlocks::of_table(UnitTable::new(rows, units(&columns)), 1);
-        Ok(ScaledRows { columns, blocks: all.weighted(chosen, weights) })
+        Ok(ScaledRows { columns, blocks: all.weighted(chosen, weights, counts) })
     }
 
     /// Appends rows, in the same units, with these weights if they have any.

@@ -3,7 +3,7 @@
 //! The evidence is that of the observed columns. Each component completes the row by its conditional mean, learns it like a
 //! complete row, and adds the conditional covariance of the missing columns. Without that its covariance would shrink.
 
-use super::{NEGLIGIBLE, Online, Rule, begin};
+use super::{NEGLIGIBLE, Online, Rows, Rule, begin};
 use crate::learn::kernel::Completion;
 use crate::linalg::has_gaps;
 use crate::linalg::simd::Plain;
@@ -26,35 +26,38 @@ impl GappedRow<'_> {
 /// Consecutive rows of one kind.
 pub(super) enum Run<'a> {
     /// Rows without gaps.
-    Complete(&'a [f64]),
-    /// One row with gaps.
-    Gapped(&'a [f64]),
+    Complete(Rows<'a>),
+    /// One row with gaps, and its weight.
+    Gapped(&'a [f64], f64),
 }
 
-/// Divides rows of `dim` numbers into runs.
-pub(super) fn runs(rows: &[f64], dim: usize) -> impl Iterator<Item = Run<'_>> {
+/// Divides rows into runs.
+pub(super) fn runs(rows: Rows<'_>) -> impl Iterator<Item = Run<'_>> {
     let mut rest = rows;
-    let any = has_gaps(rows);
+    let any = has_gaps(rows.values());
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
         let complete = if any {
-            rest.chunks_exact(dim).take_while(|row| !has_gaps(row)).count() * dim
+            rest.iter().take_while(|(row, _)| !has_gaps(row)).count()
         } else {
-            rest.len()
+            rest.count()
         };
-        let (run, after) = rest.split_at(if complete > 0 { complete } else { dim });
+        let (run, after) = rest.split_at(complete.max(1));
         rest = after;
-        Some(if complete > 0 { Run::Complete(run) } else { Run::Gapped(run) })
+        if complete > 0 {
+            return Some(Run::Complete(run));
+        }
+        run.iter().next().map(|(row, weight)| Run::Gapped(row, weight))
     })
 }
 
 impl<R: Rule> Online<R> {
-    /// Learns a row with gaps. Returns the log-density of its observed columns before it is learned, or `None` if the row is
+    /// Learns a row with gaps and this weight. Returns the log-density of its observed columns before it is learned, or `None` if the row is
     /// skipped.
     #[inline(never)]
-    pub(super) fn learn_gapped(&mut self, values: &[f64]) -> Option<f64> {
+    pub(super) fn learn_gapped(&mut self, values: &[f64], weight: f64) -> Option<f64> {
         let Online { grouped, rule, floor, health, responsibilities, missing, completions, assigned, .. } =
             self;
         missing.clear();
@@ -85,19 +88,21 @@ impl<R: Rule> Online<R> {
         shares.iter_mut().for_each(|share| *share /= sum);
         let assigned = Quad::flat_mut(assigned).iter_mut().zip(shares.iter());
         assigned.for_each(|(rows, share)| *rows += f64::from(u8::from(*share >= 0.5)));
+        rule.set_weight(weight);
         for (i, completions) in completions.chunks(4).enumerate() {
             let (group, r) = (&mut grouped.groups[i], responsibilities[i]);
-            let is_learned = |n: usize| r.0[n] * (1.0 + group.q.0[n]) >= NEGLIGIBLE;
+            let is_learned = |n: usize| weight * (r.0[n] * (1.0 + group.q.0[n])) >= NEGLIGIBLE;
             let kept = Quad(std::array::from_fn(|n| if is_learned(n) { r.0[n] } else { 0.0 }));
             let (changes, extra) = rule.update_completed(i, group, &r, &kept, health);
             health.pivots_raised += group.learn_completed(&changes, &extra, completions, floor) as u64;
         }
-        rule.update_weights::<Plain>(responsibilities, health);
+        rule.update_weights::<Plain, true>(responsibilities, health);
         if rule.forgets() {
             for (i, group) in grouped.groups.iter_mut().enumerate() {
                 rule.forget::<Plain>(i, group);
             }
         }
+        rule.set_weight(1.0);
         // As when a saved state is restored, so that resuming changes no bit.
         begin(self);
         Some(top + (sum / total).ln())

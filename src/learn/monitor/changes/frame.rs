@@ -96,11 +96,6 @@ impl Frame {
         Frame { dim: mixture.dim(), heavy, parts, volumes, row: CurrentRow::default() }
     }
 
-    /// The number of columns.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
     /// How many clusters.
     fn clusters(&self) -> usize {
         self.volumes.len()
@@ -194,38 +189,38 @@ impl Frame {
         nearest
     }
 
-    /// Adds a row to the sums.
-    pub fn add(&mut self, row: &[f64], sums: &mut [f64]) {
+    /// Adds a row to the sums, which counts as `weight` rows.
+    pub fn add(&mut self, row: &[f64], weight: f64, sums: &mut [f64]) {
         let far = self.dim as f64 + 6.0 * (2.0 * self.dim as f64).sqrt() + 10.0;
         let (cluster, square) = self.assign(row, CLIP);
-        sums[0] += 1.0;
+        sums[0] += weight;
         // Not a number is far, too.
         if !(square < far) {
             return;
         }
-        sums[1] += 1.0;
+        sums[1] += weight;
         let (levels, rest) = sums[2..].split_at_mut(self.dim);
         let (spreads, rest) = rest.split_at_mut(self.dim);
         let (mut products, shares) = rest.split_at_mut(self.pairs());
         for ((level, spread), deviation) in levels.iter_mut().zip(&mut *spreads).zip(&self.row.deviations) {
-            *level += deviation;
-            *spread += deviation.abs();
+            *level += weight * deviation;
+            *spread += weight * deviation.abs();
         }
         if self.row.gapped {
             let gaps = spreads.iter_mut().zip(row).filter(|(_, x)| x.is_nan());
-            gaps.for_each(|(spread, _)| *spread += MEAN_DEVIATION);
+            gaps.for_each(|(spread, _)| *spread += weight * MEAN_DEVIATION);
         }
         // Neighbours first, where there are more pairs than are watched.
         for gap in 1..self.dim {
             let count = (self.dim - gap).min(products.len());
             let (now, others) = products.split_at_mut(count);
             for ((sum, a), b) in now.iter_mut().zip(&self.row.deviations).zip(&self.row.deviations[gap..]) {
-                *sum += a * b;
+                *sum += weight * (a * b);
             }
             products = others;
         }
         if let Some(rows) = shares.get_mut(cluster) {
-            *rows += 1.0;
+            *rows += weight;
         }
     }
 
@@ -234,15 +229,21 @@ impl Frame {
         self.parts.len() / (2 * self.dim) * (1 + 2 * self.dim)
     }
 
-    /// Adds a row to sums that adjust the frame.
-    pub fn add_to_adjust(&mut self, row: &[f64], sums: &mut [f64]) {
+    /// The rows of the sums of [`Frame::add_to_adjust`].
+    pub fn adjusting_rows(&self, sums: &[f64]) -> f64 {
+        sums.iter().step_by(1 + 2 * self.dim).sum()
+    }
+
+    /// Adds a row to sums that adjust the frame, which counts as `weight` rows.
+    pub fn add_to_adjust(&mut self, row: &[f64], weight: f64, sums: &mut [f64]) {
         let (cluster, _) = self.assign(row, FARTHEST);
         let size = 1 + 2 * self.dim;
         let sums = &mut sums[size * cluster..size * (cluster + 1)];
-        sums[0] += 1.0;
+        sums[0] += weight;
         for (i, &deviation) in self.row.deviations.iter().enumerate() {
-            sums[1 + i] += deviation;
-            sums[1 + self.dim + i] += if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
+            sums[1 + i] += weight * deviation;
+            let spread = if row[i].is_nan() { MEAN_DEVIATION } else { deviation.abs() };
+            sums[1 + self.dim + i] += weight * spread;
         }
     }
 

@@ -14,7 +14,7 @@ use windows::Windows;
 
 use crate::dist::GaussianMixture;
 use crate::hash::mix_bits;
-use crate::learn::Finding;
+use crate::learn::{Finding, Rows};
 use crate::learn::structure::BATCH;
 
 /// A change of the data.
@@ -59,6 +59,10 @@ impl DataChanges {
     }
 }
 
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
 /// The length of the list of changes.
 const MAX_LISTED: usize = 100;
 /// Of so many rows one is looked at, on average.
@@ -78,6 +82,9 @@ pub struct ChangeWatch {
     age: u64,
     /// The sums of the current batch, or those that adjust the frame.
     sums: Vec<f64>,
+    /// The sum of `w² − w` over the weights `w` of the rows in `sums`.
+    #[serde(skip_serializing_if = "is_zero")]
+    weight_spread: f64,
     windows: Windows,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<DataChanges>,
@@ -110,20 +117,21 @@ impl ChangeWatch {
         (self.frame, self.windows) = (Some(frame), Windows::default());
     }
 
-    /// Adds rows of the current batch, which follow one another in `rows`.
+    /// Adds rows of the current batch.
     #[inline(never)]
-    pub(in crate::learn) fn add(&mut self, rows: &[f64]) {
+    pub(in crate::learn) fn add(&mut self, rows: Rows) {
         let Some(frame) = &mut self.frame else { return };
-        for row in rows.chunks_exact(frame.dim()) {
+        for (row, weight) in rows.iter() {
             self.seen += 1;
             // By a hash, because rows of a period would meet a fixed stride.
             if !mix_bits(self.seen).is_multiple_of(STRIDE) {
                 continue;
             }
+            self.weight_spread += weight * weight - weight;
             if self.age < 2 * ADJUST {
-                frame.add_to_adjust(row, &mut self.sums);
+                frame.add_to_adjust(row, weight, &mut self.sums);
             } else {
-                frame.add(row, &mut self.sums);
+                frame.add(row, weight, &mut self.sums);
             }
         }
     }
@@ -137,6 +145,14 @@ impl ChangeWatch {
             }
             return;
         };
+        let spread = self.weight_spread;
+        if spread != 0.0 && (self.age > 2 * ADJUST || self.age.is_multiple_of(ADJUST)) {
+            // Weighted rows say as much as fewer rows of equal weight.
+            let weight = if self.age > 2 * ADJUST { self.sums[0] } else { frame.adjusting_rows(&self.sums) };
+            let factor = weight / (weight + spread).max(f64::MIN_POSITIVE);
+            self.sums.iter_mut().for_each(|sum| *sum *= factor);
+            self.weight_spread = 0.0;
+        }
         if self.age <= 2 * ADJUST {
             if self.age.is_multiple_of(ADJUST) {
                 frame.adjust(&self.sums);
@@ -174,7 +190,7 @@ impl ChangeWatch {
         }
         let len = if self.age < 2 * ADJUST { frame.adjusting_len() } else { frame.len() };
         self.sums.len() == len
-            && self.sums.iter().all(|sum| sum.is_finite())
+            && self.sums.iter().chain([&self.weight_spread]).all(|sum| sum.is_finite())
             && self.windows.is_sound(frame.len())
     }
 }

@@ -72,7 +72,7 @@ impl OnlineFit {
     /// What the first rows show of the columns, without what takes time to compute. Known before the start is fitted.
     pub(crate) fn first_findings(&self) -> Vec<Finding> {
         let Stage::Buffering(buffer) = &self.stage else { return self.first_findings.clone() };
-        let rows = rows_of(buffer, self.dim());
+        let rows = rows_of(buffer.rows(self.dim()).values(), self.dim());
         let first = rows.slice(s![..rows.nrows().min(FIRST_ROWS), ..]);
         let names = &self.columns.names;
         // Columns with noise are no longer discrete.

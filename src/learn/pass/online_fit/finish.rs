@@ -10,7 +10,8 @@ use super::{OnlineFit, Stage};
 use crate::dist::GaussianMixture;
 use crate::learn::pass::learning::{Learning, begin};
 use crate::learn::structure::Limits;
-use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason};
+use crate::learn::rows::RowBuffer;
+use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason, Rows};
 use crate::stats::BatchSums;
 
 /// The mixtures of a finished pass.
@@ -65,8 +66,9 @@ impl OnlineFit {
                 stop,
             )?),
             Stage::Buffering(buffer) => {
-                let buffer = &self.with_noise(buffer).0;
-                let limits = self.settings.closing_limits(buffer.len() / self.dim(), self.dim());
+                let noisy = self.with_noise(buffer).0;
+                let buffer = Rows::new(&noisy, self.dim()).with_weights(buffer.weights());
+                let limits = self.settings.closing_limits(buffer.count(), self.dim());
                 let mut made = self.provisional(buffer, limits, stop)?;
                 if let Some(scored) = self.learn_by_halves(buffer)? {
                     for (candidate, scored) in made.candidates.iter_mut().zip(&scored.candidates) {
@@ -101,6 +103,7 @@ impl OnlineFit {
             columns: self.summaries.clone(),
             floor: floor.to_vec(),
             pending: None,
+            pending_weights: None,
             candidates,
             shard: self.recognition.shard(),
             sample: self.recognition.sample(),
@@ -126,17 +129,19 @@ impl OnlineFit {
             // Rows that are still buffered are all that matters for resuming.
             _ => {
                 let noisy = self.with_noise(buffer).0;
-                provisional = self.provisional(&noisy, Limits::PROVISIONAL, &AtomicBool::new(false))?;
+                let rows = Rows::new(&noisy, self.dim()).with_weights(buffer.weights());
+                provisional = self.provisional(rows, Limits::PROVISIONAL, &AtomicBool::new(false))?;
                 &provisional
             }
         };
         let state = state(&made.floor, made.candidates.clone(), &made.scores);
-        Ok(FitState { pending: Some(buffer.clone()), ..state })
+        let (pending, pending_weights) = (Some(buffer.rows(self.dim()).values().to_vec()), buffer.weights().map(<[f64]>::to_vec));
+        Ok(FitState { pending, pending_weights, ..state })
     }
 
     pub(super) fn provisional(
         &self,
-        buffer: &[f64],
+        buffer: Rows,
         limits: Limits,
         stop: &AtomicBool,
     ) -> Result<Provisional, LearnError> {
@@ -144,10 +149,9 @@ impl OnlineFit {
             return Err(self.no_rows());
         }
         // The start is fitted to all rows, and none is held back.
-        let dim = self.dim();
-        let start_rows = Some(buffer.len() / dim);
+        let start_rows = Some(buffer.count());
         let settings = FitSettings { keep_rows: Some(0), start_rows, ..self.settings.clone() };
-        let learning = begin(&settings, buffer, dim, limits, true, stop)?.ok_or(LearnError::Stopped)?;
+        let learning = begin(&settings, buffer, limits, true, stop)?.ok_or(LearnError::Stopped)?;
         let candidates = learning.states();
         Ok(Provisional { floor: learning.floor, candidates, scores: learning.scores })
     }
@@ -167,26 +171,28 @@ impl OnlineFit {
 
     /// Prequential scores where all rows are still buffered: each K learns half of them, drawn at random because the rows
     /// may be sorted, and is scored on the others. `None` from a single row.
-    fn learn_by_halves(&self, buffer: &[f64]) -> Result<Option<Learning>, LearnError> {
-        let dim = self.dim();
-        let mut order: Vec<usize> = (0..buffer.len() / dim).collect();
+    fn learn_by_halves(&self, buffer: Rows) -> Result<Option<Learning>, LearnError> {
+        let mut order: Vec<usize> = (0..buffer.count()).collect();
         order.shuffle(&mut ChaCha8Rng::seed_from_u64(self.settings.seed));
         let (first, second) = order.split_at(order.len() / 2);
-        if first.is_empty() {
+        if order.len() < 2 {
             return Ok(None);
         }
-        let rows = |chosen: &[usize]| -> Vec<f64> {
-            chosen.iter().flat_map(|i| &buffer[i * dim..(i + 1) * dim]).copied().collect()
+        let rows = |chosen: &[usize]| {
+            let mut rows = RowBuffer::default();
+            chosen.iter().for_each(|&i| rows.extend(buffer.slice(i, i + 1)));
+            rows
         };
+        let (first, second) = (rows(first), rows(second));
         let settings =
-            FitSettings { start_rows: Some(first.len()), keep_rows: Some(0), ..self.settings.clone() };
+            FitSettings { start_rows: Some(order.len() / 2), keep_rows: Some(0), ..self.settings.clone() };
         let never = AtomicBool::new(false);
         let Some(mut learning) =
-            begin(&settings, &rows(first), dim, settings.effort.limits(), false, &never)?
+            begin(&settings, first.rows(buffer.dim()), settings.effort.limits(), false, &never)?
         else {
             return Ok(None);
         };
-        learning.learn(&rows(second));
+        learning.learn(second.rows(buffer.dim()));
         Ok(Some(learning))
     }
 }

@@ -44,7 +44,8 @@ impl OnlineFit {
         let summaries = column_summaries(mixture, rows);
         let (prior, posterior) = (prior_around(mixture), posterior_of_rows(mixture, rows));
         let (kept, strength, health) = (vec![None; k], prior_strength(dim), Health::default());
-        let revised = Revised { prior, posterior, kept, rows, strength, health };
+        let weight = rows as f64;
+        let revised = Revised { prior, posterior, kept, rows, weight, strength, health };
         let learned = settings.algorithm.reviser().revise(None, &revised);
         let most = settings.kept_rows(dim);
         let candidate = CandidateState {
@@ -62,6 +63,7 @@ impl OnlineFit {
             floor: summaries.iter().map(variance_floor).collect(),
             columns: summaries,
             pending: None,
+            pending_weights: None,
             candidates: vec![candidate],
             shard: None,
             sample: RowSample::default(),

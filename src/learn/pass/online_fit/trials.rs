@@ -10,7 +10,7 @@ use crate::learn::pass::candidate::Candidate;
 use crate::learn::pass::learning::Learning;
 use crate::learn::structure::{KeptRows, Limits, Schedule, Size};
 use crate::learn::{
-    Algorithm, CandidateState, FitSettings, Health, LearnError, Prequential, Start, Structure,
+    Algorithm, CandidateState, FitSettings, Health, LearnError, Prequential, Rows, Start, Structure,
 };
 
 impl OnlineFit {
@@ -48,7 +48,8 @@ impl OnlineFit {
         let Progress::Learned(taken) = progress else { return Ok((progress, score)) };
         let rows = rows.slice_move(ndarray::s![..taken, ..]);
         let rows = rows.as_standard_layout();
-        copy.observe_block(rows.as_slice().expect("standard layout is contiguous"), &mut score);
+        let values = rows.as_slice().expect("standard layout is contiguous");
+        copy.observe_block(Rows::new(values, rows.ncols()), &mut score);
         Ok((progress, score))
     }
 
@@ -67,7 +68,8 @@ impl OnlineFit {
             return self.scores().into_iter().enumerate().map(with_mixture).collect();
         }
         let Stage::Buffering(buffer) = &self.stage else { return Ok(Vec::new()) };
-        let buffer = &self.with_noise(buffer).0;
+        let noisy = self.with_noise(buffer).0;
+        let buffer = Rows::new(&noisy, self.dim()).with_weights(buffer.weights());
         let made = self.provisional(buffer, Limits::PROVISIONAL, &AtomicBool::new(false))?;
         let of = |candidate: CandidateState| {
             let (k, score) = candidate.score();

@@ -64,12 +64,15 @@ impl GroupScalars {
         let (kappa, nu) = (A::Vector::load(&self.kappa), A::Vector::load(&self.nu));
         let inverse_nu = A::Vector::load(&self.inverse_nu);
         let (b, p) = (A::Vector::load(&self.b), A::Vector::load(&self.p));
+        let next = A::Vector::load(&self.next);
         let before = Whitened {
+            weight: A::Vector::splat(1.0),
             nu,
             r,
             q: q * inverse_nu,
             p,
-            next: A::Vector::load(&self.next),
+            next,
+            pull: next,
             inverse: A::Vector::load(&self.inverse),
             b,
         };
@@ -83,6 +86,50 @@ impl GroupScalars {
             gain: pull / pull.mul_add(q, new.along),
             stretch: nu * new.across,
             log_stretch: nothing - ln_1p(r * inverse_nu),
+        };
+        let (kappa, nu) = (nothing.if_below(kept, new.kappa, kappa), nothing.if_below(kept, new.nu, nu));
+        Learned { changes, kappa, nu }
+    }
+
+    /// [`GroupScalars::update_whitened`] by a row of weight `w`. Of `w` equal rows, each of which belongs to the component with
+    /// probability `r`, about `wr` do, with the variance `wr(1−r)`. That is also the mean and the variance of `r(w − s)`
+    /// rows for certain and `s` more with probability `r`, where `s = √w`; `s = w` if `w < 1`. The first part is an exact update,
+    /// and the second part a projection.
+    #[inline(always)]
+    pub(super) fn update_weighted<A: Arithmetic>(
+        &self,
+        (dim, weight): (usize, f64),
+        q: &Quad,
+        r: A::Vector,
+        kept: A::Vector,
+    ) -> Learned<A::Vector> {
+        let (nothing, one) = (A::Vector::splat(0.0), A::Vector::splat(1.0));
+        let s = weight.min(weight.sqrt());
+        let (w, rest, s) = (A::Vector::splat(weight), A::Vector::splat(weight - s), A::Vector::splat(s));
+        let form = A::Vector::load(q);
+        let (kappa, nu) = (A::Vector::load(&self.kappa), A::Vector::load(&self.nu));
+        let inverse_nu = A::Vector::load(&self.inverse_nu);
+        let q = form * inverse_nu;
+        // The exact update leaves v' = left·v.
+        let certain = r * rest;
+        let inverse = one / (kappa + certain);
+        let left = kappa * inverse;
+        let added = left * certain;
+        let q_left = left * left * q / added.mul_add(q, one);
+        let next = one / (kappa + certain + s);
+        let b = s * (kappa + certain) * next;
+        let p = one / b.mul_add(q_left, one);
+        let nu_left = nu + certain;
+        let before = Whitened { weight: s, nu: nu_left, r, q: q_left, p, next, pull: s * next, inverse, b };
+        let new = before.project(dim);
+        let tau = (new.tau * left).mul_add(left, added) * inverse_nu;
+        let changes = Changes {
+            r: kept,
+            step: new.step.mul_add(left, certain * inverse),
+            tau,
+            gain: tau / tau.mul_add(form, one),
+            stretch: nu * new.across,
+            log_stretch: nothing - ln_1p(r * w * inverse_nu),
         };
         let (kappa, nu) = (nothing.if_below(kept, new.kappa, kappa), nothing.if_below(kept, new.nu, nu));
         Learned { changes, kappa, nu }

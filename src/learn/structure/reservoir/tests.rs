@@ -2,9 +2,10 @@ use super::*;
 
 fn stream(rows: u64, seed: u64, most: usize) -> (KeptRows, Vec<f64>) {
     let mut kept = KeptRows::new(seed, most, true);
-    let mut learned = Vec::new();
-    kept.route(&(0..rows).map(|i| i as f64).collect::<Vec<_>>(), 1, &mut learned);
-    (kept, learned)
+    let mut learned = RowBuffer::default();
+    let values: Vec<f64> = (0..rows).map(|i| i as f64).collect();
+    kept.route(Rows::new(&values, 1), &mut learned);
+    (kept, learned.rows(1).values().to_vec())
 }
 
 #[test]
@@ -13,8 +14,8 @@ fn the_division_into_batches_does_not_matter() {
     for half_life in [None, Some(300)] {
         let routed = |batch: usize| {
             let mut kept = KeptRows::new(5, 400, true).with_half_life(half_life, 2);
-            let mut learned = Vec::new();
-            rows.chunks(2 * batch).for_each(|batch| kept.route(batch, 2, &mut learned));
+            let mut learned = RowBuffer::default();
+            Rows::new(&rows, 2).chunks(batch).for_each(|batch| kept.route(batch, &mut learned));
             (kept, learned)
         };
         let whole = routed(6000);

@@ -1,0 +1,232 @@
+//! Weights of rows: a row of weight `w` counts as `w` rows.
+
+use gmm_bmm::dist::{Dirichlet, NormalWishart, Posterior};
+use gmm_bmm::findings::Health;
+use gmm_bmm::internals::learn::{LearnerState, Rows};
+use gmm_bmm::internals::linalg::Factor;
+use gmm_bmm::scores::Prequential;
+use gmm_bmm::settings::{Algorithm, ObmmSettings, OdmmSettings, OemSettings};
+use gmm_bmm::{FitSettings, LearnError, Model, OnlineFit, ndarray};
+use ndarray::{Array2, Axis, s};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::common::*;
+
+const OBMM: Algorithm = Algorithm::Obmm(ObmmSettings { moments: gmm_bmm::settings::Moments::Whitened, discount: 0.0 });
+
+fn weights(rows: usize, seed: u64, draw: impl Fn(&mut ChaCha8Rng) -> f64) -> Vec<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..rows).map(|_| draw(&mut rng)).collect()
+}
+
+fn posterior(k: usize, dim: usize) -> Posterior {
+    let component = |j: usize| {
+        let mean = (0..dim).map(|i| (i + 3 * j) as f64).collect();
+        NormalWishart::new(mean, 0.7, dim as f64 + 2.5, Factor::identity(dim)).unwrap()
+    };
+    Posterior::new(Dirichlet::new(vec![1.5; k]).unwrap(), (0..k).map(component).collect()).unwrap()
+}
+
+fn learned(algorithm: Algorithm, state: LearnerState, rows: &Array2<f64>, weights: &[f64]) -> LearnerState {
+    let mut learner = algorithm.learner(state, vec![1e-300; rows.ncols()], Health::default()).unwrap();
+    let rows = Rows::new(rows.as_slice().unwrap(), rows.ncols()).with_weights(Some(weights));
+    learner.observe_block(rows, &mut Prequential::default());
+    learner.state()
+}
+
+fn bayes(k: usize, dim: usize) -> LearnerState {
+    let prior = posterior(k, dim);
+    LearnerState::Bayes { posterior: prior.clone(), prior, matrix_states: Vec::new() }
+}
+
+#[test]
+fn one_component_learns_a_weighted_row_by_the_exact_conjugate_update() {
+    for dim in [1, 3, 18] {
+        let rows = clusters(60, dim, 5);
+        for (seed, scale) in [(1, 1.0), (2, 1e-6), (3, 1e6)] {
+            let weights = weights(60, seed, |rng| scale * rng.random_range(0.01..9.0));
+            let state = learned(OBMM, bayes(1, dim), &rows, &weights);
+            let found = &state.posterior().unwrap().components()[0];
+            let total: f64 = weights.iter().sum();
+            let prior = posterior(1, dim);
+            let prior = &prior.components()[0];
+            let mean = |j: usize| rows.column(j).iter().zip(&weights).map(|(x, w)| x * w).sum::<f64>() / total;
+            let means: Vec<f64> = (0..dim).map(mean).collect();
+            // With negligible rows left out, 1e-8 rows of each may be missing.
+            let near = |a: f64, b: f64, what: &str| {
+                assert!((a - b).abs() <= 1e-6 * b.abs().max(1e-3), "{what}, {dim} columns, {scale}: {a} {b}");
+            };
+            near(found.kappa(), 0.7 + total, "kappa");
+            near(found.nu(), dim as f64 + 2.5 + total, "nu");
+            let lower = found.psi().lower_matrix();
+            let psi = lower.dot(&lower.t());
+            for i in 0..dim {
+                near(found.mean()[i], (0.7 * prior.mean()[i] + total * means[i]) / (0.7 + total), "mean");
+                for j in 0..=i {
+                    let product = |row: ndarray::ArrayView1<f64>| (row[i] - means[i]) * (row[j] - means[j]);
+                    let within: f64 = rows.outer_iter().zip(&weights).map(|(row, w)| w * product(row)).sum();
+                    let away = (means[i] - prior.mean()[i]) * (means[j] - prior.mean()[j]);
+                    let expected = f64::from(u8::from(i == j)) + within + 0.7 * total / (0.7 + total) * away;
+                    let size = (psi[(i, i)] * psi[(j, j)]).sqrt();
+                    assert!((psi[(i, j)] - expected).abs() < 1e-6 * size, "{dim} columns, {scale}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_of_weight_one_in_a_block_with_weights_has_the_bits_of_one_without() {
+    let rows = clusters(400, 3, 2);
+    for algorithm in [OBMM, Algorithm::Oem(OemSettings::default())] {
+        let begin = || match algorithm {
+            Algorithm::Oem(_) => LearnerState::Point {
+                start: posterior(3, 3).point_estimate(),
+                start_rows: 7.0,
+                mixture: posterior(3, 3).point_estimate(),
+                rows: 0.0,
+                matrix_states: Vec::new(),
+            },
+            _ => bayes(3, 3),
+        };
+        let mut plain = algorithm.learner(begin(), vec![1e-300; 3], Health::default()).unwrap();
+        plain.observe_block(Rows::new(rows.as_slice().unwrap(), 3), &mut Prequential::default());
+        assert_eq!(learned(algorithm, begin(), &rows, &[1.0; 400]), plain.state());
+    }
+}
+
+/// Each row as often as its weight says, in random order.
+fn repeated(rows: &Array2<f64>, weights: &[f64], seed: u64) -> Array2<f64> {
+    let mut order: Vec<usize> =
+        (0..rows.nrows()).flat_map(|i| std::iter::repeat_n(i, weights[i] as usize)).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    rows.select(Axis(0), &order)
+}
+
+#[test]
+fn a_row_of_a_whole_weight_is_learned_like_repeated_rows() {
+    let rows = clusters(3000, 2, 4);
+    let counts = weights(3000, 3, |rng| f64::from(rng.random_range(0..6_u8)));
+    let held_out = clusters(4000, 2, 5);
+    for algorithm in [OBMM, Algorithm::Oem(OemSettings::default()), Algorithm::Odmm(OdmmSettings::default())] {
+        for half_life in [None, Some(4000)] {
+            if half_life.is_some() && matches!(algorithm, Algorithm::Odmm(_)) {
+                continue;
+            }
+            let settings = FitSettings { half_life, ..FitSettings::new(algorithm, 3).start_rows(500) };
+            let level = |rows: &Array2<f64>, weights: Option<&[f64]>| {
+                let mut pass = OnlineFit::new(2, settings.clone()).unwrap();
+                pass.observe_weighted(rows.view(), weights).unwrap();
+                pass.mixture().unwrap().mean_log_density(held_out.view())
+            };
+            let (weighted, whole) = (level(&rows, Some(&counts)), level(&repeated(&rows, &counts, 9), None));
+            let most = if half_life.is_some() { 0.01 } else { 0.002 };
+            assert!((weighted - whole).abs() < most, "{algorithm:?} {half_life:?}: {weighted} {whole}");
+        }
+    }
+}
+
+fn file(pass: &mut OnlineFit) -> Vec<u8> {
+    let mut file = Vec::new();
+    pass.finish(&std::sync::atomic::AtomicBool::new(false)).unwrap();
+    pass.to_model().unwrap().write(&mut file).unwrap();
+    file
+}
+
+fn all_settings() -> Vec<FitSettings> {
+    vec![
+        FitSettings::obmm(2..=3).start_rows(400),
+        FitSettings::obmm(3).start_rows(400).half_life(300).keep_rows(200),
+        FitSettings::oem(3).start_rows(400).keep_rows(300),
+        FitSettings::odmm(3, 2).start_rows(400),
+        FitSettings::learned_k(1..=6).start_rows(400),
+        FitSettings::obmm(3).blind(),
+    ]
+}
+
+#[test]
+fn weight_zero_is_an_absent_row_to_the_bit_and_batches_and_resuming_change_no_bit() {
+    let mut rows = clusters(2000, 2, 6);
+    rows[(1234, 1)] = f64::NAN;
+    let some = weights(2000, 8, |rng| [0.0, 0.5, 1.0, 1.0, 2.0, 7.5][rng.random_range(0..6)]);
+    let present: Vec<usize> = (0..2000).filter(|&i| some[i] > 0.0).collect();
+    let of_present: Vec<f64> = present.iter().map(|&i| some[i]).collect();
+    for settings in all_settings() {
+        let settings = settings.gaps(true);
+        let mut whole = OnlineFit::new(2, settings.clone()).unwrap();
+        whole.observe_weighted(rows.view(), Some(&some)).unwrap();
+        let mut absent = OnlineFit::new(2, settings.clone()).unwrap();
+        absent.observe_weighted(rows.select(Axis(0), &present).view(), Some(&of_present)).unwrap();
+        assert!(file(&mut whole) == file(&mut absent), "{settings:?}");
+        for batch in [1, 7, 333] {
+            let mut parts = OnlineFit::new(2, settings.clone()).unwrap();
+            for (i, from) in (0..2000).step_by(batch).enumerate() {
+                let to = (from + batch).min(2000);
+                parts.observe_weighted(rows.slice(s![from..to, ..]), Some(&some[from..to])).unwrap();
+                if batch == 333 && i % 2 == 0 && !matches!(settings.algorithm, Algorithm::Odmm(_)) {
+                    let mut saved = Vec::new();
+                    parts.to_model().unwrap().write(&mut saved).unwrap();
+                    parts = Model::read(saved.as_slice()).unwrap().resume().unwrap();
+                }
+            }
+            assert!(file(&mut whole) == file(&mut parts), "batches of {batch}: {settings:?}");
+        }
+    }
+}
+
+#[test]
+fn weights_of_one_have_the_bits_of_none() {
+    let rows = clusters(1500, 2, 6);
+    for settings in all_settings() {
+        let mut plain = OnlineFit::new(2, settings.clone()).unwrap();
+        plain.observe(rows.view()).unwrap();
+        let mut ones = OnlineFit::new(2, settings.clone()).unwrap();
+        ones.observe_weighted(rows.view(), Some(&[1.0; 1500])).unwrap();
+        assert!(file(&mut plain) == file(&mut ones), "{settings:?}");
+    }
+}
+
+#[test]
+fn weights_that_no_row_can_have_are_refused_with_their_row() {
+    let rows = clusters(10, 2, 1);
+    let mut pass = OnlineFit::new(2, FitSettings::obmm(1)).unwrap();
+    pass.observe(rows.view()).unwrap();
+    for wrong in [-1.0, -1e-300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 2e15] {
+        let mut weights = vec![1.0; 10];
+        weights[3] = wrong;
+        let refused = pass.observe_weighted(rows.view(), Some(&weights));
+        assert!(matches!(refused, Err(LearnError::Weight { row: 14, .. })), "{refused:?}");
+    }
+    let refused = pass.observe_weighted(rows.view(), Some(&[1.0; 9]));
+    assert_eq!(refused, Err(LearnError::WeightCount { weights: 9, rows: 10 }));
+    assert_eq!(pass.rows(), 10);
+}
+
+#[test]
+fn extreme_weights_give_a_finite_mixture() {
+    let rows = clusters(3000, 3, 7);
+    for settings in all_settings() {
+        for scale in [1e-12, 1e12] {
+            let weights = weights(3000, 4, |rng| scale * rng.random_range(0.1..5.0));
+            let mut pass = OnlineFit::new(3, settings.clone()).unwrap();
+            pass.observe_weighted(rows.view(), Some(&weights)).unwrap();
+            let mixture = pass.mixture().unwrap();
+            let level = mixture.mean_log_density(rows.view());
+            assert!(level.is_finite() && level > -20.0, "{scale} {settings:?}: {level}");
+            crate::sound::assert_sound(&pass.state().unwrap());
+        }
+    }
+}
+
+#[test]
+fn one_heavy_row_among_others_does_no_harm() {
+    let rows = clusters(3000, 2, 7);
+    let mut weights = vec![1.0; 3000];
+    weights[2000] = 1e6;
+    let mut pass = OnlineFit::new(2, FitSettings::obmm(3).start_rows(500)).unwrap();
+    pass.observe_weighted(rows.view(), Some(&weights)).unwrap();
+    let mixture = pass.mixture().unwrap();
+    assert!(mixture.log_densities(rows.view()).iter().all(|level| level.is_finite()));
+}
