@@ -106,14 +106,14 @@ impl Fit {
 }
 
 impl Pass {
-    fn observe(&mut self, rows: ArrayView2<f64>) -> PyResult<()> {
+    fn observe(&mut self, rows: ArrayView2<f64>, weights: Option<&[f64]>) -> PyResult<()> {
         let block = (BLOCK / rows.ncols().max(1)).max(1);
         let mut from = 0;
         loop {
             let fit = &mut self.fit;
             let to = rows.nrows().min(from + block);
-            let next = rows.slice(s![from..to, ..]);
-            match with_threads(|| fit.advance(next))?.map_err(learn_error)? {
+            let (next, weights) = (rows.slice(s![from..to, ..]), weights.map(|weights| &weights[from..to]));
+            match with_threads(|| fit.advance_weighted(next, weights))?.map_err(learn_error)? {
                 Progress::RevisionDue => drop(interruptible(|stop| fit.revise(stop))?.map_err(learn_error)?),
                 Progress::Learned(taken) => from += taken,
             }
@@ -246,22 +246,28 @@ impl Fit {
     }
 
     /// Learns rows with this half-life, and revises the structure where that is due. If a value cannot be learned, returns its place
-    /// and learns nothing. NaN is a missing value where there may be gaps.
+    /// and learns nothing. NaN is a missing value where there may be gaps. A row with a weight counts as this number of rows.
+    #[pyo3(signature = (rows, half_life, gaps, weights=None))]
     fn observe(
         &self,
         py: Python<'_>,
         rows: PyReadonlyArray2<f64>,
         half_life: Option<u64>,
         gaps: bool,
+        weights: Option<PyReadonlyArray1<f64>>,
     ) -> PyResult<Option<(usize, usize)>> {
         let rows = rows.as_array();
+        let weights = weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+        if weights.is_some_and(|weights| weights.len() != rows.nrows()) {
+            return Err(PyValueError::new_err("there must be one weight for each row"));
+        }
         self.with(py, |pass| {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
                 pass.model = None;
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
-                pass.observe(rows)?;
+                pass.observe(rows, weights)?;
             }
             Ok(unusable)
         })

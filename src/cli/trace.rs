@@ -433,14 +433,14 @@ mod tests {
         let mut rows = 0;
         while rows < 10_000_000 {
             rows += points.every - rows % points.every;
-            points.push(rows, vec![Prequential { rows, log_likelihood: 0.0 }]);
+            points.push(rows, vec![Prequential { rows, ..Prequential::default() }]);
         }
         assert!((100..=MAX_POINTS).contains(&points.points.len()), "{}", points.points.len());
         let even = points.points.windows(2).all(|pair| pair[1].0 - pair[0].0 == points.every);
         assert!(even && points.points[0].0 == points.every);
         // A point of few rows is left out.
         let before = points.points.len();
-        points.push(rows + points.every, vec![Prequential { rows: rows + 1, log_likelihood: 0.0 }]);
+        points.push(rows + points.every, vec![Prequential { rows: rows + 1, ..Prequential::default() }]);
         assert_eq!(points.points.len(), before);
     }
 

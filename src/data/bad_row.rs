@@ -138,7 +138,10 @@ impl fmt::Display for RowProblem {
                 write!(f, "{cell} is out of the range of the circular column '{column}'")
             }
             RowProblem::Cell { column, cell, why: BadCell::Weight, .. } => {
-                write!(f, "{cell} in the weight column '{column}' is no weight: it must be 0 or above, and at most 1e15")
+                write!(
+                    f,
+                    "{cell} in the weight column '{column}' is no weight: it must be 0 or above, and at most 1e15"
+                )
             }
             RowProblem::Missing { column } => write!(f, "the value in column '{column}' is missing"),
             RowProblem::Fields { found, expected } => {

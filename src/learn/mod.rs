@@ -76,7 +76,9 @@ pub enum LearnError {
         expected: usize,
     },
     /// A weight that no row can have.
-    #[error("row {row} has the weight {weight}, which must be a finite number of rows: 0 or above, and at most 1e15")]
+    #[error(
+        "row {row} has the weight {weight}, which must be a finite number of rows: 0 or above, and at most 1e15"
+    )]
     Weight {
         /// Which row, from 1.
         row: u64,

@@ -196,9 +196,9 @@ fn every_step_of_online_em_equals_a_plain_version() {
         let settings = OemSettings::default();
         let state = LearnerState::Point {
             start: start.clone(),
-            start_rows: 50,
+            start_rows: 50.0,
             mixture: start.clone(),
-            rows: 0,
+            rows: 0.0,
             matrix_states: Vec::new(),
         };
         let mut learner =

@@ -17,6 +17,6 @@ mod report;
 mod shards;
 mod sound;
 mod streams;
-mod weights;
 mod stress;
+mod weights;
 mod wilcoxon;

@@ -18,7 +18,7 @@ from gmm_bmm import _core
 from gmm_bmm._components import bounds
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows, is_plain, refusal
+from gmm_bmm._input import as_rows, as_weights, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -167,13 +167,17 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     # Learning
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Learns a mixture from X, in one pass.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row of weight ``w`` counts as ``w`` rows, and one of weight 0 as if it were not there. Ten times the weights mean ten times
+            as many rows: the prior counts for less, and with ``n_components='auto'`` there may be more components. Weights that
+            only compare rows should have a mean of about 1.
 
         Returns
         -------
@@ -182,12 +186,12 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         X = self._rows(X, reset=True, ensure_min_samples=2)
         low, high, learned = bounds(self.n_components)
         least = low if learned else high
-        if X.shape[0] < least:
-            raise ValueError(
-                f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {X.shape[0]}"
-            )
+        weights = as_weights(sample_weight, X)
+        count = X.shape[0] if weights is None else np.count_nonzero(weights)
+        if count < least:
+            raise ValueError(f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {count}")
         fit = self._new_fit()
-        self._learn(fit, X)
+        self._learn(fit, X, weights)
         fit.finish()
         self._begin(fit)
         return self
@@ -206,7 +210,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self._fit.finish()
         return self
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X, y=None, sample_weight=None):
         """Learns further rows.
 
         How the rows are cut into batches changes nothing. ``predict``, ``score`` and the attributes use the mixture as
@@ -216,6 +220,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         ----------
         X : array-like of shape (n_samples, n_features)
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for ``fit``.
 
         Returns
         -------
@@ -223,30 +229,32 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         """
         # scikit-learn's checks take longer than learning a small batch.
         if not self.__sklearn_is_fitted__():
-            return self._first_partial_fit(X)
+            return self._first_partial_fit(X, sample_weight)
         self._refuse_changes()
-        self._learn(self._fit, X if is_plain(self, X) else self._rows(X))
+        X = X if is_plain(self, X) else self._rows(X)
+        self._learn(self._fit, X, as_weights(sample_weight, X))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def _first_partial_fit(self, X):
+    def _first_partial_fit(self, X, sample_weight):
         # Threads that begin at the same time share one pass.
         with _BEGINNING:
             first = not self.__sklearn_is_fitted__()
             X = self._rows(X, reset=first)
+            weights = as_weights(sample_weight, X)
             if first:
                 self._begin(self._new_fit())
-        self._learn(self._fit, X)
+        self._learn(self._fit, X, weights)
         return self
 
-    def _learn(self, fit: _core.Fit, X: np.ndarray) -> None:
-        place = fit.observe(X, self.half_life, self.missing == "marginal")
+    def _learn(self, fit: _core.Fit, X: np.ndarray, weights: np.ndarray | None) -> None:
+        place = fit.observe(X, self.half_life, self.missing == "marginal", weights)
         if place is not None:
             raise ValueError(refusal(self, X, place))
 
-    def fit_predict(self, X, y=None):
+    def fit_predict(self, X, y=None, sample_weight=None):
         """Learns a mixture from X and returns the most probable component of each row."""
-        return self.fit(X).predict(X)
+        return self.fit(X, sample_weight=sample_weight).predict(X)
 
     def _new_fit(self) -> _core.Fit:
         low, high, learned = bounds(self.n_components)
@@ -293,9 +301,11 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         """The log-density of each row."""
         return self._mixture().score_samples(self._rows(X))
 
-    def score(self, X, y=None):
-        """The mean log-density of the rows."""
-        return float(np.mean(self.score_samples(X)))
+    def score(self, X, y=None, sample_weight=None):
+        """The mean log-density of the rows, weighted by ``sample_weight`` if that is given."""
+        scores = self.score_samples(X)
+        weights = as_weights(sample_weight, scores[:, np.newaxis])
+        return float(np.mean(scores) if weights is None else np.average(scores, weights=weights))
 
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.

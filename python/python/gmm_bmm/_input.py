@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from gmm_bmm import _core
 
@@ -80,6 +80,23 @@ def _readable(X):
             return X
         return from_dataframe(X)
     return X
+
+
+def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
+    """One weight for each row of X, or ``None`` without weights. Weights that no row can have are refused with their row."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_all_finite=False)
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= _MAX_WEIGHT)))
+    if wrong.size:
+        raise ValueError(
+            f"sample_weight has {weights[wrong[0]]:g} in row {wrong[0]} (rows count from 0): a weight must be 0 or above, and at "
+            f"most {_MAX_WEIGHT:g}. Negative values, NaN and infinity are no weights."
+        )
+    return np.require(weights, requirements=["A", "C"])
+
+
+_MAX_WEIGHT = 1e15
 
 
 def refusal(estimator, array: np.ndarray, place: tuple[int, int], masked: bool = False) -> str:

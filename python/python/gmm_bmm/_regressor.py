@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from gmm_bmm._estimator import OnlineGaussianMixture
-from gmm_bmm._input import as_rows
+from gmm_bmm._input import as_rows, as_weights
 
 _HELD_OUT = 0.15
 """The fraction of the rows that decides on the number of components."""
@@ -88,28 +88,33 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Learns from X and y, in one pass for each number of components that is tried.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
 
         Returns
         -------
         self
         """
         rows = self._joined(X, y, reset=True, ensure_min_samples=2)
+        weights = as_weights(sample_weight, rows)
+        if weights is not None and not weights.all():
+            rows, weights = np.ascontiguousarray(rows[weights > 0]), weights[weights > 0]
         seed = self._seed()
         chosen = self.n_components
         if chosen == "auto" and len(rows) >= _MIN_ROWS:
-            chosen = self._chosen(rows, seed)
-        self.mixture_ = self._new_mixture(chosen, seed).fit(rows)
+            chosen = self._chosen(rows, weights, seed)
+        self.mixture_ = self._new_mixture(chosen, seed).fit(rows, sample_weight=weights)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y):
+    def partial_fit(self, X, y, sample_weight=None):
         """Learns further rows. How the rows are cut into batches changes nothing.
 
         Returns
@@ -118,9 +123,11 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         """
         first = not hasattr(self, "mixture_")
         rows = self._joined(X, y, reset=first)
+        weights = as_weights(sample_weight, rows)
         if first:
             self.mixture_ = self._new_mixture(self.n_components, self._seed())
-        self.mixture_.set_params(half_life=self.half_life, missing=self.missing).partial_fit(rows)
+        self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
+        self.mixture_.partial_fit(rows, sample_weight=weights)
         return self
 
     def finish(self):
@@ -203,16 +210,19 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
             random_state=seed,
         )
 
-    def _chosen(self, rows: np.ndarray, seed: int) -> int:
+    def _chosen(self, rows: np.ndarray, weights: np.ndarray | None, seed: int) -> int:
         """The number of components whose predictions have the highest log-density on held-out rows."""
         order = np.random.default_rng(seed).permutation(len(rows))
         held = min(int(_HELD_OUT * len(rows)), _MAX_HELD_OUT)
-        held_out, learned = rows[np.sort(order[:held])], rows[np.sort(order[held:])]
+        of_held, of_learned = np.sort(order[:held]), np.sort(order[held:])
+        held_out, learned = rows[of_held], rows[of_learned]
+        by = [None, None] if weights is None else [weights[of_held], weights[of_learned]]
         best, chosen, worse = -np.inf, 1, 0
         for k in _LADDER:
             if k * 2 > len(learned):
                 break
-            level = _level(self._density(self._new_mixture(k, seed).fit(learned), held_out))
+            mixture = self._new_mixture(k, seed).fit(learned, sample_weight=by[1])
+            level = _level(self._density(mixture, held_out), by[0])
             if level > best:
                 best, chosen, worse = level, k, 0
             else:
@@ -268,6 +278,6 @@ class MixtureRegressor(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _level(log_densities: np.ndarray) -> float:
+def _level(log_densities: np.ndarray, weights: np.ndarray | None) -> float:
     """The mean log-density, to which no row contributes less than 30 below the median: a few odd rows do not decide."""
-    return float(np.mean(np.maximum(log_densities, np.median(log_densities) - 30.0)))
+    return float(np.average(np.maximum(log_densities, np.median(log_densities) - 30.0), weights=weights))

@@ -32,17 +32,19 @@ GROUP = 64
 """Engines merge this many shards at once where there are many."""
 
 
-def prior(sample, n_components="auto", **parameters) -> OnlineGaussianMixture:
+def prior(sample, n_components="auto", *, sample_weight=None, **parameters) -> OnlineGaussianMixture:
     """The common prior of all shards, and where needed their number of components.
 
     Parameters
     ----------
     sample : array-like of shape (n_samples, n_features)
         Rows drawn at random from all rows: some 20,000, and no fewer than a few hundred for each component.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of these rows, if rows have weights.
     n_components, **parameters
         As for :class:`gmm_bmm.OnlineGaussianMixture`. Shards have no ``half_life`` and no ``algorithm='oem'``.
     """
-    mixture = OnlineGaussianMixture(n_components, **parameters).fit(sample)
+    mixture = OnlineGaussianMixture(n_components, **parameters).fit(sample, sample_weight=sample_weight)
     mixture.shard()  # Raises an error, before any work is sent out, if shards cannot begin from it.
     return mixture
 
@@ -69,8 +71,8 @@ def learn_shard(batches: Iterable, prior: OnlineGaussianMixture, *, name=None) -
 
     Parameters
     ----------
-    batches : iterable of array-like of shape (n_samples, n_features)
-        How the rows are cut into batches changes nothing.
+    batches : iterable of array-like of shape (n_samples, n_features), or of pairs of rows and weights
+        How the rows are cut into batches changes nothing. A row of weight ``w`` counts as ``w`` rows.
     prior : OnlineGaussianMixture
         What :func:`prior` or :func:`to_send` returned.
     name : int or str, default=None
@@ -79,8 +81,9 @@ def learn_shard(batches: Iterable, prior: OnlineGaussianMixture, *, name=None) -
     """
     shard = prior.shard(keep_rows=KEEP_ROWS if prior.keep_rows is None else prior.keep_rows)
     for batch in batches:
-        if len(batch):
-            shard.partial_fit(batch)
+        rows, weights = batch if isinstance(batch, tuple) else (batch, None)
+        if len(rows):
+            shard.partial_fit(rows, sample_weight=weights)
     return _to_bytes(shard._fit, [] if name is None else [name]) if shard.n_samples_seen_ else b""
 
 

@@ -58,19 +58,19 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
     def _row(self, x: dict) -> np.ndarray:
         return np.array([[x.get(feature, self._lacking) for feature in self._features]], dtype=np.float64)
 
-    def learn_one(self, x: dict) -> None:
-        """Learns one row."""
+    def learn_one(self, x: dict, w: float = 1.0) -> None:
+        """Learns one row. It counts as ``w`` rows."""
         if not self._features:
             self._features = sorted(x, key=str)
         if self._features:
-            self._mixture.partial_fit(self._row(x))
+            self._mixture.partial_fit(self._row(x), sample_weight=None if w == 1.0 else [w])
 
-    def learn_many(self, X) -> None:
-        """Learns the rows of a pandas DataFrame."""
+    def learn_many(self, X, w=None) -> None:
+        """Learns the rows of a pandas DataFrame. Each counts as often as its weight in ``w`` says."""
         if not self._features:
             self._features = sorted(X.columns, key=str)
         rows = X.reindex(columns=self._features, fill_value=self._lacking)
-        self._mixture.partial_fit(rows.to_numpy(dtype=np.float64))
+        self._mixture.partial_fit(rows.to_numpy(dtype=np.float64), sample_weight=w)
 
     def _current(self) -> OnlineGaussianMixture:
         """The mixture to predict with."""

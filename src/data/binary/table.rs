@@ -336,7 +336,9 @@ impl RowTable for BinaryTable {
 
     fn describe(&self, flaw: Flaw, columns: &[String]) -> BadRow {
         let problem = match flaw {
-            Flaw::Fields | Flaw::OutOfRange(..) | Flaw::Weight(..) => RowProblem::Fields { found: 0, expected: columns.len() },
+            Flaw::Fields | Flaw::OutOfRange(..) | Flaw::Weight(..) => {
+                RowProblem::Fields { found: 0, expected: columns.len() }
+            }
             Flaw::Cell(nth) => RowProblem::Cell {
                 column: columns[nth].clone(),
                 cell: format!("{:?}", self.bad_row[nth]),

@@ -355,8 +355,7 @@ fn learn_all<A: Arithmetic, R: Rule, const WEIGHTED: bool>(
     rows: Rows,
     score: &mut dyn ScoreSink,
 ) {
-    let mut open =
-        OpenScores { tops: Quad::default(), sums: Quad([1.0; 4]), weights: [1.0; 4], count: 0 };
+    let mut open = OpenScores { tops: Quad::default(), sums: Quad([1.0; 4]), weights: [1.0; 4], count: 0 };
     let mut weights = rows.weights().unwrap_or_default().iter();
     let mut rows = rows.values().chunks_exact(online.floor.len());
     let Some(first) = rows.next() else { return };
@@ -403,11 +402,7 @@ fn add_scores<A: Arithmetic, const WEIGHTED: bool>(
 }
 
 #[inline(always)]
-fn learn_rows_kernel<A: Arithmetic, R: Rule>(
-    online: &mut Online<R>,
-    rows: Rows,
-    score: &mut dyn ScoreSink,
-) {
+fn learn_rows_kernel<A: Arithmetic, R: Rule>(online: &mut Online<R>, rows: Rows, score: &mut dyn ScoreSink) {
     learn_all::<A, R, false>(online, rows, score);
 }
 

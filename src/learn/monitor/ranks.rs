@@ -494,7 +494,7 @@ mod tests {
             let recent = values(6 * half_life as usize, 6);
             for &value in &recent {
                 ranks.push(value);
-                ranks.skip(1);
+                ranks.skip(1.0);
             }
             let table = ranks.table();
             let mut latest = recent[5 * half_life as usize..].to_vec();
@@ -519,7 +519,8 @@ mod tests {
         assert!(text.len() < 16_000, "{} bytes", text.len());
         let broken = |centroids: &[f64], buffer: &[f64]| {
             let (centroids, buffer) = (Arc::new(centroids.to_vec()), Arc::new(buffer.to_vec()));
-            let record = RanksRecord { centroids, buffer, half_life: None, others: 0.0, weighted: Vec::new() };
+            let record =
+                RanksRecord { centroids, buffer, half_life: None, others: 0.0, weighted: Vec::new() };
             ScoreRanks::try_from(record).is_err()
         };
         assert!(!broken(&[1.0, 1.0, 2.0, 3.0], &[0.5]));

@@ -65,7 +65,9 @@ fn begin_blind(settings: &FitSettings, first: Rows) -> Result<Learning, LearnErr
         let structure = Structure::new(k, Schedule::never());
         let mut candidate = Candidate::new(learner, size, structure, &kept);
         let log_densities = candidate.learner.estimate().log_densities(rows);
-        candidate.ranks.extend_weighted(log_densities.into_iter().zip(first.iter().map(|(_, weight)| weight)));
+        candidate
+            .ranks
+            .extend_weighted(log_densities.into_iter().zip(first.iter().map(|(_, weight)| weight)));
         floor = start.floor;
         Ok(candidate)
     };

@@ -10,8 +10,8 @@ use crate::learn::kernel::MatrixState;
 use crate::learn::rules::method::foreign_state;
 use crate::learn::shards::merge::{MergeReport, merge};
 use crate::learn::{
-    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Revised, Rows, ScoreSink,
-    Start,
+    Health, LearnError, LearnerState, Method, ObmmSettings, OnlineLearner, Prequential, Revised, Rows,
+    ScoreSink, Start,
 };
 
 /// Settings of oDMM.
@@ -149,15 +149,7 @@ impl Method for OdmmSettings {
             self.obmm.restore(Arc::clone(&common), &posterior, &matrix_states, floor.clone(), health)
         };
         let shards = shards.into_iter().map(restore).collect();
-        Ok(Box::new(Odmm {
-            settings: *self,
-            floor,
-            warming,
-            warmup,
-            rows,
-            shards,
-            merged: OnceLock::new(),
-        }))
+        Ok(Box::new(Odmm { settings: *self, floor, warming, warmup, rows, shards, merged: OnceLock::new() }))
     }
 
     fn describe(&self) -> String {

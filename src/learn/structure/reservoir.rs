@@ -160,7 +160,8 @@ impl KeptRows {
     /// The weight that each row of the reservoir has because of its age, if the pass has a half-life.
     pub(in crate::learn) fn reservoir_ages(&self) -> Option<Vec<f64>> {
         let with_own = self.has_own_weights();
-        let weights = |fading: &Fading| fading.of_reservoir.weights(self.reservoir_admission(fading), with_own);
+        let weights =
+            |fading: &Fading| fading.of_reservoir.weights(self.reservoir_admission(fading), with_own);
         self.fading.as_ref().map(weights)
     }
 
@@ -497,7 +498,11 @@ impl KeptRows {
             let mut own = OwnWeights::ones(0, 0, 0);
             own.learned = parts.iter().map(|part| part.learned_weight()).sum();
             for part in parts {
-                part.copy_weights_evenly(part.wanted(fraction, dim), dim, Arc::make_mut(&mut own.of_reservoir));
+                part.copy_weights_evenly(
+                    part.wanted(fraction, dim),
+                    dim,
+                    Arc::make_mut(&mut own.of_reservoir),
+                );
             }
             Arc::make_mut(&mut own.of_reservoir).truncate(most);
             merged.own_weights = Some(own);
@@ -577,9 +582,7 @@ impl KeptRows {
 fn chosen(values: &[f64], indices: &Option<Vec<usize>>, dim: usize) -> Vec<f64> {
     match indices {
         None => values.to_vec(),
-        Some(indices) => {
-            indices.iter().flat_map(|i| &values[i * dim..(i + 1) * dim]).copied().collect()
-        }
+        Some(indices) => indices.iter().flat_map(|i| &values[i * dim..(i + 1) * dim]).copied().collect(),
     }
 }
 

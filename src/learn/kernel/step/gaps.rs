@@ -39,11 +39,8 @@ pub(super) fn runs(rows: Rows<'_>) -> impl Iterator<Item = Run<'_>> {
         if rest.is_empty() {
             return None;
         }
-        let complete = if any {
-            rest.iter().take_while(|(row, _)| !has_gaps(row)).count()
-        } else {
-            rest.count()
-        };
+        let complete =
+            if any { rest.iter().take_while(|(row, _)| !has_gaps(row)).count() } else { rest.count() };
         let (run, after) = rest.split_at(complete.max(1));
         rest = after;
         if complete > 0 {

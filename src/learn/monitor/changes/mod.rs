@@ -14,8 +14,8 @@ use windows::Windows;
 
 use crate::dist::GaussianMixture;
 use crate::hash::mix_bits;
-use crate::learn::{Finding, Rows};
 use crate::learn::structure::BATCH;
+use crate::learn::{Finding, Rows};
 
 /// A change of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use super::{OnlineFit, Stage};
 use crate::dist::GaussianMixture;
 use crate::learn::pass::learning::{Learning, begin};
-use crate::learn::structure::Limits;
 use crate::learn::rows::RowBuffer;
+use crate::learn::structure::Limits;
 use crate::learn::{CandidateState, Finished, FitSettings, FitState, LearnError, Reason, Rows};
 use crate::stats::BatchSums;
 
@@ -135,7 +135,8 @@ impl OnlineFit {
             }
         };
         let state = state(&made.floor, made.candidates.clone(), &made.scores);
-        let (pending, pending_weights) = (Some(buffer.rows(self.dim()).values().to_vec()), buffer.weights().map(<[f64]>::to_vec));
+        let (pending, pending_weights) =
+            (Some(buffer.rows(self.dim()).values().to_vec()), buffer.weights().map(<[f64]>::to_vec));
         Ok(FitState { pending, pending_weights, ..state })
     }
 
