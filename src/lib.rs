@@ -157,7 +157,8 @@ pub mod batch {
     //! Batch EM over rows in memory.
 
     pub use crate::learn::{
-        EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
+        EmFit, EmSettings, WeightedRows, expectation_maximisation, fit_em, fit_em_from_kmeans,
+        fit_em_learning_k,
     };
 }
 

@@ -3,15 +3,17 @@
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::dist::GaussianMixture;
+use crate::learn::pass::online_fit::check_weights;
 use crate::learn::structure::{
     Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture, with_judged_price,
 };
 use crate::learn::{Components, LearnError};
 use crate::linalg::blocks::RowBlocks;
+use crate::stats::weighted_mean;
 
 /// Settings of batch EM.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,30 @@ impl Default for EmSettings {
     }
 }
 
+/// Rows, and their weights if they have any: a row of weight `w` counts as `w` rows.
+#[derive(Debug, Clone, Copy)]
+pub struct WeightedRows<'a> {
+    /// The rows.
+    pub rows: ArrayView2<'a, f64>,
+    /// One weight for each.
+    pub weights: Option<&'a [f64]>,
+}
+
+impl<'a> From<ArrayView2<'a, f64>> for WeightedRows<'a> {
+    fn from(rows: ArrayView2<'a, f64>) -> Self {
+        WeightedRows { rows, weights: None }
+    }
+}
+
+impl WeightedRows<'_> {
+    /// The rows with a weight above 0 and their weights, if others are among them.
+    fn present(&self) -> Option<(Array2<f64>, Vec<f64>)> {
+        let weights = self.weights.filter(|weights| weights.contains(&0.0))?;
+        let present: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+        Some((self.rows.select(Axis(0), &present), present.iter().map(|&i| weights[i]).collect()))
+    }
+}
+
 /// The outcome of batch EM.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmFit {
@@ -51,46 +77,47 @@ pub struct EmFit {
 
 impl EmFit {
     /// `−BIC/(2n)`: the mean log-likelihood less `p ln n / 2n` for the `p` free parameters of the mixture. Compares fits with
-    /// several K to the same `rows`.
-    pub fn less_bic_price(&self, rows: usize) -> f64 {
+    /// several K to the same rows; `rows` is their number, or their total weight.
+    pub fn less_bic_price(&self, rows: f64) -> f64 {
         self.mean_log_likelihood - bic_price(&self.mixture, rows)
     }
 }
 
 /// `p ln n / 2n` for a mixture with `p` free numbers.
-fn bic_price(mixture: &GaussianMixture, rows: usize) -> f64 {
+fn bic_price(mixture: &GaussianMixture, rows: f64) -> f64 {
     let (k, dim) = (mixture.k(), mixture.dim());
     let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
-    free as f64 * (rows as f64).ln() / (2.0 * rows as f64)
+    let rows = rows.max(2.0);
+    free as f64 * rows.ln() / (2.0 * rows)
 }
 
 /// Batch EM with `k` components. It finds the structure by splits and merges under a weak prior, then runs EM without a
 /// prior. Columns are scaled, so units do not matter, and values are limited to ±1e100 standard deviations, so that no
 /// square overflows.
-pub fn fit_em(
-    rows: ArrayView2<f64>,
+pub fn fit_em<'a>(
+    rows: impl Into<WeightedRows<'a>>,
     k: usize,
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
-    fit_em_of_size(rows, Size::Given(k), seed, settings)
+    fit_em_of_size(rows.into(), Size::Given(k), seed, settings)
 }
 
 /// Batch EM that learns K within bounds: a component is added where it is worth the price that BIC puts on it or, with many
 /// columns, where the evidence rises. Covariances have a learned prior.
-pub fn fit_em_learning_k(
-    rows: ArrayView2<f64>,
+pub fn fit_em_learning_k<'a>(
+    rows: impl Into<WeightedRows<'a>>,
     bounds: RangeInclusive<usize>,
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
     let components = Components::learned(bounds);
     components.check()?;
-    fit_em_of_size(rows, components.sizes()[0], seed, settings)
+    fit_em_of_size(rows.into(), components.sizes()[0], seed, settings)
 }
 
 fn fit_em_of_size(
-    rows: ArrayView2<f64>,
+    rows: WeightedRows,
     size: Size,
     seed: u64,
     settings: &EmSettings,
@@ -108,13 +135,13 @@ fn fit_em_of_size(
 
 /// Batch EM without splits and merges. Each start is one run of k-means in all columns, without a prior.
 /// `settings.effort` has no effect.
-pub fn fit_em_from_kmeans(
-    rows: ArrayView2<f64>,
+pub fn fit_em_from_kmeans<'a>(
+    rows: impl Into<WeightedRows<'a>>,
     k: usize,
     seed: u64,
     settings: &EmSettings,
 ) -> Result<EmFit, LearnError> {
-    best_of_starts(rows, k, seed, settings, Size::Given(k), |rows, seed| {
+    best_of_starts(rows.into(), k, seed, settings, Size::Given(k), |rows, seed| {
         let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
         let complete = rows.blocks.has_gaps().then(fill);
         kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
@@ -126,14 +153,24 @@ pub fn fit_em_from_kmeans(
 ///
 /// With a given K, EM maximises the likelihood. If K is learned, covariances have the learned prior.
 fn best_of_starts(
-    rows: ArrayView2<f64>,
+    rows: WeightedRows,
     k: usize,
     seed: u64,
     settings: &EmSettings,
     size: Size,
     start: impl Fn(&ScaledRows, u64) -> GaussianMixture,
 ) -> Result<EmFit, LearnError> {
-    let scaled = ScaledRows::new(rows, k)?;
+    check_weights(rows.weights, rows.rows.nrows(), 0)?;
+    let present = rows.present();
+    let (rows, weights) = match &present {
+        Some((rows, weights)) => (rows.view(), Some(weights.as_slice())),
+        None => (rows.rows, rows.weights),
+    };
+    let mut scaled = ScaledRows::new(rows, k)?;
+    if let Some(weights) = weights {
+        let all: Vec<usize> = (0..weights.len()).collect();
+        scaled.blocks = scaled.blocks.weighted(&all, weights, Some(weights));
+    }
     let never = AtomicBool::new(false);
     let prior = matches!(size, Size::Learned { .. }).then_some(PriorStrength::Auto);
     let em = Em { prior, price: size.price(&scaled.blocks), ..settings.em() };
@@ -148,7 +185,11 @@ fn best_of_starts(
     let mixture = scaled.unscale(&best.mixture);
     // With gaps, the Jacobian differs from row to row.
     let mean_log_likelihood = if scaled.blocks.has_gaps() {
-        mixture.mean_log_density(rows)
+        let log_densities = mixture.log_densities(rows);
+        match weights {
+            None => log_densities.mean().unwrap_or_default(),
+            Some(weights) => weighted_mean(log_densities.iter().copied(), weights),
+        }
     } else {
         best.mean_log_likelihood - scaled.log_jacobian()
     };

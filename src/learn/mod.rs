@@ -10,7 +10,7 @@ mod shards;
 mod structure;
 
 pub use batch_em::{
-    EmFit, EmSettings, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
+    EmFit, EmSettings, WeightedRows, expectation_maximisation, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 pub use monitor::changes::{ChangeKind, ChangeWatch, DataChange, DataChanges};
 pub use monitor::column_faults::{ColumnFault, find_column_faults};

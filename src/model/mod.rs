@@ -311,12 +311,14 @@ impl Model {
         self.own().finished().and_then(|finished| finished.ranks.as_ref()).or(self.own().ranks.as_ref())
     }
 
-    /// Sets the distribution of the log-densities of every K to that of these rows.
+    /// Sets the distribution of the log-densities of every K to that of these rows, with their weights if they have any.
     #[cfg(feature = "cli")]
-    pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>) -> Self {
+    pub(crate) fn with_ranks_of(mut self, rows: ArrayView2<f64>, weights: Option<&[f64]>) -> Self {
         for candidate in &mut self.state.candidates {
             let mut ranks = ScoreRanks::default();
-            ranks.extend(candidate.learned.estimate().log_densities(rows), 1.0);
+            let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+            let scores = candidate.learned.estimate().log_densities(rows).into_iter().enumerate();
+            ranks.extend_weighted(scores.map(|(i, score)| (score, weight(i))));
             candidate.ranks = Some(ranks);
         }
         self

@@ -40,6 +40,12 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The mean of values with weights.
+pub(crate) fn weighted_mean(values: impl Iterator<Item = f64>, weights: &[f64]) -> f64 {
+    let sum: f64 = values.zip(weights).map(|(value, weight)| value * weight).sum();
+    sum / weights.iter().sum::<f64>()
+}
+
 /// The standard error of the mean of the values; `None` for fewer than two.
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;

@@ -9,8 +9,8 @@ use crate::cli::usage;
 use crate::data::{Block, Dequantize};
 use crate::dist::GaussianMixture;
 use crate::learn::{
-    Components, EmFit, EmSettings, KComparison, check_enough_rows, find_column_faults, find_numbering,
-    find_odd_values, fit_em, fit_em_learning_k, judge_row_count, name_column_faults,
+    Components, EmFit, EmSettings, KComparison, WeightedRows, check_enough_rows, find_column_faults,
+    find_numbering, find_odd_values, fit_em, fit_em_learning_k, judge_row_count, name_column_faults,
 };
 use crate::model::{Model, Recipe};
 use crate::stats::{BatchSums, ColumnSummary};
@@ -30,7 +30,9 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let read_seconds = begun.elapsed().as_secs_f64();
     tell_end(&mut rows, console);
     let components = args.components();
-    check_enough_rows(components.largest_at_start(), block.rows() as u64)?;
+    let counted =
+        block.weights().map_or(block.rows(), |weights| weights.iter().filter(|w| **w > 0.0).count());
+    check_enough_rows(components.largest_at_start(), counted as u64)?;
     console.tell(name_column_faults(&find_column_faults(block.view()), &columns.names));
     console.tell(find_numbering(block.view(), &columns.names));
     console.tell(find_odd_values(block.view(), &columns.names));
@@ -42,16 +44,18 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let begun = Instant::now();
     let mut settings = EmSettings::default();
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
+    let weighted = WeightedRows { rows: block.view(), weights: block.weights() };
+    let weight = block.weights().map_or(block.rows() as f64, |weights| weights.iter().sum());
     let fits = match &components {
         Components::Given(ks) => {
-            let fit = |&k: &usize| fit_em(block.view(), k, args.seed, &settings);
+            let fit = |&k: &usize| fit_em(weighted, k, args.seed, &settings);
             ks.iter().map(fit).collect::<Result<Vec<_>, _>>()?
         }
         &Components::Learned { least, most } => {
-            vec![fit_em_learning_k(block.view(), least..=most, args.seed, &settings)?]
+            vec![fit_em_learning_k(weighted, least..=most, args.seed, &settings)?]
         }
     };
-    let score = |fit: EmFit| (fit.less_bic_price(block.rows()), fit.mixture);
+    let score = |fit: EmFit| (fit.less_bic_price(weight), fit.mixture);
     let mut fits: Vec<(f64, GaussianMixture)> = fits.into_iter().map(score).collect();
     let best = (0..fits.len()).fold(0, |best, i| if fits[i].0 > fits[best].0 { i } else { best });
     let batches = batch_sums(&fits, &block);
@@ -62,12 +66,14 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let summaries: Vec<ColumnSummary> =
         block.view().columns().into_iter().map(|column| column.iter().copied().collect()).collect();
     let recipe = Recipe::Em { settings, seed: args.seed, dequantize };
-    let model = Model::from_mixtures(mixtures, recipe, &columns, &summaries).with_ranks_of(block.view());
+    let model = Model::from_mixtures(mixtures, recipe, &columns, &summaries)
+        .with_ranks_of(block.view(), block.weights());
     let mut result =
         FitResult::new(&model, rows.rows_skipped(), choice, read_seconds, begun.elapsed().as_secs_f64());
     result.missing = MissingResult::of(&rows);
     if let Some(sample) = &mut sample {
-        block.iter().for_each(|row| sample.offer(row));
+        let counts = |i: &usize| block.weights().is_none_or(|weights| weights[*i] > 0.0);
+        (0..block.rows()).filter(counts).for_each(|i| sample.offer(block.row(i)));
     }
     console.tell(judge_row_count(model.k(), model.rows()));
     Ok(Fitted { model, result, sample, curve: None })
@@ -79,8 +85,10 @@ fn batch_sums(fits: &[(f64, GaussianMixture)], block: &Block) -> BatchSums {
     let mut totals = vec![0.0; fits.len()];
     let mut batches = BatchSums::new(totals.clone());
     for row in 0..block.rows() {
-        totals.iter_mut().zip(&by_mixture).for_each(|(total, scores)| *total += scores[row]);
-        batches.record(1, &totals);
+        let weight = block.weights_of(row..row + 1);
+        let times = weight.map_or(1.0, |weight| weight[0]);
+        totals.iter_mut().zip(&by_mixture).for_each(|(total, scores)| *total += times * scores[row]);
+        batches.record_weighted(1, weight, &totals);
     }
     batches
 }

@@ -66,7 +66,11 @@ pub struct Fitted {
 const MAX_WEIGHT: f64 = 1e15;
 
 /// An error if there is not one weight for each row, or one is none that a row can have. `before` rows came before them.
-fn check_weights(weights: Option<&[f64]>, rows: usize, before: u64) -> Result<(), LearnError> {
+pub(in crate::learn) fn check_weights(
+    weights: Option<&[f64]>,
+    rows: usize,
+    before: u64,
+) -> Result<(), LearnError> {
     let Some(weights) = weights else { return Ok(()) };
     if weights.len() != rows {
         return Err(LearnError::WeightCount { weights: weights.len(), rows });

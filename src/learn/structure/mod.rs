@@ -151,7 +151,7 @@ impl Size {
     /// The price of a component for these rows. With many columns, BIC counts the parameters of a search alone: the prior
     /// of covariances leaves few of the others free.
     pub fn price(self, rows: &RowBlocks) -> Price {
-        let (dim, count) = (searched_columns(rows) as f64, rows.effective_rows());
+        let (dim, count) = (searched_columns(rows) as f64, rows.effective_rows().max(2.0));
         let bic = |factor: f64| {
             let free = dim * (dim + 3.0) / 2.0 + 1.0;
             Price::Component(factor * 0.5 * free * count.ln() / count)
