@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use self::learners::LearnerArgs;
 use self::option_values::{
-    Dequantize, Learners, Order, ShownUnits, StartChoice, learner_list, parse_contender, parse_dequantize,
-    parse_folds, parse_learners,
+    DEFAULT_BLIND_PRIOR, Dequantize, Learners, Order, ShownUnits, StartChoice, learner_list, parse_alpha,
+    parse_blind_prior, parse_contender, parse_dequantize, parse_folds, parse_learners,
 };
 use super::Interrupted;
 use super::console::Console;
@@ -30,6 +30,7 @@ use crate::experiment::{
     CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, Plan, RECORDS_FILE, Record, RecordIndex,
     Session, Workers, export_folds, read_records, refuse_file_as_folder,
 };
+use crate::learn::BlindPrior;
 use crate::report::{Pairs, ReportError, ReportOptions, SelectRule, SetSummary, report_files, write_report};
 use crate::text::{count, printable};
 
@@ -120,6 +121,15 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     half_life: Option<u64>,
 
+    /// What a blind start supposes about a component: the rows that its mean counts for, and its covariance as a multiple of that
+    /// of the first rows
+    #[arg(long, hide_short_help = true, value_name = "ROWS,SPREAD", default_value = DEFAULT_BLIND_PRIOR, value_parser = parse_blind_prior)]
+    blind_prior: BlindPrior,
+
+    /// The step-size exponent α of online EM, from 0.5 to 1 [default: chosen on validation rows]
+    #[arg(long, hide_short_help = true, value_parser = parse_alpha)]
+    alpha: Option<f64>,
+
     /// Independent starts of batch EM with moves (splits and merges of components); the likeliest fit is kept
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
@@ -156,7 +166,7 @@ pub(super) struct Args {
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
-          "warmup", "half_life", "em_restarts", "repeat", "jobs"])]
+          "warmup", "half_life", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]

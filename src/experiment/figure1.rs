@@ -8,7 +8,7 @@ use super::record::{CellSettings, CurveRecord};
 use super::revising::changing_revisions;
 use crate::data::synth::{Synth, SynthError, SynthSpec};
 use crate::data::{Block, RowSource};
-use crate::learn::{FitSettings, LearnError, OnlineFit, blind_start, blind_start_rows};
+use crate::learn::{BlindPrior, FitSettings, LearnError, OnlineFit, blind_start, blind_start_rows};
 
 /// The first of the row counts at which the curve could have a point. Points begin after the start.
 const FIRST: usize = 10;
@@ -51,7 +51,7 @@ pub fn figure1_curves(
         let mut fit = match contender.profile().way {
             Way::Online { algorithm, structure: Structure::Blind, .. } => {
                 read_rows(&mut synth.training(), blind_start_rows(dim) as u64, &mut block);
-                let start = blind_start(block.view(), k, seed)?;
+                let start = blind_start(block.view(), k, seed, BlindPrior::default())?;
                 OnlineFit::from_start(algorithm(ALPHA, &CellSettings::default()), &start)?
             }
             _ => OnlineFit::new(dim, FitSettings::obmm([k]).seed(seed))?,

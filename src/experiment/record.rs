@@ -6,6 +6,7 @@ use super::contender::Contender;
 use super::external::{ExternalLearner, Failure, Measured};
 use super::paper::{PaperRecord, Units};
 use crate::dist::Marginal;
+use crate::learn::BlindPrior;
 
 /// The version of the form of the records, which `docs/records.schema.json` describes.
 pub const RECORDS_VERSION: u32 = 1;
@@ -64,7 +65,7 @@ fn is_one_seed(seeds: &usize) -> bool {
 }
 
 /// Settings of the learners that every cell of a folder has to share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CellSettings {
     /// Independent starts of batch EM with moves.
@@ -79,11 +80,30 @@ pub struct CellSettings {
     /// Whether training rows are learned in file order, and not shuffled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub file_order: bool,
+    /// What blind starts suppose about their components. Versions before this setting had other blind starts.
+    #[serde(default = "earlier_blind_prior")]
+    pub blind_prior: BlindPrior,
+    /// The step-size exponent of online EM, if it is not chosen on validation rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+}
+
+/// The blind start of versions that did not record it: the means of up to 32 columns count for four rows.
+fn earlier_blind_prior() -> BlindPrior {
+    BlindPrior { mean_rows: 4.0, spread: 1.0 }
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 2, shards: 5, warmup: None, half_life: None, file_order: false }
+        CellSettings {
+            em_restarts: 2,
+            shards: 5,
+            warmup: None,
+            half_life: None,
+            file_order: false,
+            blind_prior: BlindPrior::default(),
+            alpha: None,
+        }
     }
 }
 

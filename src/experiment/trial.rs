@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ndarray::{ArrayView2, s};
 
-use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
+use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::record::{CellRecord, CellSettings, GapJacobians};
@@ -362,6 +362,8 @@ impl<'a> Trial<'a> {
 
     /// A learner for each value of its parameter, or one if it has no parameter.
     fn candidates(&self, values: &[f64], algorithm: Tunable) -> Vec<(Option<f64>, Algorithm)> {
+        let given = self.plan.settings.alpha;
+        let values = given.as_slice().get(..1).filter(|_| values == ALPHAS).unwrap_or(values);
         let with = |tuned: Option<f64>| (tuned, algorithm(tuned.unwrap_or_default(), &self.plan.settings));
         match values {
             [] => vec![with(None)],
@@ -432,8 +434,14 @@ impl<'a> Trial<'a> {
             true => blind_start_rows(train.ncols()),
             false => default_start_rows(self.k, train.ncols()),
         };
-        let make = if is_blind { blind_start } else { fit_start };
-        let fit = |most: usize| make(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
+        let supposed = self.plan.settings.blind_prior;
+        let fit = |most: usize| {
+            let rows = train.slice(s![..most.min(wanted), ..]);
+            match is_blind {
+                true => blind_start(rows, self.k, self.seed, supposed),
+                false => fit_start(rows, self.k, self.seed),
+            }
+        };
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
         // If there are enough rows for each start, they are all the same.
         let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };

@@ -23,7 +23,7 @@ pub use monitor::seen::SeenRows;
 pub use monitor::start_shift::ColumnShift;
 pub use monitor::surprise::Surprise;
 pub use monitor::today::Today;
-pub use pass::blind::{blind_start, blind_start_rows};
+pub use pass::blind::{BlindPrior, blind_start, blind_start_rows};
 pub(crate) use pass::cost::MAX_MODEL_BYTES;
 pub use pass::cost::check_shards;
 pub use pass::counts::{Health, Prequential};
@@ -36,7 +36,7 @@ pub use pass::state::{CandidateState, Estimate, Finished, FitState, LearnerState
 pub use rules::method::{Algorithm, Method};
 pub use rules::obmm::{Moments, ObmmSettings};
 pub use rules::oem::OemSettings;
-pub use rules::prior::{prior_around, prior_strength};
+pub use rules::prior::{prior_around, prior_strength, prior_with_means};
 pub use shards::lineage::{Lineage, Numbered, Shard};
 pub use shards::merge::{MergeReport, align, merge, permute};
 pub use shards::odmm::{OdmmSettings, ShardedState};
