@@ -7,6 +7,7 @@ use super::external::{ExternalLearner, Failure, Measured};
 use super::paper::{PaperRecord, Units};
 use crate::dist::Marginal;
 use crate::learn::BlindPrior;
+use crate::stats::ColumnSummary;
 
 /// The version of the form of the records, which `docs/records.schema.json` describes.
 pub const RECORDS_VERSION: u32 = 1;
@@ -191,6 +192,10 @@ pub struct CellRecord {
     /// Log-likelihood of each test row under the model learned from all training rows: in file order, in the data's own
     /// units.
     pub test: Vec<f32>,
+    /// In packed records, the figures of all test rows. There `test` is empty in cells whose single rows no table needs, and has
+    /// evenly spaced rows of large sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<TestSummary>,
     /// `Σ ln sd` of the training rows' columns: added to a log-likelihood, it gives the one in z-scored units.
     pub log_jacobian: f64,
     /// The same for rows with gaps, if a training or test row has any: then it takes the place of `log_jacobian`.
@@ -200,6 +205,10 @@ pub struct CellRecord {
     pub start_seconds: f64,
     /// Seconds of learning, start included.
     pub learn_seconds: f64,
+    /// Of oDMM: the seconds with each shard on a machine of its own, which are those of the start, the warm-up, the slowest
+    /// shard and the merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_seconds: Option<f64>,
     /// How often numerical safeguards triggered.
     pub guarded: u64,
     /// The components along the first few columns, for a picture: on fold 0 only.
@@ -211,6 +220,23 @@ pub struct CellRecord {
     /// Why there are no scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// The figures of the scores of a cell's test rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TestSummary {
+    /// The scores, in the data's own units.
+    pub rows: ColumnSummary,
+    /// Their paired differences to those of the start with the same K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_start: Option<ColumnSummary>,
+}
+
+impl CellRecord {
+    /// Whether it has scores, but not those of single rows.
+    pub fn lacks_rows(&self) -> bool {
+        self.test.is_empty() && self.summary.is_some()
+    }
 }
 
 /// `Σ ln sd` over the observed columns of rows.

@@ -11,11 +11,13 @@ mod html;
 mod latex;
 mod legend;
 mod markdown;
+mod pack;
 mod plot;
 mod tables;
 mod terminal;
 
 pub use analysis::{Arrow, Pairs, SelectRule, SetSummary, Summary};
+pub use pack::pack;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 
 use std::io::{self, Write};
@@ -36,6 +38,8 @@ pub struct ReportOptions {
     pub units: Option<Units>,
     /// The learner that the others are tested against; by default oBMM or the first of its variants in the records.
     pub reference: Option<Contender>,
+    /// Whether the table of scores has no chosen K.
+    pub hide_k: bool,
 }
 
 /// Why a report cannot be made.
@@ -66,6 +70,9 @@ pub enum ReportError {
         /// Its test rows.
         other_rows: usize,
     },
+    /// The choice of K needs scores of single rows that packed records do not have.
+    #[error("the packed records have the scores of single rows only for the K that validation rows chose")]
+    RowsNotKept,
     /// A file of the report cannot be written.
     #[error("{source}")]
     Unwritable {

@@ -79,7 +79,7 @@ pub(super) fn scores(summary: &Summary) -> Table {
                     cell.text = failed.failure.short().to_string();
                 }
                 cell.best = is_best(set, entry, decimals);
-                let several = entry.by_k.len() > 1 || entry.contender.learns_k();
+                let several = !summary.options.hide_k && (entry.by_k.len() > 1 || entry.contender.learns_k());
                 let ks = format::range_of_k(&entry.chosen).filter(|ks| several && ks != "0");
                 let ks = ks.map(|ks| format!("K={ks}"));
                 let asides: Vec<String> =
@@ -126,6 +126,13 @@ pub(super) fn times(summary: &Summary) -> Table {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
     head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    let on_machines = |contender: &&Contender| {
+        let of_set = |set: &SetSummary| machine_seconds(set, **contender, set.time_k(summary.reference)?);
+        summary.sets.iter().any(|set| of_set(set).is_some())
+    };
+    let spread: Vec<Contender> = summary.contenders.iter().filter(on_machines).copied().collect();
+    let shards = summary.runs.last().map_or(0, |run| run.settings.shards);
+    head.extend(spread.iter().map(|contender| format!("{} on {shards} machines", contender.name())));
     head.extend(paper.head());
     let row = |set: &SetSummary| {
         let k = set.time_k(summary.reference);
@@ -134,6 +141,14 @@ pub(super) fn times(summary: &Summary) -> Table {
             let seconds = k.and_then(|k| median_seconds(set, *contender, k));
             let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
             let aside = ratio.map(|ratio| format!("{}×", number::ratio(ratio)));
+            row.push(Cell { aside, ..Cell::of(seconds, significant) });
+        }
+        for contender in &spread {
+            let seconds = k.and_then(|k| machine_seconds(set, *contender, k));
+            let of_reference = k.zip(summary.reference).and_then(|(k, one)| median_seconds(set, one, k));
+            let ratio = seconds.zip(of_reference).map(|(own, other)| own / other);
+            let aside =
+                ratio.filter(|ratio| ratio.is_finite()).map(|ratio| format!("{}×", number::ratio(ratio)));
             row.push(Cell { aside, ..Cell::of(seconds, significant) });
         }
         row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
@@ -162,6 +177,10 @@ pub(super) fn times(summary: &Summary) -> Table {
         rows: summary.sets.iter().map(row).collect(),
         text_columns: 1,
     }
+}
+
+fn machine_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+    set.entry(contender)?.at(k)?.machine_seconds
 }
 
 pub(super) fn median_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
