@@ -5,6 +5,7 @@
 //! its own file in this module.
 
 mod analysis;
+mod answer;
 mod csv;
 mod format;
 mod html;

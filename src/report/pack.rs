@@ -15,7 +15,7 @@ const ROW_DECIMALS: i32 = 3;
 /// The most rows of a set, over all folds, whose single scores are kept. With more, tests use evenly spaced ones.
 const MOST_ROWS: usize = 20_000;
 /// Digits of other figures.
-const DIGITS: usize = 7;
+const DIGITS: usize = 8;
 
 /// The same records in a fixed order, without what no table or picture shows: scores of single rows are kept in the cells of the
 /// chosen K, and rounded; components are kept for the picture of the reference.
