@@ -272,7 +272,13 @@ def claims() -> List[Verdict]:
 
 
 def part_claims() -> str:
-    return markdown(["claim", "our figures", "verdict"], [one.row() for one in claims()], left=3)
+    dated = []
+    for name in ("table1", "table2", "table3"):
+        try:
+            dated.append(f"- Table {name[-1]}: {provenance(name)}")
+        except Missing:
+            continue
+    return "\n".join([markdown(["claim", "our figures", "verdict"], [one.row() for one in claims()], left=3), "", *dated])
 
 
 def part_verdicts() -> str:

@@ -6,3 +6,10 @@
 . "$(dirname "$0")/tables_common.sh"
 run_table table1 "banknote transfusion plastic airfoil abalone ccpp kinematics arabic compactiv magic04 northridge" \
     --algos "${ALGOS:-all}" --dequantize both --units paper --k "${K:-2..10}" --folds "${FOLDS:-10}"
+# README's picture shows a few of the learners.
+if [ "$RESULTS" = results ] && [ -z "${SETS:-}" ]; then
+    picture=target/tables/picture
+    "$GMM_BMM" compare --from-records results/table1 --show-sets magic04 --out "$picture" \
+        --show-learners oem_blind,oem_printed,oem,obmm_blind,obmm,obmm_revised,em >/dev/null
+    cp "$picture/plots/curve-magic04.svg" docs/magic04.svg
+fi
