@@ -2,6 +2,8 @@
 # make test    every check: format, lints, all tests, with and without OpenBLAS and MPI, and every command on small data
 # make test-long  the slowest tests at full size, and every command as a release build (half an hour)
 # make wheel   the Python package as a wheel, into target/wheels
+# make docs    the documentation site, into target/site
+# make release-check  the dry run of a release: wheel, source distribution, crate, program and installer (ten minutes)
 # make tables  the paper's Tables 1 to 3, into results/ (hours; MINUTES=60 make tables stops after an hour, and resumes)
 # make figure1 the paper's Figure 1, into results/ (minutes)
 # make tracks  small tables of one question each, into results/tracks (a quarter of an hour)
@@ -21,7 +23,7 @@ GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines wheel advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines wheel docs release-check advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -106,6 +108,13 @@ wheel:
 	$(PYTHON) -m venv target/wheel-venv
 	target/wheel-venv/bin/pip install --quiet 'maturin>=1.16,<2'
 	cd python && ../target/wheel-venv/bin/maturin build --release
+
+docs: $(GMM_BMM)
+	$(CARGO) doc $(ALL) --no-deps --lib
+	GMM_BMM=$(GMM_BMM) PYTHON=$(PYTHON) scripts/docs.sh
+
+release-check:
+	PYTHON=$(PYTHON) scripts/release_check.sh
 
 advisories:
 	@scripts/advisories.sh

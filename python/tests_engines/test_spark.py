@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -123,3 +124,14 @@ def test_a_stream_keeps_the_model_up_to_date_and_counts_a_batch_once(spark, fram
     before = latest.model
     latest(spark.createDataFrame(mixed), 1)
     assert latest.model is before
+
+
+@pytest.mark.skipif(CONNECT, reason="the example makes a session of its own")
+def test_the_example_prints_what_the_site_shows():
+    example = Path(__file__).parents[1] / "examples" / "spark_job.py"
+    printed = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True).stdout
+    output = example.parent / "output" / "spark_job.txt"
+    if os.environ.get("UPDATE_EXAMPLES"):
+        output.write_text(printed)
+    # The share of unusual rows is that of 60,000 draws.
+    assert printed.splitlines()[:4] == output.read_text().splitlines()[:4]
