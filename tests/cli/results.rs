@@ -13,7 +13,7 @@ const TABLES: [&str; 4] = ["table1", "table2", "table3", "table3/one-thread"];
 fn the_committed_tables_are_those_of_the_committed_records() {
     let workplace = Workplace::new();
     for name in TABLES {
-        let folder = repository().join("results").join(name);
+        let folder = repository("results").join(name);
         if !folder.join("records.jsonl.gz").is_file() {
             continue;
         }
@@ -32,7 +32,7 @@ fn the_committed_tables_are_those_of_the_committed_records() {
 
 #[test]
 fn the_pages_have_the_figures_of_the_committed_records() {
-    let script = repository().join("scripts/make_reproduction.py");
+    let script = repository("scripts/make_reproduction.py");
     let has_python =
         Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has_python {
