@@ -203,6 +203,7 @@ pub fn records(bytes: &[u8]) {
                 pairs: gmm_bmm::internals::report::Pairs::Rows,
                 units: None,
                 reference: None,
+                hide_k: false,
             };
             if let Ok(summary) = gmm_bmm::internals::report::Summary::new(&records, &options) {
                 assert!(!summary.terminal(false).is_empty());

@@ -20,7 +20,7 @@ export SKIP_BUILD STAND_INS STAND_IN_ROWS RESULTS GMM_BMM
 K=1..2 FOLDS=2 scripts/table1.sh
 # Table 1 has every learner.
 K=2 FOLDS=2 ALGOS=start,oem_blind,obmm,odmm scripts/table2.sh
-K=2 REPEAT=1 ALGOS=oem,obmm_blind,odmm scripts/table3.sh
+K=2 REPEAT=1 TEST_ROWS=200 ALGOS=oem,obmm_blind,odmm scripts/table3.sh
 ROWS=3000 TEST_ROWS=500 scripts/figure1.sh
 
 cd target/smoke
@@ -42,9 +42,9 @@ cd ../..
 unset GMM_BMM_DATASETS RESULTS GMM_BMM
 export PROFILE
 if [ "$PROFILE" = dev ]; then
-    algos=start,obmm fit='--k 2 --limit 4000' compare='--k 2 --folds 2'
+    algos=start,obmm fit='--k 2 --limit 4000' compare='--k 2 --folds 2 --algos start,obmm'
 else
-    algos=all fit='--k 2..8' compare='--k 2..6 --folds 5'
+    algos=all fit='--k 2..8' compare='--k 3,6 --folds 3 --algos start,oem,obmm,obmm_revised,em --start both'
     cargo install --quiet --locked --profile "$PROFILE" --path . --root target/smoke/installed
     target/smoke/installed/bin/gmm-bmm --version
 fi
@@ -53,7 +53,7 @@ K=2 FOLDS=2 ALGOS=$algos RESULTS=target/smoke/results/small scripts/table1.sh
     DEMO_FIT="$fit" DEMO_COMPARE="$compare"
 RESULTS=target/smoke/results
 for file in table1/summary.md table1/report.html table2/loglik.csv table3/times.csv figure1/plots/figure1.png small/table1/report.html \
-    ../demo/compare/report.html; do
+    table1/records.jsonl.gz ../demo/compare/report.html; do
     [ -s "$RESULTS/$file" ] || { echo "smoke: $RESULTS/$file is missing" >&2; exit 1; }
 done
 echo "smoke: all outputs are there"

@@ -120,7 +120,7 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub mod report {
         pub use crate::report::{
-            Arrow, Pairs, ReportError, ReportOptions, SelectRule, Summary, figure1, write_report,
+            Arrow, Pairs, ReportError, ReportOptions, SelectRule, Summary, figure1, pack, write_report,
         };
     }
     pub mod special {

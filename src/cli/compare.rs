@@ -4,6 +4,7 @@ mod learners;
 mod option_values;
 mod plan;
 mod provenance;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -15,9 +16,10 @@ use serde::Serialize;
 
 use self::learners::LearnerArgs;
 use self::option_values::{
-    Dequantize, Learners, Order, ShownUnits, StartChoice, learner_list, parse_contender, parse_dequantize,
-    parse_folds, parse_learners,
+    DEFAULT_BLIND_PRIOR, Dequantize, Learners, Order, StartChoice, learner_list, parse_alpha,
+    parse_blind_prior, parse_dequantize, parse_folds, parse_learners,
 };
+use self::shown::ShownArgs;
 use super::Interrupted;
 use super::console::Console;
 use super::data_args::ReadingArgs;
@@ -27,10 +29,11 @@ use super::ks::{Ks, parse_k};
 use super::pass::watch_for_interrupt;
 use super::usage;
 use crate::experiment::{
-    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, Plan, RECORDS_FILE, Record, RecordIndex,
-    Session, Workers, export_folds, read_records, refuse_file_as_folder,
+    CellRecord, Contender, Ending, ExperimentError, FOLDS_FILE, PACKED_FILE, Plan, RECORDS_FILE, Record,
+    RecordIndex, Session, Workers, export_folds, read_records, refuse_file_as_folder, write_packed,
 };
-use crate::report::{Pairs, ReportError, ReportOptions, SelectRule, SetSummary, report_files, write_report};
+use crate::learn::BlindPrior;
+use crate::report::{ReportError, SetSummary, pack, report_files, write_report};
 use crate::text::{count, printable};
 
 /// Compare learners over a range of K on one or more data sets
@@ -120,6 +123,15 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     half_life: Option<u64>,
 
+    /// What a blind start supposes about a component: the rows that its mean counts for, and its covariance as a multiple of that
+    /// of the first rows
+    #[arg(long, hide_short_help = true, value_name = "ROWS,SPREAD", default_value = DEFAULT_BLIND_PRIOR, value_parser = parse_blind_prior)]
+    blind_prior: BlindPrior,
+
+    /// The step-size exponent α of online EM, from 0.5 to 1 [default: chosen on validation rows]
+    #[arg(long, hide_short_help = true, value_parser = parse_alpha)]
+    alpha: Option<f64>,
+
     /// Independent starts of batch EM with moves (splits and merges of components); the likeliest fit is kept
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     em_restarts: u16,
@@ -156,7 +168,7 @@ pub(super) struct Args {
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
-          "warmup", "half_life", "em_restarts", "repeat", "jobs"])]
+          "warmup", "half_life", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]
@@ -164,26 +176,6 @@ pub(super) struct Args {
 
     #[command(flatten)]
     shown: ShownArgs,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Tables")]
-struct ShownArgs {
-    /// How K is chosen for the tables
-    #[arg(long, value_enum, default_value_t, value_name = "RULE")]
-    select: SelectRule,
-
-    /// What the Wilcoxon tests pair
-    #[arg(long, hide_short_help = true, value_enum, default_value_t)]
-    pairs: Pairs,
-
-    /// Units of the scores
-    #[arg(long, value_enum, default_value_t)]
-    units: ShownUnits,
-
-    /// The learner that the others are tested against: one of --algos or a name in the tables [default: obmm]
-    #[arg(long, hide_short_help = true, value_name = "LEARNER")]
-    reference: Option<String>,
 }
 
 /// The result of the command.
@@ -209,22 +201,27 @@ pub(super) fn run(args: &Args, console: &Console) -> anyhow::Result<()> {
         return export(args, target, console);
     }
     // The session keeps the record file locked until the tables are written, so that they show all its records.
-    let (session, read, cells_run);
-    let records = match &args.from_records {
+    let (session, cells_run);
+    let mut records = match &args.from_records {
         Some(source) => {
-            check_place_of_tables(folder, source)?;
-            (read, cells_run) = (read_records(source)?, 0);
-            read.as_slice()
+            check_place_of_tables(folder, source, args.shown.pack)?;
+            cells_run = 0;
+            read_records(source)?
         }
         None => {
             (session, cells_run) = run_plan(folder, args.workers(), args.plan(console)?, console)?;
-            session.records()
+            session.records().to_vec()
         }
     };
-    let cells = RecordIndex::new(records).cell_count();
+    if args.shown.pack {
+        records = pack(&records, &args.shown.options(&records)?).map_err(with_remedy)?;
+        write_packed(folder, &records)?;
+    }
+    let records = args.shown.choose(records)?;
+    let cells = RecordIndex::new(&records).cell_count();
     let source = args.from_records.as_deref().unwrap_or(folder);
     anyhow::ensure!(cells > 0, "'{}' has no finished cells to make tables from", source.display());
-    let summary = write_report(records, &args.shown.options(records)?, folder)
+    let summary = write_report(&records, &args.shown.options(&records)?, folder)
         .map_err(with_remedy)
         .with_context(|| format!("cannot write the tables to '{}'", folder.display()))?;
     let result = CompareResult {
@@ -267,6 +264,9 @@ fn export(args: &Args, folder: &Path, console: &Console) -> anyhow::Result<()> {
 fn with_remedy(error: ReportError) -> anyhow::Error {
     let remedy = match error {
         ReportError::NoReference(_) => "give --reference a learner that took part",
+        ReportError::RowsNotKept => {
+            "use --select validation, or make the tables from records that are not packed"
+        }
         ReportError::Unpaired { .. } => "remove them and run the comparison again",
         _ => return error.into(),
     };
@@ -274,10 +274,12 @@ fn with_remedy(error: ReportError) -> anyhow::Error {
 }
 
 /// Refuses to replace the tables of other records.
-fn check_place_of_tables(folder: &Path, records: &Path) -> anyhow::Result<()> {
+fn check_place_of_tables(folder: &Path, records: &Path, packs: bool) -> anyhow::Result<()> {
     refuse_file_as_folder(folder)?;
-    let file = |folder: &Path| std::fs::canonicalize(folder.join(RECORDS_FILE)).ok();
-    if file(folder).is_some_and(|own| Some(own) != file(records)) {
+    let own =
+        |name: &str| folder.join(name).exists() && folder.canonicalize().ok() != records.canonicalize().ok();
+    // Packed records are replaced by new ones.
+    if own(RECORDS_FILE) || (own(PACKED_FILE) && !packs) {
         return Err(usage(format!(
             "'{}' has records of its own, and its tables would be replaced: give another folder with --out",
             folder.display()
@@ -296,24 +298,6 @@ fn describe(result: &CompareResult) -> String {
         printable(&result.folder.display().to_string()),
         printable(&result.folder.join("report.html").display().to_string())
     )
-}
-
-impl ShownArgs {
-    fn options(&self, records: &[Record]) -> anyhow::Result<ReportOptions> {
-        let reference = self.reference.as_deref().map(|name| reference(name, records)).transpose()?;
-        Ok(ReportOptions { select: self.select, pairs: self.pairs, units: self.units.0, reference })
-    }
-}
-
-/// A learner of the records that is a command, or one of this program.
-fn reference(name: &str, records: &[Record]) -> anyhow::Result<Contender> {
-    let index = RecordIndex::new(records);
-    let mut commands =
-        index.sets().iter().flat_map(|set| set.contenders()).filter(|one| one.commands().is_some());
-    match commands.find(|contender| contender.name() == name) {
-        Some(command) => Ok(command),
-        None => parse_contender(name).map_err(|refusal| usage(format!("--reference '{name}': {refusal}"))),
-    }
 }
 
 /// Runs the cells that the records do not have. Returns the session and the number of cells that were run.

@@ -42,6 +42,8 @@ pub(super) struct Args {
 struct Panel {
     set: String,
     learner: &'static str,
+    #[serde(skip)]
+    name: &'static str,
     rows: u64,
     test_log_likelihood: f64,
     true_log_likelihood: f64,
@@ -78,6 +80,7 @@ fn panel(curve: &CurveRecord) -> Option<Panel> {
     Some(Panel {
         set: curve.data.clone(),
         learner: curve.contender.profile().id,
+        name: curve.contender.name(),
         rows,
         test_log_likelihood: score,
         true_log_likelihood: *level,
@@ -86,17 +89,25 @@ fn panel(curve: &CurveRecord) -> Option<Panel> {
 }
 
 fn describe(panels: &[Panel], args: &Args) -> String {
-    let of = |learner: &str| panels.iter().filter(|panel| panel.learner == learner).collect::<Vec<_>>();
-    let own = [of("obmm_revised"), of("obmm_blind"), of("oem_blind")];
-    let mut text = String::from("set                   truth   oBMM revised     oBMM blind      oEM blind\n");
-    for (place, first) in own[0].iter().enumerate() {
+    let mut names: Vec<&str> = Vec::new();
+    panels.iter().for_each(|panel| {
+        if !names.contains(&panel.name) {
+            names.push(panel.name)
+        }
+    });
+    let of = |name: &str| panels.iter().filter(|panel| panel.name == name).collect::<Vec<_>>();
+    let own: Vec<Vec<&Panel>> = names.iter().map(|name| of(name)).collect();
+    let mut text = format!("{:<16} {:>10}", "set", "truth");
+    names.iter().for_each(|name| text += &format!(" {name:>14}"));
+    text += "\n";
+    for (place, first) in own.first().into_iter().flatten().enumerate() {
         text += &format!("{:<16} {:>10.4}", first.set, first.true_log_likelihood);
         for panel in own.iter().filter_map(|panels| panels.get(place)) {
             text += &format!(" {:>14.4}", panel.test_log_likelihood);
         }
         text += "\n";
     }
-    for (name, panels) in ["oBMM revised", "oBMM blind", "oEM blind"].iter().zip(&own) {
+    for (name, panels) in names.iter().zip(&own) {
         let mean = panels.iter().map(|panel| panel.gap).sum::<f64>() / panels.len().max(1) as f64;
         let worst = panels.iter().map(|panel| panel.gap).fold(0.0, f64::min);
         text += &format!("{name}: mean gap {mean:.4}, worst {worst:.4}\n");

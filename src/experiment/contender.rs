@@ -209,6 +209,15 @@ impl<'de> Deserialize<'de> for Contender {
     }
 }
 
+/// oDMM, whose shards are oBMM.
+fn odmm(_: f64, settings: &CellSettings) -> Algorithm {
+    Algorithm::Odmm(OdmmSettings {
+        obmm: ObmmSettings { moments: Moments::Whitened, discount: 0.0 },
+        shards: settings.shards,
+        warmup: settings.warmup,
+    })
+}
+
 contenders! {
     /// The fit of the first rows, with which every online learner begins.
     Start: Profile {
@@ -358,12 +367,20 @@ contenders! {
         description: "online distributed Moment Matching: {shards} shards are learned separately after a shared warm-up and then merged; if the warm-up (by default as many rows as the start) takes all rows, it equals oBMM",
         way: Way::Online {
             tuned: &[],
-            algorithm: |_, settings| Algorithm::Odmm(OdmmSettings {
-                obmm: ObmmSettings { moments: Moments::Whitened, discount: 0.0 },
-                shards: settings.shards,
-                warmup: settings.warmup,
-            }),
+            algorithm: odmm,
             structure: Structure::Fixed,
+        },
+    },
+    /// oDMM from a blind start.
+    OdmmBlind: Profile {
+        name: "oDMM blind",
+        id: "odmm_blind",
+        family: "odmm",
+        description: "oDMM from a blind start: {shards} shards separate after the first few rows",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: odmm,
+            structure: Structure::Blind,
         },
     },
     /// Batch EM from k-means alone.

@@ -41,6 +41,12 @@ pub enum ExperimentError {
         /// The folder.
         folder: PathBuf,
     },
+    /// Packed records, which nothing can be added to.
+    #[error("'{}' has packed records, and no further cells can be added to them: name another folder", folder.display())]
+    Packed {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A file where a folder was to be.
     #[error("'{}' is a file, and results need a folder: name another", path.display())]
     NotAFolder {

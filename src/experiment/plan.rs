@@ -11,6 +11,7 @@ use super::index::{RecordIndex, SetIndex};
 use super::record::{CellRecord, CellSettings, DataRecord};
 use super::split::{Split, fitting_rows};
 use crate::hash::{FNV_EMPTY, fnv_add, mix_bits};
+use crate::learn::BlindPrior;
 
 /// Commands get smaller seeds than this, because many take 32 bits with a sign.
 pub(super) const SEEDS_OF_COMMANDS: u64 = 1 << 31;
@@ -188,6 +189,8 @@ impl Plan {
             same("order of rows", &order(&run.settings), &order(&self.settings))?;
             same("warm-up", &warmup(&run.settings), &warmup(&self.settings))?;
             same("half-life", &half_life(&run.settings), &half_life(&self.settings))?;
+            same("blind start", &blind_prior(&run.settings), &blind_prior(&self.settings))?;
+            same("α", &alpha(&run.settings), &alpha(&self.settings))?;
         }
         for set in &self.sets {
             let Some(recorded) = index.set(&set.record.data) else { continue };
@@ -267,6 +270,15 @@ fn warmup(settings: &CellSettings) -> String {
 
 fn half_life(settings: &CellSettings) -> String {
     settings.half_life.map_or("a tenth of the rows".into(), |rows| format!("{rows} rows"))
+}
+
+fn blind_prior(settings: &CellSettings) -> String {
+    let BlindPrior { mean_rows, spread } = settings.blind_prior;
+    format!("{mean_rows},{spread}")
+}
+
+fn alpha(settings: &CellSettings) -> String {
+    settings.alpha.map_or("chosen".into(), |alpha| alpha.to_string())
 }
 
 fn noise(data: &DataRecord) -> String {

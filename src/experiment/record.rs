@@ -6,6 +6,8 @@ use super::contender::Contender;
 use super::external::{ExternalLearner, Failure, Measured};
 use super::paper::{PaperRecord, Units};
 use crate::dist::Marginal;
+use crate::learn::BlindPrior;
+use crate::stats::ColumnSummary;
 
 /// The version of the form of the records, which `docs/records.schema.json` describes.
 pub const RECORDS_VERSION: u32 = 1;
@@ -64,7 +66,7 @@ fn is_one_seed(seeds: &usize) -> bool {
 }
 
 /// Settings of the learners that every cell of a folder has to share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CellSettings {
     /// Independent starts of batch EM with moves.
@@ -79,11 +81,30 @@ pub struct CellSettings {
     /// Whether training rows are learned in file order, and not shuffled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub file_order: bool,
+    /// What blind starts suppose about their components. Versions before this setting had other blind starts.
+    #[serde(default = "earlier_blind_prior")]
+    pub blind_prior: BlindPrior,
+    /// The step-size exponent of online EM, if it is not chosen on validation rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+}
+
+/// The blind start of versions that did not record it: the means of up to 32 columns count for four rows.
+fn earlier_blind_prior() -> BlindPrior {
+    BlindPrior { mean_rows: 4.0, spread: 1.0 }
 }
 
 impl Default for CellSettings {
     fn default() -> Self {
-        CellSettings { em_restarts: 2, shards: 5, warmup: None, half_life: None, file_order: false }
+        CellSettings {
+            em_restarts: 2,
+            shards: 5,
+            warmup: None,
+            half_life: None,
+            file_order: false,
+            blind_prior: BlindPrior::default(),
+            alpha: None,
+        }
     }
 }
 
@@ -171,6 +192,10 @@ pub struct CellRecord {
     /// Log-likelihood of each test row under the model learned from all training rows: in file order, in the data's own
     /// units.
     pub test: Vec<f32>,
+    /// In packed records, the figures of all test rows. There `test` is empty in cells whose single rows no table needs, and has
+    /// evenly spaced rows of large sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<TestSummary>,
     /// `Σ ln sd` of the training rows' columns: added to a log-likelihood, it gives the one in z-scored units.
     pub log_jacobian: f64,
     /// The same for rows with gaps, if a training or test row has any: then it takes the place of `log_jacobian`.
@@ -180,6 +205,10 @@ pub struct CellRecord {
     pub start_seconds: f64,
     /// Seconds of learning, start included.
     pub learn_seconds: f64,
+    /// Of oDMM: the seconds with each shard on a machine of its own, which are those of the start, the warm-up, the slowest
+    /// shard and the merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_seconds: Option<f64>,
     /// How often numerical safeguards triggered.
     pub guarded: u64,
     /// The components along the first few columns, for a picture: on fold 0 only.
@@ -191,6 +220,23 @@ pub struct CellRecord {
     /// Why there are no scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+}
+
+/// The figures of the scores of a cell's test rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TestSummary {
+    /// The scores, in the data's own units.
+    pub rows: ColumnSummary,
+    /// Their paired differences to those of the start with the same K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_start: Option<ColumnSummary>,
+}
+
+impl CellRecord {
+    /// Whether it has scores, but not those of single rows.
+    pub fn lacks_rows(&self) -> bool {
+        self.test.is_empty() && self.summary.is_some()
+    }
 }
 
 /// `Σ ln sd` over the observed columns of rows.

@@ -137,7 +137,7 @@ mod tests {
         let text = |record: Record| match record {
             Record::Run(_) => None,
             Record::Cell(mut cell) => {
-                (cell.start_seconds, cell.learn_seconds) = (0.0, 0.0);
+                (cell.start_seconds, cell.learn_seconds, cell.machine_seconds) = (0.0, 0.0, None);
                 Some(format!("{cell:?}"))
             }
             other => Some(format!("{other:?}")),

@@ -4,22 +4,56 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde::Deserialize;
 
 use super::error::ExperimentError;
 use super::record::{RECORDS_VERSION, Record};
+use crate::files::OutputFile;
 
 /// The name of the record file in its folder.
 pub const RECORDS_FILE: &str = "records.jsonl";
 
-/// Reads the records of a folder without a last line that was cut short.
+/// The name of the file of packed records.
+pub const PACKED_FILE: &str = "records.jsonl.gz";
+
+/// Reads the records of a folder without a last line that was cut short, or its packed records.
 pub fn read_records(folder: &Path) -> Result<Vec<Record>, ExperimentError> {
     let path = folder.join(RECORDS_FILE);
     if !path.exists() {
-        return Err(ExperimentError::NoRecords { folder: folder.to_path_buf() });
+        let packed = folder.join(PACKED_FILE);
+        return match packed.exists() {
+            true => read_packed(&packed),
+            false => Err(ExperimentError::NoRecords { folder: folder.to_path_buf() }),
+        };
     }
     let text = fs::read(&path).map_err(|source| ExperimentError::File { path: path.clone(), source })?;
     parse(&text[..whole_lines(&text)], &path)
+}
+
+fn read_packed(path: &Path) -> Result<Vec<Record>, ExperimentError> {
+    let failed = |source| ExperimentError::File { path: path.to_path_buf(), source };
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    GzDecoder::new(file).read_to_end(&mut text).map_err(failed)?;
+    parse(&text, path)
+}
+
+/// Writes packed records into a folder, which is created if necessary. The same records give the same bytes.
+pub fn write_packed(folder: &Path, records: &[Record]) -> Result<(), ExperimentError> {
+    let path = folder.join(PACKED_FILE);
+    let write = || {
+        fs::create_dir_all(folder)?;
+        let mut writer = GzEncoder::new(OutputFile::create(&path)?, Compression::best());
+        for record in records {
+            serde_json::to_writer(&mut writer, record)?;
+            writer.write_all(b"\n")?;
+        }
+        writer.finish()?.commit()
+    };
+    write().map_err(|source| ExperimentError::File { path: path.clone(), source })
 }
 
 /// Refuses a file in the place of a folder for results.
@@ -45,6 +79,9 @@ impl RecordFile {
         let path = folder.join(RECORDS_FILE);
         let failed = |source| ExperimentError::File { path: path.clone(), source };
         refuse_file_as_folder(folder)?;
+        if !path.exists() && folder.join(PACKED_FILE).exists() {
+            return Err(ExperimentError::Packed { folder: folder.to_path_buf() });
+        }
         fs::create_dir_all(folder)
             .map_err(|source| ExperimentError::File { path: folder.to_path_buf(), source })?;
         let mut options = OpenOptions::new();

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView2, Axis, s};
 
-use super::contender::{Contender, PLAIN_STARTS, Structure, Way};
+use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
 use super::record::{CellRecord, CellSettings, GapJacobians};
@@ -13,8 +13,8 @@ use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OnlineFit, Start, blind_start, blind_start_rows,
-    default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, blind_start,
+    blind_start_rows, default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
 use crate::stats::median;
 
@@ -56,6 +56,7 @@ struct Learned {
     prequential: Option<f64>,
     start_seconds: f64,
     learn_seconds: f64,
+    machine_seconds: Option<f64>,
     health: Health,
 }
 
@@ -119,6 +120,7 @@ impl<'a> Trial<'a> {
             test: scores(&learned.mixture, self.split.test.view()).map(|score| score as f32).collect(),
             start_seconds: learned.start_seconds,
             learn_seconds: learned.learn_seconds,
+            machine_seconds: learned.machine_seconds,
             guarded: learned.health.total(),
             marginals: self.marginals(&learned.mixture),
             ..self.empty_cell(contender)
@@ -137,10 +139,12 @@ impl<'a> Trial<'a> {
             validation: None,
             prequential: None,
             test: Vec::new(),
+            summary: None,
             log_jacobian: self.log_jacobian,
             gap_jacobians: self.gap_jacobians.clone(),
             start_seconds: 0.0,
             learn_seconds: 0.0,
+            machine_seconds: None,
             guarded: 0,
             marginals: None,
             measured: None,
@@ -279,6 +283,7 @@ impl<'a> Trial<'a> {
             prequential: None,
             start_seconds: 0.0,
             learn_seconds,
+            machine_seconds: None,
             health: Health::default(),
         })
     }
@@ -292,6 +297,7 @@ impl<'a> Trial<'a> {
             prequential: Some(mean_score(&starts.half.mixture, self.second_half())),
             start_seconds: starts.seconds,
             learn_seconds: starts.seconds,
+            machine_seconds: None,
             health: Health::default(),
         })
     }
@@ -315,9 +321,15 @@ impl<'a> Trial<'a> {
         let learn = || {
             let mut pass = OnlineFit::from_start(algorithm, &starts.all)?;
             pass.observe(self.split.train.view())?;
-            Ok((pass.mixture()?, pass.running_health()))
+            let begun = Instant::now();
+            let mixture = pass.mixture()?;
+            Ok((mixture, begun.elapsed().as_secs_f64(), pass.running_health()))
         };
-        let ((mixture, health), seconds) = timed(self.plan.repeat, learn)?;
+        let ((mixture, merge_seconds, health), seconds) = timed(self.plan.repeat, learn)?;
+        let of_shards = match algorithm {
+            Algorithm::Odmm(odmm) => self.seconds_of_slowest_shard(&odmm, &starts.all)?,
+            _ => None,
+        };
         Ok(Learned {
             mixture,
             tuned,
@@ -325,8 +337,34 @@ impl<'a> Trial<'a> {
             prequential: self.prequential(&algorithm, &starts.half)?,
             start_seconds: starts.seconds,
             learn_seconds: starts.seconds + seconds,
+            machine_seconds: of_shards.map(|of_shards| starts.seconds + of_shards + merge_seconds),
             health,
         })
+    }
+
+    /// Seconds of the warm-up and the slowest shard; `None` if the warm-up takes all rows. A row takes as long with any prior, so each
+    /// shard begins from the start.
+    fn seconds_of_slowest_shard(
+        &self,
+        odmm: &OdmmSettings,
+        start: &Start,
+    ) -> Result<Option<f64>, LearnError> {
+        let warmup = odmm.warmup.unwrap_or(start.rows).min(self.train_rows() as u64) as usize;
+        let (shared, rest) = self.split.train.view().split_at(Axis(0), warmup);
+        let seconds = |rows: ArrayView2<f64>| {
+            let learn = || OnlineFit::from_start(Algorithm::Obmm(odmm.obmm), start)?.observe(rows).map(drop);
+            Ok(timed(self.plan.repeat, learn)?.1)
+        };
+        let of_shard = |shard: usize| {
+            let places: Vec<usize> =
+                (0..rest.nrows()).filter(|&place| odmm.shard_of(place as u64) == shard).collect();
+            seconds(rest.select(Axis(0), &places).view())
+        };
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let of_shards = (0..odmm.shards).map(of_shard).collect::<Result<Vec<f64>, LearnError>>()?;
+        Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
     /// A learner with revisions. Each pass fits its own start.
@@ -356,12 +394,15 @@ impl<'a> Trial<'a> {
             prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
+            machine_seconds: None,
             health: passed.health,
         })
     }
 
     /// A learner for each value of its parameter, or one if it has no parameter.
     fn candidates(&self, values: &[f64], algorithm: Tunable) -> Vec<(Option<f64>, Algorithm)> {
+        let given = self.plan.settings.alpha;
+        let values = given.as_slice().get(..1).filter(|_| values == ALPHAS).unwrap_or(values);
         let with = |tuned: Option<f64>| (tuned, algorithm(tuned.unwrap_or_default(), &self.plan.settings));
         match values {
             [] => vec![with(None)],
@@ -432,8 +473,14 @@ impl<'a> Trial<'a> {
             true => blind_start_rows(train.ncols()),
             false => default_start_rows(self.k, train.ncols()),
         };
-        let make = if is_blind { blind_start } else { fit_start };
-        let fit = |most: usize| make(train.slice(s![..most.min(wanted), ..]), self.k, self.seed);
+        let supposed = self.plan.settings.blind_prior;
+        let fit = |most: usize| {
+            let rows = train.slice(s![..most.min(wanted), ..]);
+            match is_blind {
+                true => blind_start(rows, self.k, self.seed, supposed),
+                false => fit_start(rows, self.k, self.seed),
+            }
+        };
         let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
         // If there are enough rows for each start, they are all the same.
         let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };

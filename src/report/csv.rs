@@ -69,6 +69,8 @@ struct TimeRow<'a> {
     learn_seconds_mean: f64,
     learn_seconds_median: f64,
     ratio_to_reference: Option<f64>,
+    /// Of oDMM: with each shard on a machine of its own.
+    machine_seconds_median: Option<f64>,
 }
 
 /// `loglik.csv` in tidy form: one line per cell, one variable per column.
@@ -164,6 +166,7 @@ pub(super) fn times(summary: &Summary) -> String {
                 learn_seconds_mean: score.learn_seconds.mean,
                 learn_seconds_median: score.learn_seconds.median,
                 ratio_to_reference: ratio(set, summary, entry.contender, *k),
+                machine_seconds_median: score.machine_seconds,
             })
         })
     });

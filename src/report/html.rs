@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use super::analysis::Summary;
+use super::answer::answer;
 use super::format::{tested_on, title};
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
 use super::tables::{self, Table};
+use crate::experiment::RunRecord;
 use crate::text::number::thousands;
 use crate::text::{count, printable};
 
@@ -23,46 +25,74 @@ pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     page.push_str(
         "</style>\n</head>\n<body>\n<header>\n<h1>Comparison of learners of Gaussian mixtures</h1>\n",
     );
+    for sentence in answer(summary) {
+        let _ = writeln!(page, "<p class=\"answer\">{}</p>", escape(&sentence));
+    }
+    page.push_str("</header>\n<main>\n<section id=\"table\" aria-label=\"Table\">\n");
+    let meanings = learners(summary);
+    write_table(&mut page, &tables::scores(summary), &meanings);
     page.push_str(
-        "<nav aria-label=\"Sections\"><a href=\"#compared\">What was compared</a> <a href=\"#table\">Table</a> \
-         <a href=\"#sets\">Data sets</a> <a href=\"#times\">Times</a> <a href=\"#notes\">Notes</a> \
-         <a href=\"#provenance\">Provenance</a></nav>\n</header>\n<main>\n",
+        "<nav aria-label=\"Sections\"><a href=\"#sets\">Data sets</a> <a href=\"#times\">Times</a> \
+         <a href=\"#notes\">Notes</a> <a href=\"#provenance\">Provenance</a></nav>\n",
     );
-    compared(&mut page, summary);
-    page.push_str("<section id=\"table\"><h2>Table</h2>\n");
-    write_table(&mut page, &tables::scores(summary));
+    page.push_str("<details><summary>How to read the table</summary>\n");
     list(&mut page, "legend", &legend(summary, "Bold"));
+    page.push_str("</details>\n");
+    compared(&mut page, summary, &meanings);
     page.push_str("<details><summary>Chosen K, standard errors, p-values</summary>\n");
-    write_table(&mut page, &tables::details(summary));
+    write_table(&mut page, &tables::details(summary), &[]);
     page.push_str("</details></section>\n");
     sets(&mut page, summary, pictures);
     page.push_str("<section id=\"times\"><h2>Times</h2>\n");
-    write_table(&mut page, &tables::times(summary));
+    write_table(&mut page, &tables::times(summary), &meanings);
     page.push_str("</section>\n<section id=\"notes\"><h2>Notes</h2>\n");
-    let notes = notes(summary);
-    list(&mut page, "notes", &notes);
-    if notes.is_empty() {
-        page.push_str("<p>None: no stand-ins, no added noise, no missing cells.</p>\n");
-    }
+    write_notes(&mut page, &notes(summary));
     page.push_str("</section>\n");
     provenance(&mut page, summary);
     page.push_str("</main>\n</body>\n</html>\n");
     page
 }
 
-fn compared(page: &mut String, summary: &Summary) {
+/// Notes; long ones are folded behind their beginning.
+fn write_notes(page: &mut String, notes: &[String]) {
+    const LONG: usize = 220;
+    if notes.is_empty() {
+        page.push_str("<p>None: no stand-ins, no added noise, no missing cells.</p>\n");
+        return;
+    }
+    page.push_str("<ul class=\"notes\">\n");
+    for note in notes {
+        let _ = match note.split_once(": ").filter(|_| note.chars().count() > LONG) {
+            Some((about, rest)) => {
+                let beginning: String = rest.chars().take(LONG / 3).collect();
+                let beginning = beginning.rsplit_once(' ').map_or(beginning.as_str(), |(whole, _)| whole);
+                writeln!(
+                    page,
+                    "<li><details><summary>{}: {}…</summary>{}</details></li>",
+                    escape(about),
+                    escape(beginning),
+                    escape(rest)
+                )
+            }
+            None => writeln!(page, "<li>{}</li>", escape(note)),
+        };
+    }
+    page.push_str("</ul>\n");
+}
+
+fn compared(page: &mut String, summary: &Summary, meanings: &[(&str, String)]) {
     let _ = write!(
         page,
-        "<section id=\"compared\"><h2>What was compared</h2>\n<p>Each learner below learns a Gaussian mixture from the training rows of \
+        "<details id=\"compared\"><summary>The learners</summary>\n<p>Each learns a Gaussian mixture from the training rows of \
          {}, for {}every number of components K. Scores are mean log-likelihoods of test rows, which the learner has \
          not seen: higher is better. A difference of 1 means that a test row is about 2.7 times as likely.</p>\n<dl>\n",
         count(summary.sets.len() as u64, "data set"),
         if summary.has_folds() { "every fold and " } else { "" }
     );
-    for (name, description) in learners(summary) {
-        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(&description));
+    for (name, description) in meanings {
+        let _ = writeln!(page, "<dt>{}</dt><dd>{}</dd>", escape(name), escape(description));
     }
-    page.push_str("</dl></section>\n");
+    page.push_str("</dl></details>\n");
 }
 
 fn sets(page: &mut String, summary: &Summary, pictures: &[Vec<Picture>]) {
@@ -87,36 +117,57 @@ fn sets(page: &mut String, summary: &Summary, pictures: &[Vec<Picture>]) {
 
 fn provenance(page: &mut String, summary: &Summary) {
     page.push_str("<section id=\"provenance\"><h2>Provenance</h2>\n");
-    for run in &summary.runs {
-        let ks: Vec<_> = run.ks.iter().map(usize::to_string).collect();
-        let facts = [
-            ("Command", format!("<code>{}</code>", escape(&run.command))),
-            ("Version", escape(&run.tool)),
-            ("Began", escape(&run.began)),
-            ("Processor", escape(&run.processor)),
-            ("Threads", run.threads.to_string()),
-            ("Seed", run.seed.to_string()),
-            ("Tested on", escape(&tested_on(run))),
-            ("K", escape(&ks.join(", "))),
-        ];
-        page.push_str("<dl>\n");
-        for (what, value) in facts {
-            let _ = writeln!(page, "<dt>{what}</dt><dd>{value}</dd>");
-        }
-        page.push_str("</dl>\n");
+    let (last, earlier) = match summary.runs.as_slice() {
+        [] => (None, [].as_slice()),
+        [earlier @ .., last] => (Some(last), earlier),
+    };
+    last.into_iter().for_each(|run| write_run(page, run));
+    if !earlier.is_empty() {
+        let runs = count(earlier.len() as u64, "earlier run");
+        let _ = writeln!(page, "<details><summary>{runs} into the same records</summary>");
+        earlier.iter().rev().for_each(|run| write_run(page, run));
+        page.push_str("</details>\n");
     }
     page.push_str("</section>\n");
 }
 
-fn write_table(page: &mut String, table: &Table) {
+fn write_run(page: &mut String, run: &RunRecord) {
+    let ks: Vec<_> = run.ks.iter().map(usize::to_string).collect();
+    let facts = [
+        ("Command", format!("<code>{}</code>", escape(&run.command))),
+        ("Version", escape(&run.tool)),
+        ("Began", escape(&run.began)),
+        ("Processor", escape(&run.processor)),
+        ("Threads", run.threads.to_string()),
+        ("Seed", run.seed.to_string()),
+        ("Tested on", escape(&tested_on(run))),
+        ("K", escape(&ks.join(", "))),
+    ];
+    page.push_str("<dl>\n");
+    for (what, value) in facts {
+        let _ = writeln!(page, "<dt>{what}</dt><dd>{value}</dd>");
+    }
+    page.push_str("</dl>\n");
+}
+
+/// `meanings` are shown when the pointer rests on a column's head.
+fn write_table(page: &mut String, table: &Table, meanings: &[(&str, String)]) {
     let caption = escape(&table.caption);
     let _ = write!(
         page,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table>\n<caption>{caption}</caption>\n<thead><tr>"
     );
-    let class = |index: usize| if index < table.text_columns { " class=\"word\"" } else { "" };
+    let class = |index: usize| match index {
+        _ if index < table.text_columns => " class=\"word\"".to_string(),
+        _ if table.paper.contains(&index) => {
+            format!(" class=\"paper\" style=\"--place:{}\"", index - table.paper.start)
+        }
+        _ => String::new(),
+    };
     for (index, head) in table.head.iter().enumerate() {
-        let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(index), escape(head));
+        let meaning = meanings.iter().find(|(name, _)| name == head);
+        let title = meaning.map_or(String::new(), |(_, what)| format!(" title=\"{}\"", escape(what)));
+        let _ = write!(page, "<th scope=\"col\"{}{title}>{}</th>", class(index), escape(head));
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {

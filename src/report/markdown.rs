@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::analysis::Summary;
+use super::answer::answer;
 use super::format::tested_on;
 use super::legend::{learners, legend, notes};
 use super::plot::Picture;
@@ -11,6 +12,9 @@ use crate::text::printable;
 
 pub(super) fn render(summary: &Summary, pictures: &[Vec<Picture>]) -> String {
     let mut text = String::from("# Comparison\n\n");
+    for sentence in answer(summary) {
+        let _ = writeln!(text, "{}\n", escape(&sentence));
+    }
     section(&mut text, &tables::scores(summary));
     for line in legend(summary, "Bold") {
         let _ = writeln!(text, "- {}", escape(&line));

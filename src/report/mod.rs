@@ -5,17 +5,20 @@
 //! its own file in this module.
 
 mod analysis;
+mod answer;
 mod csv;
 mod format;
 mod html;
 mod latex;
 mod legend;
 mod markdown;
+mod pack;
 mod plot;
 mod tables;
 mod terminal;
 
 pub use analysis::{Arrow, Pairs, SelectRule, SetSummary, Summary};
+pub use pack::pack;
 pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 
 use std::io::{self, Write};
@@ -36,6 +39,8 @@ pub struct ReportOptions {
     pub units: Option<Units>,
     /// The learner that the others are tested against; by default oBMM or the first of its variants in the records.
     pub reference: Option<Contender>,
+    /// Whether the table of scores has no chosen K.
+    pub hide_k: bool,
 }
 
 /// Why a report cannot be made.
@@ -66,6 +71,9 @@ pub enum ReportError {
         /// Its test rows.
         other_rows: usize,
     },
+    /// The choice of K needs scores of single rows that packed records do not have.
+    #[error("the packed records have the scores of single rows only for the K that validation rows chose")]
+    RowsNotKept,
     /// A file of the report cannot be written.
     #[error("{source}")]
     Unwritable {

@@ -1,5 +1,8 @@
 //! The tables, laid out once for all output formats.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use super::analysis::{Entry, SetSummary, Summary};
 use super::format::{self, title};
 use super::legend::ELBOW;
@@ -14,6 +17,8 @@ pub(super) struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// How many columns at the left hold text; the rest hold numbers.
     pub text_columns: usize,
+    /// The columns of the paper's figures.
+    pub paper: Range<usize>,
 }
 
 impl Table {
@@ -51,7 +56,7 @@ impl Cell {
 
 /// Decimals of the scores in the main table: as in the paper's tables. A single set has more, since its learners may be
 /// close, as far as they fit the width of a terminal.
-fn score_decimals(summary: &Summary) -> usize {
+pub(super) fn score_decimals(summary: &Summary) -> usize {
     let [set] = summary.sets.as_slice() else { return 2 };
     let scores = set.entries.iter().filter_map(|entry| entry.score.as_ref());
     match scores.map(|score| score.mean.abs()).fold(0.0, f64::max) {
@@ -65,11 +70,16 @@ fn score_decimals(summary: &Summary) -> usize {
 pub(super) fn scores(summary: &Summary) -> Table {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper));
     let decimals = score_decimals(summary);
-    let mut head = vec!["data set".to_string(), "units".to_string()];
-    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    let mut head = vec!["data set".to_string()];
     head.extend(paper.head());
+    let paper_columns = 1..head.len();
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    let units: BTreeSet<&str> = summary.sets.iter().map(|set| format::units(set.units)).collect();
+    let common_units = units.first().filter(|_| units.len() == 1);
     let row = |set: &SetSummary| {
-        let mut row = vec![Cell::new(title(&set.data)), Cell::new(format::units(set.units))];
+        let own_units = common_units.is_none().then(|| format::units(set.units).to_string());
+        let mut row = vec![Cell { aside: own_units, ..Cell::new(title(&set.data)) }];
+        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
         for contender in &summary.contenders {
             let entry = set.entry(*contender);
             let mut cell =
@@ -79,7 +89,7 @@ pub(super) fn scores(summary: &Summary) -> Table {
                     cell.text = failed.failure.short().to_string();
                 }
                 cell.best = is_best(set, entry, decimals);
-                let several = entry.by_k.len() > 1 || entry.contender.learns_k();
+                let several = !summary.options.hide_k && (entry.by_k.len() > 1 || entry.contender.learns_k());
                 let ks = format::range_of_k(&entry.chosen).filter(|ks| several && ks != "0");
                 let ks = ks.map(|ks| format!("K={ks}"));
                 let asides: Vec<String> =
@@ -89,14 +99,17 @@ pub(super) fn scores(summary: &Summary) -> Table {
             }
             row.push(cell);
         }
-        row.extend(paper.cells(&set.paper, |score| fixed(score, 2)));
         row
     };
     Table {
-        caption: "Mean test log-likelihood per row, in nats".to_string(),
+        caption: format!(
+            "Mean test log-likelihood per row, in nats{}",
+            common_units.map_or(String::new(), |units| format!(", {units} units"))
+        ),
         head,
         rows: summary.sets.iter().map(row).collect(),
-        text_columns: 2,
+        text_columns: 1,
+        paper: paper_columns,
     }
 }
 
@@ -125,18 +138,34 @@ fn is_best(set: &SetSummary, entry: &Entry, decimals: usize) -> bool {
 pub(super) fn times(summary: &Summary) -> Table {
     let paper = PaperHead::new(summary.sets.iter().map(|set| &set.paper_seconds));
     let mut head = vec!["data set".to_string(), "K".to_string()];
-    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
     head.extend(paper.head());
+    let paper_columns = 2..head.len();
+    head.extend(summary.contenders.iter().map(|contender| contender.name().to_string()));
+    let on_machines = |contender: &&Contender| {
+        let of_set = |set: &SetSummary| machine_seconds(set, **contender, set.time_k(summary.reference)?);
+        summary.sets.iter().any(|set| of_set(set).is_some())
+    };
+    let spread: Vec<Contender> = summary.contenders.iter().filter(on_machines).copied().collect();
+    let shards = summary.runs.last().map_or(0, |run| run.settings.shards);
+    head.extend(spread.iter().map(|contender| format!("{} on {shards} machines", contender.name())));
     let row = |set: &SetSummary| {
         let k = set.time_k(summary.reference);
         let mut row = vec![Cell::new(title(&set.data)), Cell::of(k.map(|k| k as f64), |k| fixed(k, 0))];
+        row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
         for contender in &summary.contenders {
             let seconds = k.and_then(|k| median_seconds(set, *contender, k));
             let ratio = k.and_then(|k| ratio(set, summary, *contender, k));
             let aside = ratio.map(|ratio| format!("{}×", number::ratio(ratio)));
             row.push(Cell { aside, ..Cell::of(seconds, significant) });
         }
-        row.extend(paper.cells(&set.paper_seconds, |seconds| fixed(seconds, 1)));
+        for contender in &spread {
+            let seconds = k.and_then(|k| machine_seconds(set, *contender, k));
+            let of_reference = k.zip(summary.reference).and_then(|(k, one)| median_seconds(set, one, k));
+            let ratio = seconds.zip(of_reference).map(|(own, other)| own / other);
+            let aside =
+                ratio.filter(|ratio| ratio.is_finite()).map(|ratio| format!("{}×", number::ratio(ratio)));
+            row.push(Cell { aside, ..Cell::of(seconds, significant) });
+        }
         row
     };
     let has_folds = summary.has_folds();
@@ -161,7 +190,12 @@ pub(super) fn times(summary: &Summary) -> Table {
         head,
         rows: summary.sets.iter().map(row).collect(),
         text_columns: 1,
+        paper: paper_columns,
     }
+}
+
+fn machine_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
+    set.entry(contender)?.at(k)?.machine_seconds
 }
 
 pub(super) fn median_seconds(set: &SetSummary, contender: Contender, k: usize) -> Option<f64> {
@@ -248,6 +282,7 @@ pub(super) fn details(summary: &Summary) -> Table {
         head,
         rows,
         text_columns: 2,
+        paper: 0..0,
     }
 }
 

@@ -3,6 +3,7 @@
 use comfy_table::{Attribute, Cell, CellAlignment, LineStyle, presets};
 
 use super::analysis::Summary;
+use super::answer::answer;
 use super::legend::{elbows, learners, legend, notes};
 use super::tables::{self, Table};
 use crate::text::printable;
@@ -26,7 +27,9 @@ impl Summary {
         add(&rendered(&scores, colour));
         let legend = legend(self, if colour { "Bold" } else { "*" });
         let learners = learners(self).into_iter().map(|(name, what)| format!("{name}: {what}."));
-        for line in legend.into_iter().chain(elbows(self)).chain(notes(self)).chain(learners) {
+        for line in
+            answer(self).into_iter().chain(legend).chain(elbows(self)).chain(notes(self)).chain(learners)
+        {
             add(&wrapped(&printable(&line), LINE, "  "));
         }
         let times = tables::times(self);
@@ -50,7 +53,7 @@ fn rendered(content: &Table, colour: bool) -> String {
     for row in &content.rows {
         table.add_row(row.iter().enumerate().map(|(index, cell)| {
             let shown = match index {
-                0 => Cell::new(wrapped(&printable(&cell.text), NAME, " ")),
+                0 => Cell::new(wrapped(&printable(&cell.line()), NAME, " ")),
                 _ => Cell::new(text(cell, content.width_of_arrows(index), colour)),
             };
             if cell.best && colour { shown.add_attribute(Attribute::Bold) } else { shown }

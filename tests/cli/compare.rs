@@ -31,7 +31,7 @@ fn cells(folder: &Path) -> Vec<CellRecord> {
 fn comparable(folder: &Path) -> Vec<String> {
     let text = |record: Record| match record {
         Record::Cell(mut cell) => {
-            (cell.start_seconds, cell.learn_seconds) = (0.0, 0.0);
+            (cell.start_seconds, cell.learn_seconds, cell.machine_seconds) = (0.0, 0.0, None);
             Some(serde_json::to_string(&cell).unwrap())
         }
         Record::Run(_) => None,
@@ -364,4 +364,56 @@ fn the_schema_of_the_records_names_all_learners() {
     let named: Vec<&str> = named.iter().filter_map(|name| name.as_str()).collect();
     let ids: Vec<&str> = Contender::ALL.iter().map(|contender| contender.profile().id).collect();
     assert_eq!(named, ids);
+}
+
+#[test]
+fn packed_records_give_the_same_tables_and_show_what_is_asked_for() {
+    let workplace = workplace();
+    workplace.json(&format!("compare {QUICK} --algos start,oem,obmm --out full"));
+    workplace.json("compare --from-records full --pack --out packed");
+    assert!(!workplace.path("packed/records.jsonl").exists());
+    let again = "compare --from-records packed --out again";
+    workplace.json(again);
+    for name in [
+        "table.csv",
+        "loglik.csv",
+        "times.csv",
+        "table.tex",
+        "summary.md",
+        "report.html",
+        "plots/loglik-clusters.svg",
+    ] {
+        assert!(
+            workplace.read(&format!("packed/{name}")) == workplace.read(&format!("again/{name}")),
+            "{name}"
+        );
+    }
+    let size = |file: &str| std::fs::metadata(workplace.path(file)).unwrap().len();
+    assert!(size("packed/records.jsonl.gz") < size("full/records.jsonl") / 4);
+    workplace.refuses(
+        &format!("compare {QUICK} --out packed"),
+        1,
+        &["'packed' has packed records", "another folder"],
+    );
+    workplace.refuses(
+        "compare --from-records packed --select paper --out again",
+        1,
+        &["--select validation"],
+    );
+    workplace.refuses("compare --from-records full --out packed", 2, &["records of its own"]);
+
+    workplace.json(&format!("{again} --show-learners oem,oBMM --no-k"));
+    let table = workplace.read("again/table.tex");
+    assert!(
+        table.contains("& oEM & oBMM ") && !table.contains("start &") && !table.contains("K="),
+        "{table}"
+    );
+    workplace.refuses(&format!("{again} --show-learners odmm"), 1, &["no finished cells"]);
+    workplace.refuses(&format!("{again} --show-learners nothing"), 2, &["--show-learners 'nothing'"]);
+    workplace.refuses(
+        &format!("{again} --show-sets other"),
+        2,
+        &["--show-sets 'other': the records have clusters"],
+    );
+    workplace.json(&format!("{again} --show-sets clusters"));
 }

@@ -25,6 +25,7 @@ mod plot;
 mod predict;
 mod quotes;
 mod readme;
+mod results;
 mod synth;
 mod untidy;
 #[path = "../common/workplace.rs"]

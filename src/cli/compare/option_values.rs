@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::experiment::{Contender, Units};
+use crate::learn::BlindPrior;
 use crate::report::{Pairs, SelectRule};
 
 /// The learners that one item of `--algos` selects.
@@ -90,6 +91,24 @@ impl StartChoice {
             contenders.extend([Contender::OemBlind, Contender::ObmmBlind]);
         }
     }
+}
+
+/// [`BlindPrior::default`] as the option has it.
+pub(super) const DEFAULT_BLIND_PRIOR: &str = "0.1,0.3";
+
+pub(super) fn parse_blind_prior(text: &str) -> Result<BlindPrior, String> {
+    let positive =
+        |number: &str| number.trim().parse::<f64>().ok().filter(|number| (1e-6..=1e6).contains(number));
+    let (rows, spread) = text.split_once(',').unwrap_or_default();
+    match (positive(rows), positive(spread)) {
+        (Some(mean_rows), Some(spread)) => Ok(BlindPrior { mean_rows, spread }),
+        _ => Err("give two numbers between 1e-6 and 1e6, such as 0.1,0.3".into()),
+    }
+}
+
+pub(super) fn parse_alpha(text: &str) -> Result<f64, String> {
+    let alpha = text.parse::<f64>().ok().filter(|alpha| (0.5..=1.0).contains(alpha));
+    alpha.ok_or_else(|| "give a number from 0.5 to 1".into())
 }
 
 /// The units to show scores in, or each set's own.
@@ -191,6 +210,19 @@ mod tests {
         }
         assert_eq!(parse_learners("obmm").unwrap().0, [Contender::Obmm]);
         assert_eq!(parse_learners("all").unwrap().0, Contender::ALL);
+    }
+
+    #[test]
+    fn the_blind_prior_is_two_positive_numbers() {
+        assert_eq!(parse_blind_prior(DEFAULT_BLIND_PRIOR), Ok(BlindPrior::default()));
+        assert_eq!(parse_blind_prior("4, 1"), Ok(BlindPrior { mean_rows: 4.0, spread: 1.0 }));
+        for text in ["", "1", "1,", "0,1", "1,-1", "nan,1", "1,inf", "1,2,3"] {
+            assert!(parse_blind_prior(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            (parse_alpha("0.6").ok(), parse_alpha("0.4").ok(), parse_alpha("x").ok()),
+            (Some(0.6), None, None)
+        );
     }
 
     #[test]

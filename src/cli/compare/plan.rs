@@ -59,6 +59,8 @@ impl Args {
                 warmup: self.warmup,
                 half_life: self.half_life,
                 file_order: self.order == Order::File,
+                blind_prior: self.blind_prior,
+                alpha: self.alpha,
             },
             repeat: self.repeat.into(),
             launcher: self.learners.launcher()?,

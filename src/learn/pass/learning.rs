@@ -13,8 +13,8 @@ use crate::learn::structure::{
     BATCH, KeptRows, Limits, Reason, Reviser, Revising, Schedule, Size, rows_of, search_rows,
 };
 use crate::learn::{
-    Algorithm, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows, StartKind,
-    Structure, blind_start,
+    Algorithm, BlindPrior, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows,
+    StartKind, Structure, blind_start,
 };
 use crate::linalg::has_gaps;
 use crate::stats::BatchSums;
@@ -56,7 +56,7 @@ fn begin_blind(settings: &FitSettings, first: Rows) -> Result<Learning, LearnErr
     let begin = |size: Size| {
         let (Size::Given(k) | Size::Learned { least: k, .. }) = size;
         let rows = rows_of(first.values(), first.dim());
-        let start = blind_start(rows, k, settings.seed)?;
+        let start = blind_start(rows, k, settings.seed, BlindPrior::default())?;
         let state = settings.algorithm.begin(&start);
         let mut learner =
             settings.learner(&settings.algorithm, state, start.floor.clone(), Health::default())?;

@@ -11,9 +11,13 @@ pub fn prior_strength(dim: usize) -> f64 {
 
 /// A weak prior around a mixture fitted to the first rows.
 pub fn prior_around(mixture: &GaussianMixture) -> Posterior {
+    prior_with_means(mixture, prior_strength(mixture.dim()) / 2.0)
+}
+
+/// The same, with means that count for `kappa` rows.
+pub fn prior_with_means(mixture: &GaussianMixture, kappa: f64) -> Posterior {
     let strength = prior_strength(mixture.dim());
     let nu = mixture.dim() as f64 + 1.0 + strength;
-    let kappa = strength / 2.0;
     let component = |gaussian: &Gaussian| {
         let mut psi = gaussian.covariance().clone();
         psi.scale_by(strength);

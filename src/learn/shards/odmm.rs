@@ -70,6 +70,13 @@ pub struct ShardedState {
     pub merged: MergeReport,
 }
 
+impl OdmmSettings {
+    /// The shard that learns a row, by the number of rows after the warm-up and before it.
+    pub(crate) fn shard_of(&self, place: u64) -> usize {
+        (place / DEAL % self.shards as u64) as usize
+    }
+}
+
 impl ShardedState {
     /// The state before the first row.
     pub(in crate::learn) fn begin(prior: Posterior, settings: &OdmmSettings, start_rows: u64) -> Self {
@@ -201,14 +208,12 @@ impl Odmm {
         if self.shards.is_empty() {
             self.make_shards();
         }
-        let count = self.shards.len();
         let first = self.rows - self.warmup;
         let mut queued: Vec<ShardRows> =
             self.shards.iter_mut().map(|shard| ShardRows { shard, rows: VecDeque::new() }).collect();
         let mut dealt = 0;
         for (place, (row, weight)) in rows.enumerate() {
-            let shard = ((first + place as u64) / DEAL % count as u64) as usize;
-            queued[shard].rows.push_back((row, weight, place));
+            queued[self.settings.shard_of(first + place as u64)].rows.push_back((row, weight, place));
             dealt = place + 1;
         }
         self.rows += dealt as u64;

@@ -1,13 +1,12 @@
 //! The note on online learners that score below the start.
 
 use super::repeats::Repeats;
-use super::scores::mean;
 use super::select::Pairs;
 use super::summary::differences;
 use crate::experiment::{Contender, DataRecord, SetIndex};
 use crate::report::ReportError;
 use crate::report::format::title;
-use crate::stats::standard_error;
+use crate::stats::ColumnSummary;
 use crate::text::number::fixed;
 use crate::text::runs_of_k;
 
@@ -57,11 +56,16 @@ fn losses(contender: Contender, records: &SetIndex, repeats: &Repeats) -> Result
     // Folds in which a learner found different K cannot be averaged for one K.
     for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
         let Some(start) = records.folds(Contender::Start, k) else { continue };
-        let differences = differences(folds, start, Pairs::Rows, repeats, records.name())?;
-        if let (Some(mean), Some(standard_error)) = (mean(&differences), standard_error(&differences))
-            && -mean > standard_error
+        let packed: Option<Vec<ColumnSummary>> =
+            folds.values().map(|cell| cell.summary.as_ref()?.to_start).collect();
+        let differences: ColumnSummary = match packed {
+            Some(parts) => parts.into_iter().fold(ColumnSummary::default(), ColumnSummary::merged),
+            None => differences(folds, start, Pairs::Rows, repeats, records.name())?.into_iter().collect(),
+        };
+        if let Some(standard_error) = differences.standard_error().filter(|error| error.is_finite())
+            && -differences.mean > standard_error
         {
-            losses.push(Loss { k, mean: -mean, standard_error });
+            losses.push(Loss { k, mean: -differences.mean, standard_error });
         }
     }
     Ok(losses)

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::repeats::Repeats;
-use crate::experiment::{CellRecord, Folds, Units};
-use crate::stats::{self, median};
+use crate::experiment::{CellRecord, Folds, TestSummary, Units};
+use crate::stats::{self, ColumnSummary, median};
 
 /// The figures of one learner with one K on one data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,6 +47,9 @@ pub struct Score {
     pub start_seconds: Spread,
     /// Seconds of learning, start included.
     pub learn_seconds: Spread,
+    /// Median seconds of oDMM with each shard on a machine of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_seconds: Option<f64>,
     /// How often numerical safeguards triggered.
     pub guarded: u64,
 }
@@ -80,8 +83,8 @@ impl CellScore {
             fold: cell.fold,
             seed: seed.wrapping_add(repeats.seed_number(cell.fold) as u64),
             fold_in_seed: repeats.fold_in_seed(cell.fold),
-            rows: cell.test.len(),
-            mean: mean(&shown_rows(cell, units).collect::<Vec<_>>()),
+            rows: tested(cell, units).count as usize,
+            mean: mean_of(&tested(cell, units)),
             validation: cell.validation.map(|score| score + shift(cell, units, Rows::Validation)),
             prequential: cell.prequential.map(|score| score + shift(cell, units, Rows::Prequential)),
             tuned: cell.tuned,
@@ -105,16 +108,23 @@ pub struct Spread {
 
 impl Score {
     pub(in crate::report) fn new(folds: &Folds, units: Units, repeats: &Repeats) -> Option<Self> {
-        let rows: Vec<f64> = folds.values().flat_map(|cell| shown_rows(cell, units)).collect();
-        let fold_mean = |cell: &CellRecord| mean(&shown_rows(cell, units).collect::<Vec<_>>());
+        let of_folds: Vec<(usize, ColumnSummary)> =
+            folds.iter().map(|(fold, cell)| (*fold, tested(cell, units))).collect();
         let fold_means =
-            repeats.average_folds(folds.iter().filter_map(|(fold, cell)| Some((*fold, fold_mean(cell)?))));
-        let mut of_seeds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for (fold, cell) in folds {
-            of_seeds.entry(repeats.seed_number(*fold)).or_default().extend(shown_rows(cell, units));
+            repeats.average_folds(of_folds.iter().filter_map(|(fold, rows)| Some((*fold, mean_of(rows)?))));
+        let mut rows = ColumnSummary::default();
+        let mut of_seeds: BTreeMap<usize, ColumnSummary> = BTreeMap::new();
+        for (fold, own) in of_folds {
+            rows = rows.merged(own);
+            let of_seed = of_seeds.entry(repeats.seed_number(fold)).or_default();
+            *of_seed = of_seed.merged(own);
         }
-        let seed_means: Vec<f64> = of_seeds.values().filter_map(|rows| mean(rows)).collect();
-        let row_errors: Vec<f64> = of_seeds.values().filter_map(|rows| standard_error(rows)).collect();
+        let seed_means: Vec<f64> = of_seeds.values().filter_map(mean_of).collect();
+        let row_errors: Vec<f64> = of_seeds
+            .values()
+            .filter_map(ColumnSummary::standard_error)
+            .filter(|error| error.is_finite())
+            .collect();
         let each = |part: fn(&CellRecord) -> f64| -> Vec<f64> {
             folds.values().map(|cell| part(cell)).filter(|x| x.is_finite()).collect()
         };
@@ -124,8 +134,8 @@ impl Score {
         };
         Some(Score {
             folds: folds.len(),
-            rows: rows.len(),
-            mean: mean(&rows)?,
+            rows: rows.count as usize,
+            mean: mean_of(&rows)?,
             standard_error: mean(&row_errors),
             fold_error: standard_error(&fold_means),
             seeds: repeats.has_several_seeds().then_some(seed_means.len()),
@@ -135,6 +145,9 @@ impl Score {
             tuned: median(&folds.values().filter_map(|cell| cell.tuned).collect::<Vec<_>>()),
             start_seconds: Spread::of(&each(|cell| cell.start_seconds))?,
             learn_seconds: Spread::of(&each(|cell| cell.learn_seconds))?,
+            machine_seconds: median(
+                &folds.values().filter_map(|cell| cell.machine_seconds).collect::<Vec<_>>(),
+            ),
             guarded: folds.values().map(|cell| cell.guarded).sum(),
         })
     }
@@ -166,6 +179,20 @@ pub(in crate::report) fn shift(cell: &CellRecord, units: Units, rows: Rows) -> f
             mean(&shifts).unwrap_or(cell.log_jacobian)
         }
     }
+}
+
+/// The figures of a cell's test rows in these units.
+fn tested(cell: &CellRecord, units: Units) -> ColumnSummary {
+    match cell.summary {
+        Some(TestSummary { rows, .. }) => {
+            ColumnSummary { mean: rows.mean + shift(cell, units, Rows::Test), ..rows }
+        }
+        None => shown_rows(cell, units).collect(),
+    }
+}
+
+fn mean_of(rows: &ColumnSummary) -> Option<f64> {
+    Some(rows.mean).filter(|mean| rows.count > 0 && mean.is_finite())
 }
 
 fn shown_rows(cell: &CellRecord, units: Units) -> impl Iterator<Item = f64> + '_ {

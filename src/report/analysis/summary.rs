@@ -8,7 +8,7 @@ use super::below_start;
 use super::paired::{self, Arrow};
 use super::repeats::Repeats;
 use super::scores::{CellScore, KScore, Rows, Score, shift};
-use super::select::{Pairs, choose_ks, commonest_k, elbow_over_k, paired_differences};
+use super::select::{Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 use crate::experiment::{
     CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, Record, RecordIndex, RunRecord,
     SetIndex, Units,
@@ -17,7 +17,7 @@ use crate::report::format::title;
 use crate::report::{ReportError, ReportOptions};
 use crate::stats::Elbow;
 use crate::text::count;
-use crate::text::number::fixed;
+use crate::text::number::{fixed, thousands};
 
 /// The learner that others are tested against by default is the first of these in the records.
 const REFERENCES: [Contender; 4] =
@@ -257,6 +257,12 @@ fn set_summary(
         let by_k = records.by_k(contender).filter(|_| is_density).unwrap_or(&none);
         let compared: &[&CellRecord] = if is_density { &all } else { &[] };
         let chosen = choose_ks(compared, options.select, repeats);
+        let is_needed = |cell: &&&CellRecord| {
+            options.select == SelectRule::Paper || chosen.get(&cell.fold) == Some(&cell.k)
+        };
+        if compared.iter().filter(is_needed).any(|cell| cell.lacks_rows()) {
+            return Err(ReportError::RowsNotKept);
+        }
         let at_k =
             |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units, repeats)? });
         entries.push(Entry {
@@ -283,6 +289,7 @@ fn set_summary(
     }
     test_against(reference, &mut entries, records, options.pairs, repeats)?;
     mark_best(&mut entries);
+    notes.extend(note_spaced_rows(&data, &entries, records));
     note_gaps(&data, &entries, records, notes);
     let (paper, paper_seconds) = paper_columns(records.data(), units);
     notes.extend(published_note(records.data()));
@@ -373,6 +380,25 @@ fn correct_p_values(contenders: &[Contender], sets: &mut [SetSummary]) {
             }
         }
     }
+}
+
+/// Says that the tests use a part of the rows.
+fn note_spaced_rows(data: &DataRecord, entries: &[Entry], records: &SetIndex) -> Option<String> {
+    let (mut used, mut all) = (0, 0);
+    let entry = entries.iter().find(|entry| !entry.chosen.is_empty())?;
+    for (fold, k) in &entry.chosen {
+        let cell = records.cell(entry.contender, *k, *fold)?;
+        used += cell.test.len() as u64;
+        all += cell.summary?.rows.count;
+    }
+    (used < all).then(|| {
+        format!(
+            "{}: tests and paired differences use {} of {} test rows, evenly spaced.",
+            title(data),
+            thousands(used),
+            thousands(all)
+        )
+    })
 }
 
 fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &mut Vec<String>) {

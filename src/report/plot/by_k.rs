@@ -1,6 +1,7 @@
 //! Mean test log-likelihood against K, one line per learner.
 
 use plotters::backend::DrawingBackend;
+use plotters::style::Color;
 
 use super::canvas::{Canvas, Drawn, Figure};
 use super::frame::{Axis, Frame, readable};
@@ -12,16 +13,13 @@ use crate::report::analysis::{KScore, Score};
 use crate::report::format::{title, units};
 use crate::text::number::fixed;
 
-/// Distance between neighbouring learners, in steps of K, so that error bars do not hide each other.
-const APART: f64 = 0.07;
-
-/// How far a point may be from its K, relative to the distance between neighbouring K.
-const FARTHEST: f64 = 0.2;
-
 /// The legend: its left and its first line, its space below, and the width of a letter, in SVG pixels.
 const LEGEND: (f64, f64) = (650.0, 52.0);
 const BELOW_LEGEND: f64 = 4.0;
 const LETTER: f64 = 7.5;
+
+/// Opacity of error bars, which lie above each other.
+const PALE: f64 = 0.25;
 
 /// How far below the median score the picture reaches; see [`readable`].
 const REACH: f64 = 4.0;
@@ -52,15 +50,9 @@ impl<'a> ByK<'a> {
         Some(ByK { set, all, y: Axis::linear(low, high, 7, &title), ks, entries })
     }
 
-    fn draw_entry<B: DrawingBackend>(
-        &self,
-        canvas: &Canvas<B>,
-        frame: &Frame,
-        entry: &Entry,
-        shift: f64,
-    ) -> Drawn<B> {
+    fn draw_entry<B: DrawingBackend>(&self, canvas: &Canvas<B>, frame: &Frame, entry: &Entry) -> Drawn<B> {
         let ink = colour(entry.contender, self.all);
-        let x = |at_k: &KScore| at_k.k as f64 + shift;
+        let x = |at_k: &KScore| at_k.k as f64;
         let points: Vec<_> = entry.by_k.iter().map(|at_k| (x(at_k), at_k.score.mean)).collect();
         frame.draw_line(canvas, &points, canvas.stroke(ink, 1.75), entry.contender.is_batch())?;
         for at_k in &entry.by_k {
@@ -73,7 +65,7 @@ impl<'a> ByK<'a> {
                 continue;
             }
             let ends = [(k, score.mean - bar), (k, score.mean + bar)];
-            frame.draw_line(canvas, &ends, canvas.stroke(ink, 1.0), false)?;
+            frame.draw_line(canvas, &ends, canvas.stroke(ink.mix(PALE), 3.0), false)?;
             canvas.mark(mark(entry.contender, self.all), frame.at(k, score.mean), ink)?;
             if entry.commonest_k() == Some(at_k.k) {
                 canvas.ring(frame.at(k, score.mean), 8.0, INK, 1.25)?;
@@ -112,39 +104,13 @@ impl Figure for ByK<'_> {
         let x = Axis::whole(&self.ks, "components K");
         let heading = title(&self.set.data);
         let frame = Frame::draw(canvas, [14.0, 12.0, 630.0, 428.0], &heading, x, self.y.clone())?;
-        let (middle, apart) =
-            ((self.entries.len() as f64 - 1.0) / 2.0, apart(self.entries.len(), self.ks.clone()));
-        for (index, entry) in self.entries.iter().enumerate() {
-            self.draw_entry(canvas, &frame, entry, apart * (index as f64 - middle))?;
+        for entry in &self.entries {
+            self.draw_entry(canvas, &frame, entry)?;
         }
         legend::draw_column(canvas, &self.items(), LEGEND.0, LEGEND.1)
     }
 }
 
-/// Distance between neighbouring learners. It is smaller if points would otherwise be far from their K.
-fn apart(learners: usize, mut ks: Vec<usize>) -> f64 {
-    ks.sort_unstable();
-    ks.dedup();
-    let step = ks.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1) as f64;
-    APART.min(2.0 * FARTHEST * step / (learners as f64 - 1.0).max(1.0))
-}
-
 fn error(score: &Score) -> f64 {
     score.fold_error.or(score.standard_error).unwrap_or(0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn points_stay_near_their_k() {
-        for (learners, ks) in
-            [(18, vec![1, 2]), (2, vec![3]), (1, vec![1]), (60, vec![4, 2, 4, 9]), (400, vec![5])]
-        {
-            let shift = apart(learners, ks.clone()) * (learners as f64 - 1.0) / 2.0;
-            assert!(shift <= 0.4 && (ks.len() > 2 || shift <= 0.2), "{learners} learners: {shift}");
-        }
-        assert_eq!(apart(4, vec![2, 3, 4]), APART);
-    }
 }

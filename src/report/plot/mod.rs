@@ -104,7 +104,7 @@ fn set_pictures(
             false => ("test rows", "a ring marks the chosen K"),
         };
         let caption = format!(
-            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; {ringed}. Learners are shifted a little sideways so that their error bars do not overlap."
+            "{title}: mean test log-likelihood against the number of components K, ±1 standard error over the {over}; {ringed}. The error bars of one K are mostly the spread between the {over}, which all learners share."
         );
         let alt = format!("Line chart of test log-likelihood against K on {title}. {}", best_of(set));
         pictures.push(Picture::draw(format!("loglik-{slug}"), caption, alt, &figure)?);

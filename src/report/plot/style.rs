@@ -33,6 +33,7 @@ pub(super) enum Mark {
 const YELLOW: RGBColor = RGBColor(0xd9, 0xc9, 0x1a);
 const DARK_VERMILION: RGBColor = RGBColor(0x7a, 0x2e, 0x00);
 const DARK_BLUE: RGBColor = RGBColor(0x00, 0x32, 0x5a);
+const DARK_GREEN: RGBColor = RGBColor(0x00, 0x55, 0x3e);
 const BLACK: RGBColor = RGBColor(0, 0, 0);
 
 /// In the order of the contenders.
@@ -50,6 +51,7 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (DARK_BLUE, Mark::Up),
     (PURPLE, Mark::Cross),
     (GREEN, Mark::Diamond),
+    (DARK_GREEN, Mark::Up),
     (YELLOW, Mark::Cross),
     (BLACK, Mark::Plus),
     (BLACK, Mark::Ring),

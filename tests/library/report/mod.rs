@@ -1,5 +1,6 @@
 //! From records to a report.
 
+mod packed;
 mod page;
 mod records;
 mod tables;

@@ -11,8 +11,13 @@ use gmm_bmm::internals::experiment::{
 };
 use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
 
-pub const OPTIONS: ReportOptions =
-    ReportOptions { select: SelectRule::Validation, pairs: Pairs::Rows, units: None, reference: None };
+pub const OPTIONS: ReportOptions = ReportOptions {
+    select: SelectRule::Validation,
+    pairs: Pairs::Rows,
+    units: None,
+    reference: None,
+    hide_k: false,
+};
 
 pub const CONTENDERS: [(Contender, f64, f64); 11] = [
     (Contender::Start, -0.6, 0.02),
@@ -78,10 +83,12 @@ pub fn cell(data: &str, contender: Contender, k: usize, fold: usize, test: Vec<f
         validation: Some(-1.0),
         prequential: Some(-1.5),
         test,
+        summary: None,
         log_jacobian: 0.0,
         gap_jacobians: None,
         start_seconds: 0.01,
         learn_seconds: 0.1,
+        machine_seconds: None,
         guarded: 0,
         marginals: None,
         measured: None,
