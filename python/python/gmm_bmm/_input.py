@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from gmm_bmm import _core
 
@@ -86,7 +87,11 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
     """One weight for each row of X, or ``None`` without weights. Weights that no row can have are refused with their row."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_all_finite=False)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="sample_weight")
+    if weights.shape != (len(X),):
+        raise ValueError(f"sample_weight has the shape {weights.shape}, and X has {len(X)} rows: each row needs one weight")
+    if not weights.any():
+        raise ValueError("sample_weight has only zeros, so there are no rows: at least one weight must be above 0")
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= _MAX_WEIGHT)))
     if wrong.size:
         raise ValueError(
