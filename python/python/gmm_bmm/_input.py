@@ -87,11 +87,13 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
     """One weight for each row of X, or ``None`` without weights. Weights that no row can have are refused with their row."""
     if sample_weight is None:
         return None
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="sample_weight")
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(len(X), float(sample_weight))
+    weights = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name="sample_weight"
+    )
     if weights.shape != (len(X),):
-        raise ValueError(f"sample_weight has the shape {weights.shape}, and X has {len(X)} rows: each row needs one weight")
-    if not weights.any():
-        raise ValueError("sample_weight has only zeros, so there are no rows: at least one weight must be above 0")
+        raise ValueError(f"sample_weight has the shape {weights.shape}, and X has {len(X)} rows: one weight for each row is needed")
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= _MAX_WEIGHT)))
     if wrong.size:
         raise ValueError(
