@@ -1,10 +1,13 @@
 //! All learners with one K on one fold of one data set.
 
+mod starts;
+
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ndarray::{ArrayView2, Axis, s};
 
+use self::starts::Starts;
 use super::contender::{ALPHAS, Contender, PLAIN_STARTS, Structure, Way};
 use super::external::{ExternalLearner, Job, Measured, Missing};
 use super::plan::{Plan, PlannedSet, SEEDS_OF_COMMANDS};
@@ -13,8 +16,8 @@ use super::revising::{Course, Revising};
 use super::split::Split;
 use crate::dist::{Axes, GaussianMixture, Marginal};
 use crate::learn::{
-    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, blind_start,
-    blind_start_rows, default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
+    Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start,
+    default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k,
 };
 use crate::stats::median;
 
@@ -31,21 +34,8 @@ pub(super) struct Trial<'a> {
     split: Split,
     log_jacobian: f64,
     gap_jacobians: Option<GapJacobians>,
-    starts: Option<Starts>,
-    blind_starts: Option<Starts>,
-}
-
-/// The starts of all online learners without revisions.
-#[derive(Clone)]
-struct Starts {
-    /// From the training rows without the validation rows.
-    fitting: Start,
-    /// From all training rows.
-    all: Start,
-    /// From rows of the first half, so that every row of the second half can be scored before it is learned.
-    half: Start,
-    /// Seconds that `all` took.
-    seconds: f64,
+    /// Fitted ones and blind ones, once they are needed.
+    starts: [Option<Starts>; 2],
 }
 
 /// The result of a learner on all training rows.
@@ -86,8 +76,7 @@ impl<'a> Trial<'a> {
             split,
             log_jacobian,
             gap_jacobians,
-            starts: None,
-            blind_starts: None,
+            starts: [None, None],
         }
     }
 
@@ -454,38 +443,6 @@ impl<'a> Trial<'a> {
         pass.restart_scores();
         pass.observe(self.second_half())?;
         Ok(pass.scores()[0].1.mean().map(bounded))
-    }
-
-    /// The starts of the learners without revisions, made when they are first needed.
-    fn starts(&mut self, structure: Structure) -> Result<&Starts, LearnError> {
-        let is_blind = structure == Structure::Blind;
-        if (if is_blind { &self.blind_starts } else { &self.starts }).is_none() {
-            let made = Some(self.make_starts(is_blind)?);
-            *(if is_blind { &mut self.blind_starts } else { &mut self.starts }) = made;
-        }
-        let made = if is_blind { &self.blind_starts } else { &self.starts };
-        Ok(made.as_ref().expect("made above"))
-    }
-
-    fn make_starts(&self, is_blind: bool) -> Result<Starts, LearnError> {
-        let train = self.split.train.view();
-        let wanted = match is_blind {
-            true => blind_start_rows(train.ncols()),
-            false => default_start_rows(self.k, train.ncols()),
-        };
-        let supposed = self.plan.settings.blind_prior;
-        let fit = |most: usize| {
-            let rows = train.slice(s![..most.min(wanted), ..]);
-            match is_blind {
-                true => blind_start(rows, self.k, self.seed, supposed),
-                false => fit_start(rows, self.k, self.seed),
-            }
-        };
-        let (all, seconds) = timed(self.plan.repeat, || fit(train.nrows()))?;
-        // If there are enough rows for each start, they are all the same.
-        let other = |most: usize| if wanted <= most { Ok(all.clone()) } else { fit(most) };
-        let (fitting, half) = (other(self.split.fitting_rows)?, other(self.half())?);
-        Ok(Starts { fitting, all, half, seconds })
     }
 
     fn half(&self) -> usize {

@@ -10,7 +10,7 @@ use crate::text::listed;
 use crate::text::number::fixed;
 
 /// The most learners that a sentence names.
-const MOST_NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Who has the best means, and who differs significantly from the reference.
 pub(super) fn answer(summary: &Summary) -> Vec<String> {
@@ -56,7 +56,7 @@ fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) 
         [set] => {
             let names: Vec<String> = wins.keys().map(|contender| contender.name().to_string()).collect();
             let have = if names.len() == 1 { "has" } else { "have" };
-            let names = listed(names.into_iter(), MOST_NAMED);
+            let names = listed(names.into_iter(), MAX_NAMED);
             Some(format!("{names} {have} the best mean on {}: {} nats per row.", title(&set.data), level?))
         }
         _ => Some(format!(
@@ -71,7 +71,7 @@ fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) 
 fn ranked(numbers: BTreeMap<Contender, usize>) -> String {
     let mut ranked: Vec<_> = numbers.into_iter().collect();
     ranked.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-    ranked.truncate(MOST_NAMED);
+    ranked.truncate(MAX_NAMED);
     let named: Vec<String> =
         ranked.iter().map(|(contender, number)| format!("{} on {number}", contender.name())).collect();
     named.join(", ")

@@ -13,7 +13,7 @@ use crate::stats::ColumnSummary;
 /// Decimals of the scores of single rows. The error of a mean of n rows is below 0.0003/√n.
 const ROW_DECIMALS: i32 = 3;
 /// The most rows of a set, over all folds, whose single scores are kept. With more, tests use evenly spaced ones.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 /// Digits of other figures.
 const DIGITS: usize = 8;
 
@@ -54,7 +54,7 @@ pub fn pack(records: &[Record], options: &ReportOptions) -> Result<Vec<Record>, 
 /// One in this number of rows is kept.
 fn rows_per_kept(cell: &CellRecord, set: &SetIndex, several_seeds: bool) -> usize {
     match set.data().map(|data| data.rows) {
-        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() => rows.div_ceil(MOST_ROWS).max(1),
+        Some(rows) if !several_seeds && cell.gap_jacobians.is_none() => rows.div_ceil(MAX_ROWS).max(1),
         _ => 1,
     }
 }
