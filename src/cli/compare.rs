@@ -363,7 +363,7 @@ fn failures(records: &[Record]) -> BTreeMap<Contender, Failures> {
     let mut all: BTreeMap<Contender, Failures> = BTreeMap::new();
     for set in index.sets() {
         for contender in set.contenders() {
-            let learner = all.entry(contender).or_default();
+            let learner = all.entry(contender.clone()).or_default();
             learner.scored += set.cells_of(contender).count();
             for failure in set.failures_of(contender).filter_map(|cell| cell.failure.as_ref()) {
                 learner.failed += 1;

@@ -63,7 +63,7 @@ impl<'a> RecordIndex<'a> {
                     .get(contender.name())
                     .is_some_and(|now| contender.commands().is_some_and(|own| own != *now))
             };
-            set.replaced = set.all_contenders().into_iter().filter(is_replaced).collect();
+            set.replaced = set.all_contenders().into_iter().filter(|one| is_replaced(one)).cloned().collect();
         }
         index
     }
@@ -119,9 +119,9 @@ impl<'a> SetIndex<'a> {
                 self.sample = data.sample.as_deref().or(self.sample);
             }
             Record::Cell(cell) => {
-                let place = (cell.contender, cell.k, cell.fold);
+                let place = (cell.contender.clone(), cell.k, cell.fold);
                 if cell.failure.is_some() {
-                    if self.cell(cell.contender, cell.k, cell.fold).is_none() {
+                    if self.cell(&cell.contender, cell.k, cell.fold).is_none() {
                         self.failures.insert(place, cell);
                     }
                     return;
@@ -129,10 +129,10 @@ impl<'a> SetIndex<'a> {
                 match cell.contender.learns_k() {
                     true => self
                         .failures
-                        .retain(|(contender, _, fold), _| (*contender, *fold) != (place.0, place.2)),
+                        .retain(|(contender, _, fold), _| (contender, *fold) != (&cell.contender, cell.fold)),
                     false => drop(self.failures.remove(&place)),
                 }
-                let by_k = self.cells.entry(cell.contender).or_default();
+                let by_k = self.cells.entry(place.0).or_default();
                 by_k.entry(cell.k).or_default().insert(cell.fold, cell);
             }
             Record::Curve(curve) => self.curves.push(curve),
@@ -155,36 +155,36 @@ impl<'a> SetIndex<'a> {
     }
 
     /// The learners that have cells, in the order of the tables, without those whose command a later run has replaced.
-    pub fn contenders(&self) -> impl Iterator<Item = Contender> {
-        self.all_contenders().into_iter().filter(|contender| !self.replaced.contains(contender))
+    pub fn contenders(&self) -> impl Iterator<Item = &Contender> {
+        self.all_contenders().into_iter().filter(|contender| !self.replaced.contains(*contender))
     }
 
-    fn all_contenders(&self) -> BTreeSet<Contender> {
-        self.cells.keys().copied().chain(self.failures.keys().map(|(contender, ..)| *contender)).collect()
+    fn all_contenders(&self) -> BTreeSet<&Contender> {
+        self.cells.keys().chain(self.failures.keys().map(|(contender, ..)| contender)).collect()
     }
 
     /// The cells of a learner that failed, by K and then fold.
-    pub fn failures_of(&self, contender: Contender) -> impl Iterator<Item = &'a CellRecord> {
-        self.failures.iter().filter(move |((of, ..), _)| *of == contender).map(|(_, cell)| *cell)
+    pub fn failures_of(&self, contender: &Contender) -> impl Iterator<Item = &'a CellRecord> {
+        self.failures.iter().filter(move |((of, ..), _)| of == contender).map(|(_, cell)| *cell)
     }
 
     /// The cells of a learner by K and fold, if it has any.
-    pub fn by_k(&self, contender: Contender) -> Option<&BTreeMap<usize, Folds<'a>>> {
-        self.cells.get(&contender)
+    pub fn by_k(&self, contender: &Contender) -> Option<&BTreeMap<usize, Folds<'a>>> {
+        self.cells.get(contender)
     }
 
     /// The cells of a learner with one K, by fold.
-    pub fn folds(&self, contender: Contender, k: usize) -> Option<&Folds<'a>> {
+    pub fn folds(&self, contender: &Contender, k: usize) -> Option<&Folds<'a>> {
         self.by_k(contender)?.get(&k)
     }
 
     /// One cell.
-    pub fn cell(&self, contender: Contender, k: usize, fold: usize) -> Option<&'a CellRecord> {
+    pub fn cell(&self, contender: &Contender, k: usize, fold: usize) -> Option<&'a CellRecord> {
         self.folds(contender, k)?.get(&fold).copied()
     }
 
     /// The cells of a learner, by K and then fold.
-    pub fn cells_of(&self, contender: Contender) -> impl Iterator<Item = &'a CellRecord> {
+    pub fn cells_of(&self, contender: &Contender) -> impl Iterator<Item = &'a CellRecord> {
         self.by_k(contender).into_iter().flat_map(BTreeMap::values).flat_map(BTreeMap::values).copied()
     }
 

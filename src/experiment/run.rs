@@ -177,7 +177,7 @@ fn run_group(plan: &Plan, cells: &[Cell], stop: &AtomicBool, out: &Out) -> Resul
     let Cell { set, fold, k, .. } = cells[0];
     let mut trial = Trial::new(plan, &plan.sets[set], fold, k);
     for cell in cells {
-        let record = trial.run(cell.contender, stop).map_err(|error| failure(plan, cell, error))?;
+        let record = trial.run(&cell.contender, stop).map_err(|error| failure(plan, cell, error))?;
         let Some(record) = record else { break };
         if !out.emit(Record::Cell(Box::new(record))) {
             break;
@@ -193,6 +193,7 @@ fn run_curves(plan: &Plan, job: &CurveJob, out: &Out) -> Result<(), ExperimentEr
 }
 
 fn failure(plan: &Plan, cell: &Cell, source: LearnError) -> ExperimentError {
-    let &Cell { set, fold, k, contender } = cell;
-    ExperimentError::Learn { data: plan.sets[set].record.data.clone(), fold: fold + 1, contender, k, source }
+    let Cell { set, fold, k, contender } = cell;
+    let (data, contender) = (plan.sets[*set].record.data.clone(), contender.name().to_string());
+    ExperimentError::Learn { data, fold: fold + 1, contender, k: *k, source }
 }

@@ -67,41 +67,27 @@ impl<'a> Trial<'a> {
         let split = Split::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
         let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
-        Trial {
-            plan,
-            set,
-            fold,
-            k,
-            seed,
-            split,
-            log_jacobian,
-            gap_jacobians,
-            starts: [None, None],
-        }
+        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts: [None, None] }
     }
 
     /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
-    pub fn run(&mut self, contender: Contender, stop: &AtomicBool) -> Result<Option<CellRecord>, LearnError> {
+    pub fn run(
+        &mut self,
+        contender: &Contender,
+        stop: &AtomicBool,
+    ) -> Result<Option<CellRecord>, LearnError> {
         if let Some(learner) = contender.commands() {
             return Ok(self.run_external(contender, learner, stop));
         }
-        self.run_own(contender).map(Some)
-    }
-
-    /// Runs a learner of this program.
-    fn run_own(&mut self, contender: Contender) -> Result<CellRecord, LearnError> {
-        let learned = match contender.profile().way {
-            Way::Batch { structure } => self.learn_em(structure)?,
-            // A command is not run here.
-            Way::Start | Way::External => self.learn_start()?,
-            Way::Online {
-                tuned,
-                algorithm,
-                structure: structure @ (Structure::Fixed | Structure::Blind),
-            } => self.learn_online(tuned, algorithm, structure)?,
-            Way::Online { tuned, algorithm, structure } => self.learn_revised(tuned, algorithm, structure)?,
+        let learned = match contender.way() {
+            None | Some(Way::Start) => self.learn_start()?,
+            Some(Way::Batch { structure }) => self.learn_em(*structure)?,
+            Some(&Way::Online { tuned, algorithm, structure }) => match structure {
+                Structure::Fixed | Structure::Blind => self.learn_online(tuned, algorithm, structure)?,
+                _ => self.learn_revised(tuned, algorithm, structure)?,
+            },
         };
-        Ok(CellRecord {
+        Ok(Some(CellRecord {
             k: learned.mixture.k(),
             tuned: learned.tuned,
             validation: Some(learned.validation),
@@ -113,15 +99,15 @@ impl<'a> Trial<'a> {
             guarded: learned.health.total(),
             marginals: self.marginals(&learned.mixture),
             ..self.empty_cell(contender)
-        })
+        }))
     }
 
     /// The record of a cell without results.
-    fn empty_cell(&self, contender: Contender) -> CellRecord {
+    fn empty_cell(&self, contender: &Contender) -> CellRecord {
         CellRecord {
             data: self.set.record.data.clone(),
             fold: self.fold,
-            contender,
+            contender: contender.clone(),
             k: if contender.learns_k() { 0 } else { self.k },
             tuned: None,
             train_rows: self.split.train.nrows(),
@@ -144,7 +130,7 @@ impl<'a> Trial<'a> {
     /// Runs a command: on the training rows without the validation rows, to score these, and then on all of them.
     fn run_external(
         &self,
-        contender: Contender,
+        contender: &Contender,
         learner: &ExternalLearner,
         stop: &AtomicBool,
     ) -> Option<CellRecord> {
@@ -195,11 +181,11 @@ impl<'a> Trial<'a> {
     /// number of training rows.
     pub fn curve(
         &mut self,
-        contender: Contender,
+        contender: &Contender,
         tuned: Option<f64>,
         row_counts: &[usize],
     ) -> Result<Curve, LearnError> {
-        let Way::Online { algorithm, structure, .. } = contender.profile().way else {
+        let Some(&Way::Online { algorithm, structure, .. }) = contender.way() else {
             return Ok(Curve::default());
         };
         let algorithm = algorithm(tuned.unwrap_or_default(), &self.plan.settings);
@@ -242,7 +228,7 @@ impl<'a> Trial<'a> {
 
     /// Rows after which the curve of a learner can begin: those that its start is fitted to. The few rows of a blind start
     /// are learned like all others, so its curve begins with the first row.
-    pub fn start_rows(&self, contender: Contender) -> usize {
+    pub fn start_rows(&self, contender: &Contender) -> usize {
         if contender.is_blind() {
             return 1;
         }

@@ -38,17 +38,17 @@ fn judged(summary: &Summary) -> Vec<&SetSummary> {
     summary.sets.iter().filter(|set| has_scores(set) && !has_noisy_line(set)).collect()
 }
 
-fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(Contender) -> bool) -> Option<String> {
+fn best(summary: &Summary, sets: &[&SetSummary], takes_part: impl Fn(&Contender) -> bool) -> Option<String> {
     let decimals = score_decimals(summary);
     let mut wins: BTreeMap<Contender, usize> = BTreeMap::new();
     let mut level = None;
     for set in sets {
-        let competes = |entry: &&Entry| takes_part(entry.contender) && entry.can_be_best();
+        let competes = |entry: &&Entry| takes_part(&entry.contender) && entry.can_be_best();
         let scored = set.entries.iter().filter(competes);
         let mean = |entry: &Entry| entry.score.as_ref().map(|score| score.mean);
         level = scored.clone().filter_map(mean).max_by(f64::total_cmp).map(|mean| fixed(mean, decimals));
         for entry in scored.filter(|entry| mean(entry).map(|mean| fixed(mean, decimals)) == level) {
-            *wins.entry(entry.contender).or_default() += 1;
+            *wins.entry(entry.contender.clone()).or_default() += 1;
         }
     }
     match sets {
@@ -81,10 +81,10 @@ fn against_reference(summary: &Summary, sets: &[&SetSummary]) -> Option<String> 
     let with = |arrow: Arrow| {
         let mut numbers = BTreeMap::new();
         let entries = sets.iter().flat_map(|set| &set.entries).filter(|entry| entry.arrow == Some(arrow));
-        entries.for_each(|entry| *numbers.entry(entry.contender).or_default() += 1);
+        entries.for_each(|entry| *numbers.entry(entry.contender.clone()).or_default() += 1);
         (!numbers.is_empty()).then(|| ranked(numbers))
     };
-    let reference = summary.reference?.name();
+    let reference = summary.reference.as_ref()?.name();
     let part = |what: &str, arrow| Some(format!("significantly {what} than {reference}: {}", with(arrow)?));
     let parts: Vec<String> =
         [part("better", Arrow::Up), part("worse", Arrow::Down)].into_iter().flatten().collect();

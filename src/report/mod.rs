@@ -29,7 +29,7 @@ use crate::files::OutputFile;
 use plot::Picture;
 
 /// How to summarise records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// How K is chosen for each learner.
     pub select: SelectRule,
@@ -52,7 +52,7 @@ pub enum ReportError {
     NothingToShow,
     /// The learner to test against is not there.
     #[error("the records hold no result of {0} to test the others against")]
-    NoReference(&'static str),
+    NoReference(String),
     /// Two learners were tested on different rows.
     #[error(
         "on '{data}', fold {fold}, {one} was tested on {one_rows} rows and {other} on {other_rows}: the records come from different data"
@@ -63,11 +63,11 @@ pub enum ReportError {
         /// The fold, from 0.
         fold: usize,
         /// A learner.
-        one: &'static str,
+        one: String,
         /// Its test rows.
         one_rows: usize,
         /// The other learner.
-        other: &'static str,
+        other: String,
         /// Its test rows.
         other_rows: usize,
     },

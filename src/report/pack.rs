@@ -33,13 +33,13 @@ pub fn pack(records: &[Record], options: &ReportOptions) -> Result<Vec<Record>, 
         packed.extend(set.data().map(|data| Record::Data(DataRecord { sample, ..data.clone() })));
         let figures = summary.sets.iter().find(|one| one.data.data == set.name());
         let is_chosen = |cell: &CellRecord| {
-            let entry = figures.and_then(|figures| figures.entry(cell.contender));
+            let entry = figures.and_then(|figures| figures.entry(&cell.contender));
             entry.is_some_and(|entry| entry.chosen.get(&cell.fold) == Some(&cell.k))
         };
-        let shown: BTreeSet<Contender> = set.contenders().collect();
+        let shown: BTreeSet<&Contender> = set.contenders().collect();
         for cell in set.cells().filter(|cell| shown.contains(&cell.contender)) {
             let keeps_rows = is_chosen(cell) || several_seeds || cell.gap_jacobians.is_some();
-            let is_drawn = is_chosen(cell) && summary.reference == Some(cell.contender);
+            let is_drawn = is_chosen(cell) && summary.reference.as_ref() == Some(&cell.contender);
             let step = if keeps_rows { rows_per_kept(cell, set, several_seeds) } else { usize::MAX };
             packed.push(Record::Cell(Box::new(packed_cell(cell, set, step, is_drawn))));
         }
@@ -60,7 +60,7 @@ fn rows_per_kept(cell: &CellRecord, set: &SetIndex, several_seeds: bool) -> usiz
 }
 
 fn packed_cell(cell: &CellRecord, set: &SetIndex, step: usize, is_drawn: bool) -> CellRecord {
-    let start = set.cell(Contender::Start, cell.k, cell.fold);
+    let start = set.cell(&Contender::Start, cell.k, cell.fold);
     let start = start.filter(|start| start.test.len() == cell.test.len());
     let to_start = |start: &CellRecord| {
         cell.test.iter().zip(&start.test).map(|(own, start)| f64::from(*own) - f64::from(*start)).collect()

@@ -110,5 +110,5 @@ fn command(name: &str, records: &[Record]) -> Option<Contender> {
     let index = RecordIndex::new(records);
     let mut commands =
         index.sets().iter().flat_map(|set| set.contenders()).filter(|one| one.commands().is_some());
-    commands.find(|contender| contender.name() == name)
+    commands.find(|contender| contender.name() == name).cloned()
 }

@@ -51,11 +51,11 @@ pub(in crate::report) fn none() -> String {
 }
 
 /// The K at which a learner is below the start by more than the standard error.
-fn losses(contender: Contender, records: &SetIndex, repeats: &Repeats) -> Result<Vec<Loss>, ReportError> {
+fn losses(contender: &Contender, records: &SetIndex, repeats: &Repeats) -> Result<Vec<Loss>, ReportError> {
     let mut losses = Vec::new();
     // Folds in which a learner found different K cannot be averaged for one K.
     for (&k, folds) in records.by_k(contender).into_iter().flatten().filter(|_| !contender.learns_k()) {
-        let Some(start) = records.folds(Contender::Start, k) else { continue };
+        let Some(start) = records.folds(&Contender::Start, k) else { continue };
         let packed: Option<Vec<ColumnSummary>> =
             folds.values().map(|cell| cell.summary.as_ref()?.to_start).collect();
         let differences: ColumnSummary = match packed {

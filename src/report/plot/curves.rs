@@ -64,7 +64,7 @@ impl Curves {
             Contender::ALL.iter().partition(|contender| **contender != Contender::Obmm);
         for contender in below.into_iter().chain(above) {
             let chosen = set.entry(contender).and_then(|entry| entry.chosen.get(&0).copied());
-            let mine = || curves.iter().filter(|curve| curve.contender == contender);
+            let mine = || curves.iter().filter(|curve| curve.contender == *contender);
             let Some(curve) = mine().rfind(|curve| Some(curve.k) == chosen).or(mine().next_back()) else {
                 continue;
             };

@@ -145,7 +145,7 @@ fn pair_plot(
     slug: &str,
 ) -> Result<Option<Picture>, ReportError> {
     let found = || {
-        let (records, reference) = (index.set(&set.data.data)?, summary.reference?);
+        let (records, reference) = (index.set(&set.data.data)?, summary.reference.as_ref()?);
         let k = *set.entry(reference)?.chosen.get(&0)?;
         let components = records.cell(reference, k, 0)?.marginals.clone()?;
         Some((reference, k, components, records.sample()?.to_vec()))

@@ -25,8 +25,8 @@ fn packed_records_have_the_tables_of_the_full_ones() {
         assert_eq!((&before.data, &before.paper), (&after.data, &after.paper));
         for (before, after) in before.entries.iter().zip(&after.entries) {
             assert_eq!(
-                (before.contender, &before.chosen, before.arrow),
-                (after.contender, &after.chosen, after.arrow)
+                (&before.contender, &before.chosen, before.arrow),
+                (&after.contender, &after.chosen, after.arrow)
             );
             let near = |a: Option<f64>, b: Option<f64>, by: f64| match (a, b) {
                 (Some(a), Some(b)) => assert!((a - b).abs() <= by, "{a} and {b}"),

@@ -250,7 +250,7 @@ fn hostile_texts_in_every_field_stay_text() {
     ))
     .unwrap();
     for (fold, k) in (0..10).flat_map(|fold| [(fold, 2), (fold, 3)]) {
-        let mut own = cell("toy", learner, k, fold, vec![-1.0; 40]);
+        let mut own = cell("toy", learner.clone(), k, fold, vec![-1.0; 40]);
         if fold == 9 {
             own.test.clear();
             own.failure = Some(Failure::NoScores { message: "scores.txt".into() });
@@ -277,7 +277,7 @@ fn hostile_texts_in_every_field_stay_text() {
     value["data"] = "gone".into();
     poisoned.push(serde_json::from_value(value).unwrap());
     let external = poisoned.iter().find_map(|record| match record {
-        Record::Cell(cell) if cell.contender.commands().is_some() => Some(cell.contender),
+        Record::Cell(cell) if cell.contender.commands().is_some() => Some(cell.contender.clone()),
         _ => None,
     });
     let folder = tempfile::tempdir().unwrap();
