@@ -147,15 +147,15 @@ impl Plan {
     }
 
     /// The cells that the records do not have, in the order of the plan.
-    pub(super) fn missing_cells<'a>(&self, index: &'a RecordIndex<'a>) -> Vec<Cell> {
+    pub(super) fn missing_cells(&self, index: &RecordIndex) -> Vec<Cell> {
         let mut missing = Vec::new();
         for (place, set) in self.sets.iter().enumerate() {
             let recorded = index.set(&set.record.data);
             // A learner that learns K has one cell in each fold, which is listed under the first K.
             let has_learned_k = |contender: &Contender, fold: usize| {
-                let failures = |set: &'a SetIndex| set.failures_of(contender).filter(|_| !self.retry_failed);
                 recorded.is_some_and(|set| {
-                    set.cells_of(contender).chain(failures(set)).any(|cell| cell.fold == fold)
+                    let failures = set.failures_of(contender).filter(|_| !self.retry_failed);
+                    set.cells_of(contender).chain(failures).any(|cell| cell.fold == fold)
                 })
             };
             let has_cell = |contender: &Contender, k: usize, fold: usize| {

@@ -48,12 +48,12 @@ pub(super) fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(&CellRecord),
 ) -> Result<Ending, ExperimentError> {
-    for set in new_sets(plan, &RecordIndex::new(file.records())) {
-        file.append(Record::Data(set))?;
+    for set in new_sets(plan, file.index()) {
+        file.append(&Record::Data(set))?;
     }
     let mut keep = |record: Record| {
-        file.append(record)?;
-        if let Some(Record::Cell(cell)) = file.records().last() {
+        file.append(&record)?;
+        if let Record::Cell(cell) = &record {
             progress(cell);
         }
         Ok(())
@@ -62,8 +62,10 @@ pub(super) fn run(
     if stop.load(Ordering::Relaxed) {
         return Ok(Ending::Stopped);
     }
-    let curves = missing_curves(plan, &RecordIndex::new(file.records()));
-    spread(&curves, workers, stop, &mut |record| file.append(record), |job, out| run_curves(plan, job, out))?;
+    let curves = missing_curves(plan, file.index());
+    spread(&curves, workers, stop, &mut |record| file.append(&record), |job, out| {
+        run_curves(plan, job, out)
+    })?;
     Ok(if stop.load(Ordering::Relaxed) { Ending::Stopped } else { Ending::Complete })
 }
 

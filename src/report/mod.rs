@@ -24,7 +24,7 @@ pub use plot::{LearningCurve, PairPlot, PictureFormat, PlotGroup, figure1};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::experiment::{Contender, Record, RecordIndex, Units};
+use crate::experiment::{Contender, RecordIndex, Units};
 use crate::files::OutputFile;
 use plot::Picture;
 
@@ -112,14 +112,13 @@ pub fn report_files() -> impl Iterator<Item = &'static str> {
 
 /// Writes tables, `plots/*.svg`, `plots/*.png` and `report.html` into a folder, which is created if necessary.
 pub fn write_report(
-    records: &[Record],
+    index: &RecordIndex,
     options: &ReportOptions,
     folder: &Path,
 ) -> Result<Summary, ReportError> {
-    let index = RecordIndex::new(records);
-    let mut summary = Summary::of_index(&index, options)?;
-    summary.notes.extend(plot::notes(&summary, &index));
-    let pictures = plot::pictures(&summary, &index)?;
+    let mut summary = Summary::new(index, options)?;
+    summary.notes.extend(plot::notes(&summary, index));
+    let pictures = plot::pictures(&summary, index)?;
     for picture in pictures.iter().flatten() {
         write_picture(folder, picture)?;
     }

@@ -10,8 +10,7 @@ use super::repeats::Repeats;
 use super::scores::{CellScore, KScore, Rows, Score, shift};
 use super::select::{Pairs, SelectRule, choose_ks, commonest_k, elbow_over_k, paired_differences};
 use crate::experiment::{
-    CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, Record, RecordIndex, RunRecord,
-    SetIndex, Units,
+    CellRecord, Contender, DataRecord, Failure, Folds, PaperColumns, RecordIndex, RunRecord, SetIndex, Units,
 };
 use crate::report::format::title;
 use crate::report::{ReportError, ReportOptions};
@@ -117,16 +116,8 @@ impl FailedCell {
 }
 
 impl Summary {
-    /// Summarises records. Where a cell was run twice, the later record counts.
-    pub fn new(records: &[Record], options: &ReportOptions) -> Result<Self, ReportError> {
-        Summary::of_index(&RecordIndex::new(records), options)
-    }
-
-    /// Summarises indexed records.
-    pub(in crate::report) fn of_index(
-        index: &RecordIndex,
-        options: &ReportOptions,
-    ) -> Result<Self, ReportError> {
+    /// Summarises records.
+    pub fn new(index: &RecordIndex, options: &ReportOptions) -> Result<Self, ReportError> {
         if index.cell_count() == 0 {
             return Err(ReportError::NothingToShow);
         }
@@ -158,8 +149,14 @@ impl Summary {
         }
         notes.extend(below_start);
         correct_p_values(&contenders, &mut sets);
-        let runs = index.runs().iter().map(|run| (*run).clone()).collect();
-        Ok(Summary { options: options.clone(), reference, contenders, sets, runs, notes })
+        Ok(Summary {
+            options: options.clone(),
+            reference,
+            contenders,
+            sets,
+            runs: index.runs().to_vec(),
+            notes,
+        })
     }
 
     /// The seeds that splits and starts were repeated with, if there are several.
@@ -247,14 +244,13 @@ fn set_summary(
 ) -> Result<SetSummary, ReportError> {
     let units = options.units.unwrap_or(data.units);
     let mut entries = Vec::new();
-    let none = BTreeMap::new();
     for contender in records.contenders() {
         let mut failures: Vec<FailedCell> = records.failures_of(contender).map(FailedCell::new).collect();
         failures.sort_by_key(|failed| !failed.is_no_density());
         let all: Vec<&CellRecord> = records.cells_of(contender).collect();
         // Scores that are not those of a density say nothing, also where the check did not notice.
         let is_density = !failures.iter().any(FailedCell::is_no_density);
-        let by_k = records.by_k(contender).filter(|_| is_density).unwrap_or(&none);
+        let by_k = if is_density { records.by_k(contender) } else { BTreeMap::new() };
         let compared: &[&CellRecord] = if is_density { &all } else { &[] };
         let chosen = choose_ks(compared, options.select, repeats);
         let is_needed = |cell: &&&CellRecord| {
@@ -267,7 +263,7 @@ fn set_summary(
             |(k, folds): (&usize, &Folds)| Some(KScore { k: *k, score: Score::new(folds, units, repeats)? });
         entries.push(Entry {
             contender: contender.clone(),
-            score: Score::new(&chosen_cells(by_k, &chosen), units, repeats),
+            score: Score::new(&chosen_cells(records, contender, &chosen), units, repeats),
             chosen,
             elbow: elbow_over_k(compared, options.select, repeats),
             by_k: by_k.iter().filter_map(at_k).collect(),
@@ -305,8 +301,12 @@ fn set_summary(
 }
 
 /// The cells of one learner with the K chosen in each fold.
-fn chosen_cells<'a>(by_k: &BTreeMap<usize, Folds<'a>>, chosen: &BTreeMap<usize, usize>) -> Folds<'a> {
-    chosen.iter().filter_map(|(fold, k)| Some((*fold, *by_k.get(k)?.get(fold)?))).collect()
+fn chosen_cells<'a>(
+    records: &'a SetIndex,
+    contender: &Contender,
+    chosen: &BTreeMap<usize, usize>,
+) -> Folds<'a> {
+    chosen.iter().filter_map(|(fold, k)| Some((*fold, records.cell(contender, *k, *fold)?))).collect()
 }
 
 fn mark_best(entries: &mut [Entry]) {
@@ -326,15 +326,16 @@ fn test_against(
     pairs: Pairs,
     repeats: &Repeats,
 ) -> Result<(), ReportError> {
-    let folds_of = |entry: &Entry| Some(chosen_cells(records.by_k(&entry.contender)?, &entry.chosen));
+    let folds_of = |entry: &Entry| chosen_cells(records, &entry.contender, &entry.chosen);
     let mean_of = |entry: &Entry| entry.score.as_ref().map(|score| score.mean);
     let Some(base_entry) = entries.iter().find(|entry| Some(&entry.contender) == reference) else {
         return Ok(());
     };
-    let (Some(base), base_mean) = (folds_of(base_entry), mean_of(base_entry)) else { return Ok(()) };
+    let (base, base_mean) = (folds_of(base_entry), mean_of(base_entry));
     for entry in entries.iter_mut().filter(|entry| Some(&entry.contender) != reference) {
-        let Some(folds) = folds_of(entry) else { continue };
-        let Some(outcome) = paired::test(&differences(&folds, &base, pairs, repeats, records.name())?) else {
+        let Some(outcome) =
+            paired::test(&differences(&folds_of(entry), &base, pairs, repeats, records.name())?)
+        else {
             continue;
         };
         entry.p_value = Some(outcome.p_value);
@@ -432,11 +433,8 @@ fn note_gaps(data: &DataRecord, entries: &[Entry], records: &SetIndex, notes: &m
             )),
             Some(_) => {}
         }
-        let has_gap = |fold: &&usize| {
-            records
-                .by_k(&entry.contender)
-                .is_some_and(|by_k| by_k.values().any(|folds| !folds.contains_key(fold)))
-        };
+        let by_k = records.by_k(&entry.contender);
+        let has_gap = |fold: &&usize| by_k.values().any(|folds| !folds.contains_key(fold));
         let given_k = !entry.contender.learns_k();
         let gaps = entry.chosen.keys().filter(has_gap).filter(|_| given_k).count();
         if gaps > 0 {

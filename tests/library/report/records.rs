@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use gmm_bmm::internals::experiment::{
-    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RunRecord, Units,
-    paper_figures, read_records,
+    CellRecord, CellSettings, Contender, CurveRecord, DataRecord, RECORDS_FILE, Record, RecordIndex,
+    RunRecord, Units, paper_figures, read_records,
 };
-use gmm_bmm::internals::report::{Pairs, ReportOptions, SelectRule, Summary, write_report};
+use gmm_bmm::internals::report::{Pairs, ReportError, ReportOptions, SelectRule, Summary, write_report};
 
 pub const OPTIONS: ReportOptions = ReportOptions {
     select: SelectRule::Validation,
@@ -192,7 +192,7 @@ pub fn shared() -> (&'static Summary, &'static Path) {
     static SHARED: OnceLock<(Summary, tempfile::TempDir)> = OnceLock::new();
     let (summary, folder) = SHARED.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        (write_report(&full(), &OPTIONS, folder.path()).unwrap(), folder)
+        (report(&full(), &OPTIONS, folder.path()).unwrap(), folder)
     });
     (summary, folder.path())
 }
@@ -211,4 +211,16 @@ pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
+}
+
+pub fn index(records: &[Record]) -> RecordIndex {
+    records.iter().cloned().collect()
+}
+
+pub fn summarise(records: &[Record], options: &ReportOptions) -> Result<Summary, ReportError> {
+    Summary::new(&index(records), options)
+}
+
+pub fn report(records: &[Record], options: &ReportOptions, folder: &Path) -> Result<Summary, ReportError> {
+    write_report(&index(records), options, folder)
 }
