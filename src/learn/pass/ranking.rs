@@ -43,7 +43,7 @@ pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> Score
     ranks
 }
 
-/// The log-density of each row, where missing values are as probable as usual.
+/// The log-density of each row, where rows with gaps count as whole rows that are as rare.
 pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
     mixture.score_whole(rows_of(values, mixture.dim()))
 }
