@@ -21,11 +21,14 @@ pub(super) struct Revising {
 }
 
 /// The result of a pass.
+#[derive(Clone)]
 pub(super) struct Passed {
     pub mixture: GaussianMixture,
     pub health: Health,
     /// Seconds until the start was fitted.
     pub start_seconds: f64,
+    /// Whether rows followed those of the start.
+    pub has_started: bool,
 }
 
 /// The course of a pass.
@@ -59,11 +62,12 @@ impl Revising {
         let mut pass = self.begin(algorithm, rows)?;
         let mut start_seconds = begun.elapsed().as_secs_f64();
         pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-        let mixture = pass.mixture()?;
-        if !pass.has_started() {
+        let mixture = pass.unscored_mixture()?;
+        let has_started = pass.has_started();
+        if !has_started {
             start_seconds = begun.elapsed().as_secs_f64();
         }
-        Ok(Passed { mixture, health: pass.running_health(), start_seconds })
+        Ok(Passed { mixture, health: pass.running_health(), start_seconds, has_started })
     }
 
     /// The mixture that each algorithm learns from all rows. The algorithms differ in a parameter that does not affect the
@@ -76,7 +80,7 @@ impl Revising {
         let Some(&first) = algorithms.first() else { return Ok(Vec::new()) };
         let mut started = self.begin(first, rows)?;
         if !started.has_started() {
-            return Ok(vec![started.mixture()?]);
+            return Ok(vec![started.unscored_mixture()?]);
         }
         let learn = |&algorithm: &Algorithm| {
             let mut pass = started.continued_with(algorithm)?;
@@ -86,16 +90,31 @@ impl Revising {
         algorithms.iter().map(learn).collect()
     }
 
-    /// The score of all rows from `from` on, each before it is learned. The start is fitted to rows before these.
-    pub fn prequential(
+    /// A pass over the rows of a start before row `from`, for [`Revising::prequential`].
+    pub fn begin_before(
         &self,
         algorithm: Algorithm,
         rows: ArrayView2<f64>,
         from: usize,
-    ) -> Result<Prequential, LearnError> {
-        let settings = self.settings(algorithm).start_rows(self.start_rows(rows).min(from));
+    ) -> Result<OnlineFit, LearnError> {
+        let start_rows = self.start_rows(rows).min(from);
+        let settings = self.settings(algorithm).start_rows(start_rows);
         let mut pass = OnlineFit::new(rows.ncols(), settings)?;
-        pass.observe(rows.slice(s![..from, ..]))?;
+        pass.observe(rows.slice(s![..start_rows, ..]))?;
+        Ok(pass)
+    }
+
+    /// The score of all rows from `from` on, each before it is learned. The start, which any algorithm may have begun, is fitted to
+    /// rows before these.
+    pub fn prequential(
+        &self,
+        begun: &OnlineFit,
+        algorithm: Algorithm,
+        rows: ArrayView2<f64>,
+        from: usize,
+    ) -> Result<Prequential, LearnError> {
+        let mut pass = begun.continued_with(algorithm)?;
+        pass.observe(rows.slice(s![self.start_rows(rows).min(from)..from, ..]))?;
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
@@ -186,14 +205,18 @@ mod tests {
     #[test]
     fn every_row_of_the_second_half_is_scored_before_it_is_learned() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let score = revising(4).prequential(obmm, rows.view(), 4000).unwrap();
-        assert_eq!(score.rows, 4000);
+        let score = |revising: &Revising, algorithm: Algorithm, first: Algorithm| {
+            let begun = revising.begin_before(first, rows.view(), 4000).unwrap();
+            revising.prequential(&begun, algorithm, rows.view(), 4000).unwrap()
+        };
+        assert_eq!(score(&revising(4), obmm, obmm).rows, 4000);
+        assert_eq!(score(&revising(4), oem(0.6), obmm), score(&revising(4), oem(0.6), oem(0.6)));
         // With one component nothing is held back or revised, so it is the score of the pass itself.
         let single = revising(1);
         let settings = single.settings(obmm).start_rows(4000);
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
         let own = pass.scores()[0].1;
-        assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
+        assert_eq!(score(&single, obmm, obmm), own);
     }
 }

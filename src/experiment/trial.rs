@@ -33,6 +33,16 @@ pub(super) struct Trial<'a> {
     gap_jacobians: Option<GapJacobians>,
     starts: Option<Starts>,
     blind_starts: Option<Starts>,
+    shared: Vec<Shared>,
+}
+
+/// What learners with revisions share.
+struct Shared {
+    structure: Structure,
+    /// A pass over the rows of a start within the first half.
+    half: OnlineFit,
+    /// What they learn from all training rows, if the start takes all of them.
+    of_start: Option<Learned>,
 }
 
 /// The starts of all online learners without revisions.
@@ -49,6 +59,7 @@ struct Starts {
 }
 
 /// The result of a learner on all training rows.
+#[derive(Clone)]
 struct Learned {
     mixture: GaussianMixture,
     tuned: Option<f64>,
@@ -88,6 +99,7 @@ impl<'a> Trial<'a> {
             gap_jacobians,
             starts: None,
             blind_starts: None,
+            shared: Vec::new(),
         }
     }
 
@@ -367,16 +379,35 @@ impl<'a> Trial<'a> {
         Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
-    /// A learner with revisions. Each pass fits its own start.
+    /// A learner with revisions. Its passes fit their own starts, which learners of the same structure share. If the start takes
+    /// all rows, their mixtures are the same, and so are their seconds.
     fn learn_revised(
-        &self,
+        &mut self,
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
     ) -> Result<Learned, LearnError> {
         let revising = self.revising(structure);
-        let train = self.split.train.view();
         let candidates = self.candidates(values, algorithm);
+        let first = candidates[0].1;
+        let train = self.split.train.view();
+        let place = self.shared.iter().position(|shared| shared.structure == structure);
+        let place = match place {
+            Some(place) => place,
+            None => {
+                let half = revising.begin_before(first, train, self.half())?;
+                self.shared.push(Shared { structure, half, of_start: None });
+                self.shared.len() - 1
+            }
+        };
+        let prequential = |algorithm: Algorithm| {
+            let score = revising.prequential(&self.shared[place].half, algorithm, train, self.half());
+            score.map(|score| score.mean().map(bounded))
+        };
+        if let Some(learned) = &self.shared[place].of_start {
+            let (tuned, prequential) = (candidates[0].0, prequential(first)?);
+            return Ok(Learned { tuned, prequential, ..learned.clone() });
+        }
         let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
         let mixtures = revising.learn_with_each(&algorithms, self.split.fitting())?;
         let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
@@ -387,16 +418,21 @@ impl<'a> Trial<'a> {
             Ok(passed)
         };
         let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
-        Ok(Learned {
+        let has_started = passed.has_started;
+        let learned = Learned {
             mixture: passed.mixture,
             tuned,
             validation,
-            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
+            prequential: prequential(algorithm)?,
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
             machine_seconds: None,
             health: passed.health,
-        })
+        };
+        if !has_started {
+            self.shared[place].of_start = Some(learned.clone());
+        }
+        Ok(learned)
     }
 
     /// A learner for each value of its parameter, or one if it has no parameter.

@@ -110,24 +110,36 @@ impl Finder<'_> {
         (found, rows)
     }
 
-    /// The seed with the largest likelihood after a few iterations of EM on a part of the rows.
+    /// The seed with the largest likelihood after EM on a part of the rows. The worse half of the seeds is dropped after every few
+    /// iterations.
     fn best_seed(
         &self,
         rows: &RowBlocks,
         mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
     ) -> (GaussianMixture, Vec<usize>) {
+        const FEW: usize = 5;
         if seeds.len() == 1 {
             return seeds.remove(0);
         }
         let (k, dim) = (seeds[0].0.k(), rows.dim());
         let step = (rows.rows() / (4 * k * dim).max(2500)).max(1);
         let part = rows.thinned(step);
-        let iterations = (self.limits.first_iterations / 2).max(1);
-        let em = Em { price: Price::NONE, ..self.em(rows, iterations, 1e-3) };
-        let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, self.stop).level);
-        let levels: Vec<f64> = levels.collect();
-        let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
-        seeds.swap_remove(best)
+        let em = Em { price: Price::NONE, ..self.em(rows, FEW, 1e-3) };
+        let improve = |start: &GaussianMixture| em.run(&part, start, f64::NEG_INFINITY, self.stop);
+        let mut left: Vec<(usize, Improved)> =
+            seeds.iter().map(|(start, _)| improve(start)).enumerate().collect();
+        while left.len() > 1 {
+            // The sort is stable, so the first one of equals is kept.
+            left.sort_by(|a, b| b.1.level.total_cmp(&a.1.level));
+            left.truncate(left.len().div_ceil(2));
+            if left.iter().all(|(_, fit)| fit.converged) {
+                break;
+            }
+            for (_, fit) in left.iter_mut().filter(|(_, fit)| !fit.converged) {
+                *fit = improve(&fit.mixture);
+            }
+        }
+        seeds.swap_remove(left[0].0)
     }
 
     fn search<'r>(&'r self, rows: &'r RowBlocks) -> Search<'r> {

@@ -44,6 +44,10 @@ pub(in crate::learn) struct Found {
 
 /// A swap is kept if the mean log-likelihood rises by more than this.
 pub(super) const MIN_RISE: f64 = 2e-4;
+/// EM stops when the mean log-likelihood changes by less than this: before and after swaps and merges, and while components are
+/// split, which changes the mixture again.
+const TOLERANCE: f64 = 1e-4;
+const GROWING: f64 = 1e-3;
 /// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
 /// The largest loss of the mean log-likelihood after those iterations.
@@ -111,6 +115,7 @@ impl Search<'_> {
     /// Splits components, several at a time, while each split gains more than its price.
     fn grow(&self, state: &mut SearchState, most: usize) {
         let all = self.rows.total_weight();
+        let before = state.k();
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
             let price = self.price(&state.now);
@@ -124,7 +129,7 @@ impl Search<'_> {
             chosen.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             chosen.truncate(most - state.k());
             if chosen.is_empty() {
-                return;
+                break;
             }
             match self.split_some(&state.now, &mut chosen) {
                 Some(better) => state.split(&chosen, better),
@@ -134,12 +139,20 @@ impl Search<'_> {
                 }
             }
         }
+        if state.k() > before {
+            state.now = self.em(self.limits.iterations, TOLERANCE).run(
+                self.rows,
+                &state.now.mixture,
+                f64::NEG_INFINITY,
+                self.stop,
+            );
+        }
     }
 
     /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
     fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>) -> Option<Improved> {
         loop {
-            let better = self.improve(&split_all(&now.mixture, chosen), now.level);
+            let better = self.improve_roughly(&split_all(&now.mixture, chosen), now.level);
             if better.is_some() || chosen.len() == 1 {
                 return better;
             }
@@ -172,8 +185,17 @@ impl Search<'_> {
 
     /// The mixture after EM, if its level is above `target`.
     pub(super) fn improve(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
-        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, start, target, self.stop);
+        let after = self.em(self.limits.iterations, TOLERANCE).run(self.rows, start, target, self.stop);
         (after.level > target).then_some(after)
+    }
+
+    /// [`Search::improve`], which stops sooner if the level is above `target` by then.
+    fn improve_roughly(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
+        let after = self.em(self.limits.iterations, GROWING).run(self.rows, start, target, self.stop);
+        match after.level > target {
+            true => Some(after),
+            false => after.converged.then(|| self.improve(&after.mixture, target)).flatten(),
+        }
     }
 
     /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
