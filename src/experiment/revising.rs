@@ -90,31 +90,16 @@ impl Revising {
         algorithms.iter().map(learn).collect()
     }
 
-    /// A pass over the rows of a start before row `from`, for [`Revising::prequential`].
-    pub fn begin_before(
-        &self,
-        algorithm: Algorithm,
-        rows: ArrayView2<f64>,
-        from: usize,
-    ) -> Result<OnlineFit, LearnError> {
-        let start_rows = self.start_rows(rows).min(from);
-        let settings = self.settings(algorithm).start_rows(start_rows);
-        let mut pass = OnlineFit::new(rows.ncols(), settings)?;
-        pass.observe(rows.slice(s![..start_rows, ..]))?;
-        Ok(pass)
-    }
-
-    /// The score of all rows from `from` on, each before it is learned. The start, which any algorithm may have begun, is fitted to
-    /// rows before these.
+    /// The score of all rows from `from` on, each before it is learned. The start is fitted to rows before these.
     pub fn prequential(
         &self,
-        begun: &OnlineFit,
         algorithm: Algorithm,
         rows: ArrayView2<f64>,
         from: usize,
     ) -> Result<Prequential, LearnError> {
-        let mut pass = begun.continued_with(algorithm)?;
-        pass.observe(rows.slice(s![self.start_rows(rows).min(from)..from, ..]))?;
+        let settings = self.settings(algorithm).start_rows(self.start_rows(rows).min(from));
+        let mut pass = OnlineFit::new(rows.ncols(), settings)?;
+        pass.observe(rows.slice(s![..from, ..]))?;
         let mut score = Prequential::default();
         let mut seen = from;
         while seen < rows.nrows() {
@@ -205,18 +190,14 @@ mod tests {
     #[test]
     fn every_row_of_the_second_half_is_scored_before_it_is_learned() {
         let (rows, obmm) = (stream(), Algorithm::Obmm(ObmmSettings::default()));
-        let score = |revising: &Revising, algorithm: Algorithm, first: Algorithm| {
-            let begun = revising.begin_before(first, rows.view(), 4000).unwrap();
-            revising.prequential(&begun, algorithm, rows.view(), 4000).unwrap()
-        };
-        assert_eq!(score(&revising(4), obmm, obmm).rows, 4000);
-        assert_eq!(score(&revising(4), oem(0.6), obmm), score(&revising(4), oem(0.6), oem(0.6)));
+        let score = revising(4).prequential(obmm, rows.view(), 4000).unwrap();
+        assert_eq!(score.rows, 4000);
         // With one component nothing is held back or revised, so it is the score of the pass itself.
         let single = revising(1);
         let settings = single.settings(obmm).start_rows(4000);
         let mut pass = OnlineFit::new(2, settings).unwrap();
         pass.observe(rows.view()).unwrap();
         let own = pass.scores()[0].1;
-        assert_eq!(score(&single, obmm, obmm), own);
+        assert_eq!(single.prequential(obmm, rows.view(), 4000).unwrap(), own);
     }
 }

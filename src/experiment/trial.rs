@@ -33,16 +33,8 @@ pub(super) struct Trial<'a> {
     gap_jacobians: Option<GapJacobians>,
     starts: Option<Starts>,
     blind_starts: Option<Starts>,
-    shared: Vec<Shared>,
-}
-
-/// What learners with revisions share.
-struct Shared {
-    structure: Structure,
-    /// A pass over the rows of a start within the first half.
-    half: OnlineFit,
-    /// What they learn from all training rows, if the start takes all of them.
-    of_start: Option<Learned>,
+    /// What learners with revisions learn from all training rows, where the start takes all of them.
+    of_starts: Vec<(Structure, Learned)>,
 }
 
 /// The starts of all online learners without revisions.
@@ -99,7 +91,7 @@ impl<'a> Trial<'a> {
             gap_jacobians,
             starts: None,
             blind_starts: None,
-            shared: Vec::new(),
+            of_starts: Vec::new(),
         }
     }
 
@@ -379,8 +371,8 @@ impl<'a> Trial<'a> {
         Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
-    /// A learner with revisions. Its passes fit their own starts, which learners of the same structure share. If the start takes
-    /// all rows, their mixtures are the same, and so are their seconds.
+    /// A learner with revisions. Each pass fits its own start. If that takes all rows, learners of the same structure learn the same
+    /// mixture in the same time.
     fn learn_revised(
         &mut self,
         values: &[f64],
@@ -388,24 +380,13 @@ impl<'a> Trial<'a> {
         structure: Structure,
     ) -> Result<Learned, LearnError> {
         let revising = self.revising(structure);
-        let candidates = self.candidates(values, algorithm);
-        let first = candidates[0].1;
         let train = self.split.train.view();
-        let place = self.shared.iter().position(|shared| shared.structure == structure);
-        let place = match place {
-            Some(place) => place,
-            None => {
-                let half = revising.begin_before(first, train, self.half())?;
-                self.shared.push(Shared { structure, half, of_start: None });
-                self.shared.len() - 1
-            }
+        let candidates = self.candidates(values, algorithm);
+        let prequential = |algorithm: Algorithm| -> Result<Option<f64>, LearnError> {
+            Ok(revising.prequential(algorithm, train, self.half())?.mean().map(bounded))
         };
-        let prequential = |algorithm: Algorithm| {
-            let score = revising.prequential(&self.shared[place].half, algorithm, train, self.half());
-            score.map(|score| score.mean().map(bounded))
-        };
-        if let Some(learned) = &self.shared[place].of_start {
-            let (tuned, prequential) = (candidates[0].0, prequential(first)?);
+        if let Some((_, learned)) = self.of_starts.iter().find(|(known, _)| *known == structure) {
+            let (tuned, prequential) = (candidates[0].0, prequential(candidates[0].1)?);
             return Ok(Learned { tuned, prequential, ..learned.clone() });
         }
         let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
@@ -430,7 +411,7 @@ impl<'a> Trial<'a> {
             health: passed.health,
         };
         if !has_started {
-            self.shared[place].of_start = Some(learned.clone());
+            self.of_starts.push((structure, learned.clone()));
         }
         Ok(learned)
     }
