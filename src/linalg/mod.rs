@@ -9,6 +9,7 @@ mod gram;
 mod row_blocks;
 pub(crate) mod simd;
 pub(crate) mod special;
+mod table;
 // Vector loads, stores and instructions. Each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod vector;
@@ -18,3 +19,4 @@ pub(crate) use conditional::{Conditional, has_gaps};
 pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;
+pub(crate) use table::{MAX_EXACT, Table};

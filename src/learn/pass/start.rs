@@ -8,6 +8,7 @@ use ndarray::ArrayView2;
 use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size, work_per_row};
 use crate::learn::{LearnError, prior_around};
+use crate::linalg::MAX_EXACT;
 use crate::stats::ColumnSummary;
 
 /// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
@@ -41,9 +42,10 @@ impl Start {
     }
 }
 
-/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
+/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`. Rows of many columns are fewer, as many as are
+/// kept exactly, because the prior of the covariances makes up for them.
 pub fn default_start_rows(k: usize, dim: usize) -> usize {
-    (5 * k * dim).max(5000)
+    (5 * k * dim).min((MAX_EXACT / dim.max(1)).max(40 * k)).max(5000)
 }
 
 /// Fits a mixture of `k` components to the first rows.

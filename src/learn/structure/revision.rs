@@ -23,7 +23,7 @@ use crate::dist::{Dirichlet, Gaussian, GaussianMixture, Posterior};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, RowBlocks};
-use crate::linalg::lower_inverse;
+use crate::linalg::{Table, lower_inverse};
 use crate::stats::ColumnSummary;
 
 /// The result of a revision.
@@ -132,7 +132,7 @@ impl<'a> Reviser<'a> {
 
     /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream, with their own weights if they have any.
     pub fn on_all(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         own: Option<&[f64]>,
         dim: usize,
         forgetting: Option<Forgetting>,
@@ -419,7 +419,7 @@ impl<'a> Reviser<'a> {
 
 /// About `most` rows with the weights of their ages and their own weights, if they have any.
 fn weighted_rows(
-    rows: Arc<Vec<f64>>,
+    rows: Arc<Table>,
     dim: usize,
     ages: Option<&[f64]>,
     own: Option<&[f64]>,

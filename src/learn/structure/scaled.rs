@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::ArrayView2;
 
-use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::LearnError;
-use crate::learn::monitor::column_faults::tame_summaries;
+use crate::learn::monitor::column_faults::{tame_summaries, tame_summary};
+use crate::linalg::Table;
 use crate::linalg::blocks::{RowBlocks, UnitTable, in_units};
 use crate::stats::ColumnSummary;
 
@@ -31,11 +31,11 @@ impl ScaledRows {
     }
 
     /// Scales every `step`-th of shared rows of `dim` numbers. A large table is not copied.
-    pub fn shared(rows: Arc<Vec<f64>>, dim: usize, step: usize) -> Result<Self, LearnError> {
-        if rows.is_empty() {
+    pub fn shared(rows: Arc<Table>, dim: usize, step: usize) -> Result<Self, LearnError> {
+        if rows.len() == 0 {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
-        let columns = tame_summaries(rows_of(&rows, dim).slice(ndarray::s![..;step, ..]));
+        let columns = summaries_of(&rows, dim, (0..rows.len() / dim).step_by(step));
         let blocks = RowBlocks::of_table(UnitTable::new(rows, units(&columns)), step);
         Ok(ScaledRows { columns, blocks })
     }
@@ -43,7 +43,7 @@ impl ScaledRows {
     /// Scales the rows with these indices and weights, of shared rows of `dim` numbers. `counts` is that of
     /// [`RowBlocks::weighted`].
     pub fn weighted(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         dim: usize,
         chosen: &[usize],
         weights: &[f64],
@@ -52,7 +52,7 @@ impl ScaledRows {
         if chosen.is_empty() {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
-        let columns = tame_summaries(rows_of(&rows, dim).select(Axis(0), chosen).view());
+        let columns = summaries_of(&rows, dim, chosen.iter().copied());
         let all = RowBlocks::of_table(UnitTable::new(rows, units(&columns)), 1);
         Ok(ScaledRows { columns, blocks: all.weighted(chosen, weights, counts) })
     }
@@ -88,6 +88,11 @@ impl ScaledRows {
         let scaled = |mean: f64, column: &ColumnSummary| in_units(mean, (column.mean, column.unit()));
         convert(mixture, &units, scaled, &self.columns)
     }
+}
+
+/// The summaries of the columns of these rows.
+fn summaries_of(rows: &Table, dim: usize, chosen: impl Iterator<Item = usize> + Clone) -> Vec<ColumnSummary> {
+    (0..dim).map(|j| tame_summary(chosen.clone().map(|i| rows.value(i, j, dim)).collect())).collect()
 }
 
 /// The centre and the unit of each column.
