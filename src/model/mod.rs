@@ -1,5 +1,6 @@
 //! A learned mixture and its file: versioned, readable JSON that keeps every bit of a number.
 
+mod anomaly;
 mod curve;
 mod earlier;
 mod file;
@@ -11,6 +12,7 @@ mod pass;
 mod recipe;
 mod seal;
 
+pub use anomaly::Detector;
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 pub use file::{LooksLike, ModelError, VERSION};

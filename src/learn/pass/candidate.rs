@@ -281,7 +281,6 @@ impl Candidate {
                 prior_rows = Some(strength);
                 let anew = !origins.iter().copied().eq((0..identifiers.all().len()).map(Some));
                 if let Some(record) = closing.as_mut().filter(|_| anew) {
-                    identifiers.seen(record.rows);
                     identifiers.follow(&origins);
                     if !record.kept {
                         record.moves.clear();
@@ -351,7 +350,6 @@ fn revised(
     (rows, reason): (u64, Reason),
 ) -> RevisedCandidate {
     let mut identifiers = candidate.structure.identifiers.clone();
-    identifiers.seen(rows);
     let current = candidate.learner.estimate();
     let schedule = candidate.schedule();
     // With a given K, rows of a new kind need components that a few spikes would take.

@@ -1,5 +1,7 @@
 //! The distribution of the log-densities of rows, from which ranks follow.
 
+use ndarray::{Array1, ArrayView2};
+
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::ranks::NEGLIGIBLE_ROWS;
 use crate::learn::monitor::today::RunScores;
@@ -24,10 +26,15 @@ pub(super) const MIN_RANKED: f64 = 100.0;
 
 /// The distribution of the log-densities of all rows, as far as the kept rows represent them.
 pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> ScoreRanks {
+    ranks_by(kept, mixture.dim(), |rows| mixture.score_whole(rows))
+}
+
+/// The same by another score of rows with `dim` columns.
+pub fn ranks_by(kept: &KeptRows, dim: usize, score: impl Fn(ArrayView2<f64>) -> Array1<f64>) -> ScoreRanks {
     let mut ranks = ScoreRanks::default();
     let least = if kept.has_own_weights() { 0.0 } else { NEGLIGIBLE_ROWS };
     let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
-        let scores = whole_scores(mixture, rows);
+        let scores = score(rows_of(rows, dim));
         match weights {
             Some(weights) => {
                 let weighted = scores.into_iter().zip(weights).filter(|(_, weight)| *weight >= least);
@@ -36,7 +43,7 @@ pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> Score
             None => ranks.extend(scores, usual),
         }
     };
-    let usual = kept.rows_per_kept_row(mixture.dim());
+    let usual = kept.rows_per_kept_row(dim);
     let usual = if kept.forgetting().is_some() { 1.0 } else { usual };
     extend(kept.reservoir(), kept.reservoir_weights(), usual);
     extend(kept.validation(), kept.validation_weights(), 1.0);
@@ -44,7 +51,7 @@ pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> Score
 }
 
 /// The log-density of each row, where missing values are as probable as usual.
-pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> ndarray::Array1<f64> {
+pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> Array1<f64> {
     mixture.score_whole(rows_of(values, mixture.dim()))
 }
 

@@ -467,18 +467,21 @@ fn unmoved(
 ) -> Vec<Option<usize>> {
     let (old, new) = (Assigned::new(rows, before, noise), Assigned::new(rows, after, noise));
     let is_unmoved = |j: usize, origin: usize| {
-        let (mut moved, mut count) = (0.0, 0.0);
+        let (mut moved, mut count, mut squares) = (0.0, 0.0, 0.0);
         for i in 0..rows.blocks() {
             let both = old.of_block(i, origin).iter().zip(new.of_block(i, j)).zip(rows.weights(i));
             for ((old, new), weight) in both {
                 moved += weight * (old - new).abs();
                 count += weight * old;
+                squares += weight * weight * old;
             }
         }
+        // Rows of weight w are no more accurate than as many rows of weight 1, so this is Kish's effective number of rows.
+        let effective = if squares > 0.0 { count * count / squares } else { 0.0 };
         let dim = rows.dim() as f64;
         let chance = 0.5 * dim * (dim + 3.0);
         let difference = divergence(&before.components()[origin], &after.components()[j]);
-        moved < 0.1 * count && count * difference < chance
+        moved < 0.1 * count && effective * difference < chance
     };
     let keep = |(j, &origin): (usize, &Option<usize>)| origin.filter(|&origin| is_unmoved(j, origin));
     origins.iter().enumerate().map(keep).collect()
