@@ -3,6 +3,7 @@
 mod batch;
 pub(crate) mod blocks;
 mod conditional;
+mod covariance_type;
 mod eigen;
 mod factor;
 mod gram;
@@ -16,6 +17,7 @@ pub(crate) mod vector;
 
 pub use batch::{cholesky, lower_inverse};
 pub(crate) use conditional::{Conditional, has_gaps};
+pub use covariance_type::CovarianceType;
 pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;

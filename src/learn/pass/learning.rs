@@ -94,7 +94,7 @@ fn begin_fitted(
     let rows = learned_rows.count() as u64;
     let forgetting = settings.half_life.map(Forgetting::new);
     let (prior, seed) = (settings.prior_strength, settings.seed);
-    let how = Revising { limits, prior, closing, seed, stop };
+    let how = Revising { limits, kind: settings.covariance, prior, closing, seed, stop };
     let reviser = Reviser::on_all(Arc::clone(&learned), weights.as_deref(), dim, forgetting, how)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
@@ -227,7 +227,8 @@ impl Learning {
             }
             let most = revision_rows(candidate, reason, limits, floor.len());
             // One for each K, so that the K do not depend on one another.
-            let how = Revising { limits, prior: settings.prior_strength, closing: false, seed, stop };
+            let (kind, prior) = (settings.covariance, settings.prior_strength);
+            let how = Revising { limits, kind, prior, closing: false, seed, stop };
             let mut reviser = Reviser::new(kept, floor, most, how)?;
             candidate.revise(settings, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {
@@ -261,7 +262,8 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let memory = settings.algorithm.memory(rows);
             let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
-            let how = Revising { limits, prior: settings.prior_strength, closing: true, seed, stop };
+            let (kind, prior) = (settings.covariance, settings.prior_strength);
+            let how = Revising { limits, kind, prior, closing: true, seed, stop };
             let reviser = revises.then(|| Reviser::new(kept, floor, usize::MAX, how));
             let mut reviser = reviser.transpose()?;
             let last = reviser
