@@ -1,5 +1,4 @@
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, check_finite, check_length, fill_standard_normal};
 use crate::linalg::Factor;
@@ -16,28 +15,11 @@ use crate::linalg::special::LN_2PI;
 /// assert!((gaussian.log_density(&[1.0, 2.0]) - peak).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "GaussianRecord")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gaussian {
     mean: Vec<f64>,
     covariance: Factor,
-    #[serde(skip)]
     log_det: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GaussianRecord {
-    mean: Vec<f64>,
-    covariance: Factor,
-}
-
-impl TryFrom<GaussianRecord> for Gaussian {
-    type Error = DistError;
-
-    fn try_from(record: GaussianRecord) -> Result<Self, DistError> {
-        Gaussian::new(record.mean, record.covariance)
-    }
 }
 
 impl Gaussian {

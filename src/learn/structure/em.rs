@@ -6,11 +6,14 @@ use super::covariance_prior::{PriorStrength, Strength, evidence_price};
 use super::e_step::{Others, sweep};
 use super::m_step::{Parts, maximise};
 use crate::dist::GaussianMixture;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// Settings of EM.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Em {
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     /// The largest number of iterations.
     pub iterations: usize,
     /// EM stops when the mean log-likelihood changes by less than this.
@@ -81,7 +84,7 @@ impl Em {
         let noise = noise.as_deref().map(Others::noise);
         let mut iteration = 0;
         loop {
-            let sums = sweep(rows, &mixture, noise);
+            let sums = sweep(rows, &mixture, self.kind, noise);
             let now = sums.log_likelihood / count;
             let parts = Parts::new(sums, &mixture);
             if let Some(prior) = self.prior.filter(|_| iteration % LEARN_EVERY == 0 || strength.is_none()) {

@@ -13,11 +13,14 @@ use super::search::Search;
 use super::seed::{parts_of_labels, seed_mixtures};
 use super::{Limits, Size};
 use crate::dist::GaussianMixture;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::RowBlocks;
 
 /// How a mixture is found.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Finder<'a> {
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     pub size: Size,
     /// The prior of covariances.
     pub prior: PriorStrength,
@@ -75,8 +78,9 @@ impl Finder<'_> {
         let Some(directions) = Directions::of(rows) else {
             return self.search_anew(rows);
         };
+        // In these directions, columns without correlations have some.
         let projected = directions.project(rows);
-        let found = self.search_anew(&projected).0;
+        let found = Finder { kind: CovarianceType::Full, ..*self }.search_anew(&projected).0;
         let labels = label(&projected, &found).0;
         let (rows, labels) = ordered(rows, &labels);
         (self.of_labels(&rows, &labels, found.k()), rows)
@@ -84,14 +88,14 @@ impl Finder<'_> {
 
     /// The mixture whose components have the rows with each label.
     pub fn of_labels(&self, rows: &RowBlocks, labels: &[usize], k: usize) -> GaussianMixture {
-        let (parts, old) = parts_of_labels(rows, labels, k);
+        let (parts, old) = parts_of_labels(rows, labels, k, self.kind);
         let strength = Strength::learn(&parts, self.prior);
         maximise(parts, &old, Some(strength), self.ridge)
     }
 
     /// Finds a mixture in all columns. Also returns the rows ordered by component.
     fn search_anew(&self, rows: &RowBlocks) -> (GaussianMixture, RowBlocks) {
-        let seeds = |k: usize, count: usize| seed_mixtures(rows, k, self.seed, count, self.ridge);
+        let seeds = |k: usize, count: usize| seed_mixtures(rows, k, self.seed, count, self.ridge, self.kind);
         let (start, labels) = match self.size {
             Size::Given(k) => self.best_seed(rows, seeds(k, self.limits.seeds)),
             Size::Learned { least, most, .. } => {
@@ -143,8 +147,8 @@ impl Finder<'_> {
     }
 
     fn search<'r>(&'r self, rows: &'r RowBlocks) -> Search<'r> {
-        let Finder { size, prior, limits, ridge, seed, stop } = *self;
-        Search { rows, prior, ridge, limits, size, noise: None, seed, stop }
+        let Finder { kind, size, prior, limits, ridge, seed, stop } = *self;
+        Search { rows, kind, prior, ridge, limits, size, noise: None, seed, stop }
     }
 
     /// EM with the search's prior and price.

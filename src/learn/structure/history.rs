@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// One identifier for each component. A component keeps its identifier while it is learned. The parts of a split and the
 /// result of a merge get new ones.
 ///
-/// New identifiers are larger than the number of rows seen. The closing revision works on a copy, so a resumed pass does not
-/// know the identifiers that it gave. This rule keeps the pass from giving them to other components.
+/// A new identifier is the next number that no component of the pass has had. The closing revision works on a copy, so that a
+/// resumed pass equals a straight one: it may give a number that the closing revision gave to a component that it did not make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identifiers {
@@ -32,11 +32,6 @@ impl Identifiers {
         sorted.sort_unstable();
         sorted.dedup();
         sorted.len() == k && self.of.len() == k && sorted.last().is_none_or(|&last| last < self.next)
-    }
-
-    /// Makes new identifiers larger than the number of rows seen.
-    pub(in crate::learn) fn seen(&mut self, rows: u64) {
-        self.next = self.next.max(rows.saturating_add(1));
     }
 
     fn new_one(&mut self) -> u64 {

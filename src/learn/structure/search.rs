@@ -17,11 +17,14 @@ use super::split::{Split, best_split};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::hash::mix_bits;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
     pub rows: &'a RowBlocks,
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     /// The prior of covariances.
     pub prior: PriorStrength,
     /// Added to each variance.
@@ -65,8 +68,8 @@ const AFFORDABLE: f64 = 3.0;
 impl Search<'_> {
     /// EM with the search's prior.
     pub fn em(&self, iterations: usize, tolerance: f64) -> Em {
-        let price = self.size.price(self.rows);
-        Em { iterations, tolerance, prior: Some(self.prior), price, ridge: self.ridge, noise: self.noise }
+        let (price, prior) = (self.size.price(self.rows, self.kind), Some(self.prior));
+        Em { kind: self.kind, iterations, tolerance, prior, price, ridge: self.ridge, noise: self.noise }
     }
 
     /// Improves a mixture that EM has converged on.
@@ -100,13 +103,12 @@ impl Search<'_> {
 
     /// The number of free parameters of one component.
     fn free_parameters(&self) -> f64 {
-        let dim = self.rows.dim();
-        (dim * (dim + 3) / 2 + 1) as f64
+        self.kind.of_component(self.rows.dim() as f64)
     }
 
     /// About the rise of the mean log-likelihood that justifies one more component.
     fn price(&self, now: &Improved) -> f64 {
-        match self.size.price(self.rows) {
+        match self.size.price(self.rows, self.kind) {
             Price::Component(each) => each,
             Price::Evidence => ((now.mean_log_likelihood - now.level) / now.mixture.k() as f64).max(0.0),
         }
@@ -237,7 +239,7 @@ impl Search<'_> {
         let round = state.moves.len() as u64;
         let find = |&j: &usize| {
             let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
-            best_split(self.rows, mixture, assigned, j, seed)
+            best_split(self.rows, mixture, assigned, j, (self.kind, seed))
         };
         // Each search copies the rows of a component, so one per thread at a time bounds the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
@@ -309,14 +311,14 @@ impl Search<'_> {
         let others = Some(Others { log_densities: &others, log_weight });
         let (all, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
         for _ in 0..PART_ITERATIONS {
-            let sums = sweep(&rows, &part, others);
+            let sums = sweep(&rows, &part, self.kind, others);
             if sums.log_likelihood - before < 1e-4 * all {
                 return (part, (sums.log_likelihood - log_likelihood) / all);
             }
             before = sums.log_likelihood;
             part = maximise(Parts::new(sums, &part), &part, strength, self.ridge);
         }
-        let after = sweep(&rows, &part, others).log_likelihood;
+        let after = sweep(&rows, &part, self.kind, others).log_likelihood;
         (part, (after - log_likelihood) / all)
     }
 }

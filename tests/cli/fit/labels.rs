@@ -135,6 +135,26 @@ fn with_new_cluster() -> Workplace {
 }
 
 #[test]
+fn identifiers_are_small_and_no_other_component_gets_one_that_a_file_has_shown() {
+    let place = with_new_cluster();
+    let mut shown = std::collections::HashMap::<u64, Vec<f64>>::new();
+    let mut line = "fit --data a.csv --init-rows 500".to_owned();
+    for next in ["b", "c", ""] {
+        place.run(&format!("{line} --out model.json")).success();
+        line = format!("fit --data {next}.csv --resume model.json");
+        for component in place.json("show model.json --all")["components"].as_array().unwrap() {
+            let identifier = component["identifier"].as_u64().unwrap();
+            let mean: Vec<f64> = component["mean"].as_array().unwrap().iter().map(number).collect();
+            assert!(identifier < 30, "{component}");
+            let before = shown.entry(identifier).or_insert_with(|| mean.clone());
+            let moved = before.iter().zip(&mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(moved < 2.0, "{identifier}: {before:?} {mean:?}");
+        }
+    }
+    assert!(shown.len() > 4, "{shown:?}");
+}
+
+#[test]
 fn shards_and_merged_models_have_the_identifiers_of_their_prior() {
     let place = with_new_cluster();
     // The prior has identifiers of its own, from a revision.
