@@ -21,11 +21,14 @@ pub(super) struct Revising {
 }
 
 /// The result of a pass.
+#[derive(Clone)]
 pub(super) struct Passed {
     pub mixture: GaussianMixture,
     pub health: Health,
     /// Seconds until the start was fitted.
     pub start_seconds: f64,
+    /// Whether rows followed those of the start.
+    pub has_started: bool,
 }
 
 /// The course of a pass.
@@ -59,11 +62,12 @@ impl Revising {
         let mut pass = self.begin(algorithm, rows)?;
         let mut start_seconds = begun.elapsed().as_secs_f64();
         pass.observe(rows.slice(s![self.start_rows(rows).., ..]))?;
-        let mixture = pass.mixture()?;
-        if !pass.has_started() {
+        let mixture = pass.unscored_mixture()?;
+        let has_started = pass.has_started();
+        if !has_started {
             start_seconds = begun.elapsed().as_secs_f64();
         }
-        Ok(Passed { mixture, health: pass.running_health(), start_seconds })
+        Ok(Passed { mixture, health: pass.running_health(), start_seconds, has_started })
     }
 
     /// The mixture that each algorithm learns from all rows. The algorithms differ in a parameter that does not affect the
@@ -76,7 +80,7 @@ impl Revising {
         let Some(&first) = algorithms.first() else { return Ok(Vec::new()) };
         let mut started = self.begin(first, rows)?;
         if !started.has_started() {
-            return Ok(vec![started.mixture()?]);
+            return Ok(vec![started.unscored_mixture()?]);
         }
         let learn = |&algorithm: &Algorithm| {
             let mut pass = started.continued_with(algorithm)?;

@@ -33,6 +33,8 @@ pub(super) struct Trial<'a> {
     gap_jacobians: Option<GapJacobians>,
     starts: Option<Starts>,
     blind_starts: Option<Starts>,
+    /// What learners with revisions learn from all training rows, where the start takes all of them.
+    of_starts: Vec<(Structure, Learned)>,
 }
 
 /// The starts of all online learners without revisions.
@@ -49,6 +51,7 @@ struct Starts {
 }
 
 /// The result of a learner on all training rows.
+#[derive(Clone)]
 struct Learned {
     mixture: GaussianMixture,
     tuned: Option<f64>,
@@ -88,6 +91,7 @@ impl<'a> Trial<'a> {
             gap_jacobians,
             starts: None,
             blind_starts: None,
+            of_starts: Vec::new(),
         }
     }
 
@@ -367,9 +371,10 @@ impl<'a> Trial<'a> {
         Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
-    /// A learner with revisions. Each pass fits its own start.
+    /// A learner with revisions. Each pass fits its own start. If that takes all rows, learners of the same structure learn the same
+    /// mixture in the same time.
     fn learn_revised(
-        &self,
+        &mut self,
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
@@ -377,6 +382,13 @@ impl<'a> Trial<'a> {
         let revising = self.revising(structure);
         let train = self.split.train.view();
         let candidates = self.candidates(values, algorithm);
+        let prequential = |algorithm: Algorithm| -> Result<Option<f64>, LearnError> {
+            Ok(revising.prequential(algorithm, train, self.half())?.mean().map(bounded))
+        };
+        if let Some((_, learned)) = self.of_starts.iter().find(|(known, _)| *known == structure) {
+            let (tuned, prequential) = (candidates[0].0, prequential(candidates[0].1)?);
+            return Ok(Learned { tuned, prequential, ..learned.clone() });
+        }
         let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
         let mixtures = revising.learn_with_each(&algorithms, self.split.fitting())?;
         let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
@@ -387,16 +399,21 @@ impl<'a> Trial<'a> {
             Ok(passed)
         };
         let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
-        Ok(Learned {
+        let has_started = passed.has_started;
+        let learned = Learned {
             mixture: passed.mixture,
             tuned,
             validation,
-            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
+            prequential: prequential(algorithm)?,
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
             machine_seconds: None,
             health: passed.health,
-        })
+        };
+        if !has_started {
+            self.of_starts.push((structure, learned.clone()));
+        }
+        Ok(learned)
     }
 
     /// A learner for each value of its parameter, or one if it has no parameter.
