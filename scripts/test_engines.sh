@@ -34,6 +34,15 @@ tests python/tests_engines --ignore python/tests_engines/test_spark.py "$@"
 if command -v java >/dev/null; then
     # One process has one kind of session.
     tests python/tests_engines/test_spark.py "$@" 2>target/spark.log || { tail -n 40 target/spark.log; exit 1; }
+    # Workers that are processes of their own.
+    status=0
+    SPARK_MODE=cluster timeout 300 "$venv/bin/python" -W ignore -m pytest -q -p no:cacheprovider --show-capture=no \
+        python/tests_engines/test_spark.py -k "killed or weights" "$@" 2>target/spark-cluster.log || status=$?
+    case $status in
+        0) ;;
+        124) echo "skipped: Spark's local cluster does not start within five minutes" ;;
+        *) tail -n 40 target/spark-cluster.log; exit 1 ;;
+    esac
     SPARK_MODE=connect tests python/tests_engines/test_spark.py "$@" 2>target/spark-connect.log ||
         { tail -n 40 target/spark-connect.log; exit 1; }
 else

@@ -19,7 +19,7 @@ def main() -> np.ndarray:
         (10 * kind + functions.randn(1)).alias("x"), (5 * (kind == 1).cast("int") + functions.randn(2)).alias("y"))
     model = OnlineGaussianMixture(n_components=3, inputCols=["x", "y"], rankCol="rank").fit(df)
     order = np.argsort(model.estimator.means_[:, 0])
-    for weight, mean in zip(model.estimator.weights_[order], model.estimator.means_[order]):
+    for weight, mean in zip(model.estimator.weights_[order], model.estimator.means_[order].round(1) + 0):
         print(f"{weight:.2f} of the rows around ({mean[0]:.1f}, {mean[1]:.1f})")
     scored = model.transform(df)
     print("columns:", ", ".join(scored.columns))

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use gmm_bmm::findings::Finding;
+use gmm_bmm::model::Detector;
 use gmm_bmm::ndarray::{ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, Effort, PriorStrength};
@@ -20,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Map, Value};
 
-use crate::errors::{content_error, file_error, learn_error, merge_error, os_error};
+use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
 use crate::range::find_unusable;
@@ -41,13 +42,15 @@ struct Pass {
     fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
     model: Option<Model>,
+    /// What detects anomalies under that model, once it was asked for.
+    detector: Option<Detector>,
 }
 
 type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        Fit { pass: Mutex::new(Pass { fit, model }), locked_in: AtomicU64::new(forks()) }
+        Fit { pass: Mutex::new(Pass { fit, model, detector: None }), locked_in: AtomicU64::new(forks()) }
     }
 
     fn of_model(model: Model) -> Result<Self, ModelError> {
@@ -130,6 +133,7 @@ impl Pass {
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
         let model = self.present()?;
+        self.detector = None;
         Ok(self.model.insert(model))
     }
 
@@ -146,6 +150,15 @@ impl Pass {
             self.model = Some(self.present()?);
         }
         self.model.as_mut().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
+    }
+
+    /// What detects anomalies after the latest row.
+    fn detector(&mut self) -> PyResult<&Detector> {
+        if self.detector.is_none() {
+            let model = self.model()?;
+            self.detector = Some(with_threads(|| model.detector())?);
+        }
+        self.detector.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no detector"))
     }
 }
 
@@ -264,7 +277,7 @@ impl Fit {
         self.with(py, |pass| {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
-                pass.model = None;
+                (pass.model, pass.detector) = (None, None);
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
                 pass.observe(rows, weights)?;
@@ -301,6 +314,30 @@ impl Fit {
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
         Ok(ranks.into_pyarray(py))
+    }
+
+    /// The score of each row by which anomalies are detected: the lower, the more unusual.
+    fn anomaly_scores<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let rows = rows.as_array();
+        let scores = self.with(py, |pass| {
+            let detector = pass.detector()?;
+            with_threads(|| detector.score_samples(rows))?.map_err(width_error)
+        })?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// The score below which this share of the learned rows is. Without a share, that of one in a hundred rows which the
+    /// mixture generates.
+    #[pyo3(signature = (share=None))]
+    fn anomaly_level(&self, py: Python<'_>, share: Option<f64>) -> PyResult<f64> {
+        self.with(py, |pass| {
+            let detector = pass.detector()?;
+            with_threads(|| share.map_or_else(|| detector.usual_level(), |share| detector.level(share)))
+        })
     }
 
     /// The lasting identifier of each component.

@@ -85,3 +85,17 @@ def test_gaps(rows):
 def test_what_cannot_be_a_prior_is_refused_before_any_work_is_sent(rows):
     with pytest.raises(ValueError, match="obmm"):
         prior_of(rows, 4, algorithm="oem")
+
+
+def test_shards_of_weighted_rows_that_keep_few_have_the_means_of_all_rows():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = np.concatenate([rng.normal(0, 1, (6000, 3)), rng.normal([5, 5, 0], 1, (6000, 3))])
+        weights = np.repeat([3.0, 1.0], 6000)
+        sample = rng.random(12_000) < 1 / 6
+        prior = distributed.prior(rows[sample], 2, sample_weight=weights[sample], start_rows=1000, random_state=1)
+        begin = distributed.to_send(prior)
+        shards = [distributed.learn_shard([(rows[i::3], weights[i::3])], begin, name=i) for i in range(3)]
+        mixture = distributed.merge(shards, prior)
+        means = mixture.means_[np.argsort(mixture.means_[:, 0])]
+        np.testing.assert_allclose(means, rows.reshape(2, -1, 3).mean(axis=1), atol=0.01)

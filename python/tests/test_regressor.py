@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import expected_failed_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gmm_bmm import MixtureRegressor
@@ -11,7 +12,8 @@ from gmm_bmm import MixtureRegressor
     [
         MixtureRegressor(random_state=0),
         MixtureRegressor(2, missing="marginal", effort="fast", random_state=0),
-    ]
+    ],
+    expected_failed_checks=expected_failed_checks,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

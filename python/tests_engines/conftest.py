@@ -31,6 +31,22 @@ def check_mixture(mixture, frame) -> None:
     assert not any("prior_rows_repeated" in finding for finding in mixture.findings_)
 
 
+def weighted(frame) -> pd.DataFrame:
+    """With a column of weights: rows of the first cluster count three times, and every tenth row does not count."""
+    first = np.arange(len(frame)) < 6000
+    return frame.assign(times=np.where(np.arange(len(frame)) % 10 == 0, 0.0, np.where(first, 3.0, 1.0)))
+
+
+def check_weighted(mixture, frame) -> None:
+    """That it learned what :func:`weighted` says."""
+    assert list(mixture.feature_names_in_) == COLUMNS
+    by_first = np.argsort(mixture.means_[:, 0])
+    np.testing.assert_allclose(mixture.weights_[by_first], [0.75, 0.25], atol=0.005)
+    counted = frame[np.arange(len(frame)) % 10 != 0]
+    halves = counted.to_numpy().reshape(2, -1, 3).mean(axis=1)
+    np.testing.assert_allclose(mixture.means_[by_first], halves, atol=0.02)
+
+
 def die_once(flag: str) -> None:
     """Kills this process, as a worker that runs out of memory is killed, unless it was done before."""
     try:

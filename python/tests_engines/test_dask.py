@@ -4,7 +4,7 @@ import dask.array
 import dask.dataframe
 import numpy as np
 import pytest
-from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, die_once
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
 from distributed import Client, LocalCluster
 
 import gmm_bmm.dask as gmm_dask
@@ -18,8 +18,8 @@ def client():
             yield client
 
 
-def fit(X):
-    return gmm_dask.fit(X, sample_rows=SAMPLE_ROWS, random_state=1, **SETTINGS)
+def fit(X, **parameters):
+    return gmm_dask.fit(X, random_state=1, **{"sample_rows": SAMPLE_ROWS, **SETTINGS, **parameters})
 
 
 def test_scores_are_lazy_and_those_of_the_estimator(client, frame):
@@ -41,6 +41,31 @@ def test_few_rows_are_those_of_a_local_fit_and_empty_partitions_add_nothing(clie
     local = OnlineGaussianMixture(random_state=1, **SETTINGS).fit(few.compute())
     assert fit(few).to_bytes() == local.to_bytes()
     assert fit(rows.map_partitions(lambda part: part[part.index < 8000])).n_samples_seen_ == 8000
+
+
+def test_rows_have_weights(client, frame):
+    rows = dask.dataframe.from_pandas(weighted(frame), npartitions=4)
+    mixture = fit(rows, sample_weight="times")
+    check_weighted(mixture, frame)
+    values, times = rows[["a", "b", "c"]], rows["times"]
+    assert fit(values, sample_weight=times).to_bytes() == mixture.to_bytes()
+    array = fit(values.to_dask_array(lengths=True), sample_weight=times.to_dask_array(lengths=True))
+    np.testing.assert_array_equal(array.means_, mixture.means_)
+    score = gmm_dask.score(mixture, values, sample_weight=times).compute()
+    assert score == pytest.approx(mixture.score(frame, sample_weight=weighted(frame)["times"]))
+    few = fit(rows, sample_weight="times", sample_rows=12_000)
+    local = OnlineGaussianMixture(random_state=1, **SETTINGS).fit(frame, sample_weight=weighted(frame)["times"])
+    assert few.to_bytes() == local.to_bytes()
+
+
+def test_weights_that_do_not_fit_are_refused(client, frame):
+    rows = dask.dataframe.from_pandas(frame, npartitions=4)
+    with pytest.raises(ValueError, match="no column 'times'"):
+        fit(rows, sample_weight="times")
+    with pytest.raises(ValueError, match="4 partitions and sample_weight 3"):
+        fit(rows, sample_weight=dask.dataframe.from_pandas(frame, npartitions=3)["a"])
+    with pytest.raises(ValueError, match="a weight must be 0 or above"):
+        fit(rows, sample_weight="a")
 
 
 def test_the_plain_estimator_does_not_collect_all_rows(frame):

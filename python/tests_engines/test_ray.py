@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import ray
 import ray.data
-from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, die_once
+from conftest import SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
 
 import gmm_bmm.ray as gmm_ray
 
@@ -35,3 +35,9 @@ def test_a_killed_worker_changes_no_bit(frame, tmp_path):
     scored = gmm_ray.transform(mixture, rows).to_pandas()
     assert list(scored.columns) == ["a", "b", "c", "word", "prediction", "log_density", "rank"]
     np.testing.assert_array_equal(scored["log_density"], mixture.score_samples(scored[["a", "b", "c"]]))
+
+
+def test_rows_have_weights(frame):
+    rows = ray.data.from_pandas([weighted(frame).iloc[start : start + 3000] for start in range(0, 12_000, 3000)])
+    mixture = gmm_ray.fit(rows, sample_weight="times", sample_rows=SAMPLE_ROWS, random_state=1, **SETTINGS)
+    check_weighted(mixture, frame)

@@ -1,4 +1,4 @@
-"""Spark with two local workers: classic, or through a local Connect server with SPARK_MODE=connect."""
+"""Spark with two local workers: SPARK_MODE is local, cluster (workers are processes of their own) or connect (a local Connect server)."""
 
 import os
 import runpy
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, die_once
+from conftest import COLUMNS, SAMPLE_ROWS, SETTINGS, check_mixture, check_weighted, die_once, weighted
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -21,14 +21,16 @@ from pyspark.sql import SparkSession  # noqa: E402
 from gmm_bmm import OnlineGaussianMixture as Local  # noqa: E402
 from gmm_bmm.spark import LogDensityEvaluator, OnlineGaussianMixture, OnlineGaussianMixtureModel  # noqa: E402
 
-CONNECT = os.environ.get("SPARK_MODE") == "connect"
+MODE = os.environ.get("SPARK_MODE", "local")
+CONNECT = MODE == "connect"
+# As many tries of a task as a cluster has.
+MASTERS = {"local": "local[2,4]", "cluster": "local-cluster[2,1,1024]"}
 
 
 @pytest.fixture(scope="module")
 def spark():
     builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "2").config("spark.ui.enabled", "false")
-    # As many tries of a task as a cluster has.
-    session = (builder.remote("local[2]") if CONNECT else builder.master("local[2,4]")).getOrCreate()
+    session = (builder.remote("local[2]") if CONNECT else builder.master(MASTERS[MODE])).getOrCreate()
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
     yield session
     session.stop()
@@ -73,6 +75,18 @@ def test_update_learns_further_rows(spark, model, frame):
     mixture = model.update(further).estimator
     assert mixture.n_samples_seen_ == len(frame) // 20
     np.testing.assert_allclose(mixture.means_, model.estimator.means_, atol=0.01)
+
+
+def test_rows_have_weights(spark, frame):
+    rows = spark.createDataFrame(weighted(frame)).repartition(3)
+    weights = weighted(frame)["times"]
+    found = estimator(weightCol="times").fit(rows)
+    check_weighted(found.estimator, frame)
+    score = LogDensityEvaluator(weightCol="times").evaluate(found.transform(rows))
+    assert score == pytest.approx(found.estimator.score(frame, sample_weight=weights))
+    vectors = VectorAssembler(inputCols=COLUMNS, outputCol="features").transform(rows)
+    few = OnlineGaussianMixture(weightCol="times", sampleRows=12_000, seed=1, **SETTINGS).fit(vectors.coalesce(1))
+    np.testing.assert_allclose(np.sort(few.estimator.weights_), [0.25, 0.75], atol=0.005)
 
 
 def test_gaps_and_few_rows(spark, frame):

@@ -1,5 +1,6 @@
 //! Distributions: parameters, densities, moments and sampling.
 
+mod anomaly;
 mod axes;
 mod clusters;
 mod deviations;
@@ -14,6 +15,7 @@ mod prediction;
 mod scoring;
 mod student;
 
+pub use anomaly::AnomalyScore;
 pub(crate) use axes::leading_directions;
 pub use axes::{Axes, Marginal};
 pub use clusters::Clusters;

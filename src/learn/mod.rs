@@ -30,6 +30,7 @@ pub use pass::cost::check_shards;
 pub use pass::counts::{Health, Prequential};
 pub use pass::k_comparison::{KComparison, RatedK, TryNext};
 pub use pass::online_fit::{Fitted, OnlineFit, Progress, check_enough_rows, fit};
+pub(crate) use pass::ranking::ranks_by;
 pub use pass::settings::{Components, FitSettings, StartKind};
 pub(crate) use pass::start::variance_floor;
 pub use pass::start::{RELATIVE_FLOOR, Start, default_start_rows, fit_start, start_minutes};
@@ -173,6 +174,12 @@ pub enum LearnError {
     BlindStart {
         /// What was set.
         what: &'static str,
+    },
+    /// Covariances that this learner does not have.
+    #[error("{covariance} covariances are learned by batch EM only")]
+    Covariance {
+        /// Which.
+        covariance: &'static str,
     },
     /// The caller asked to stop.
     #[error("it was stopped before it was finished")]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from gmm_bmm import _core
 
@@ -86,7 +87,13 @@ def as_weights(sample_weight, X: np.ndarray) -> np.ndarray | None:
     """One weight for each row of X, or ``None`` without weights. Weights that no row can have are refused with their row."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_all_finite=False)
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(len(X), float(sample_weight))
+    weights = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0, input_name="sample_weight"
+    )
+    if weights.shape != (len(X),):
+        raise ValueError(f"sample_weight has the shape {weights.shape}, and X has {len(X)} rows: one weight for each row is needed")
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= _MAX_WEIGHT)))
     if wrong.size:
         raise ValueError(

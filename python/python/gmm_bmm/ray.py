@@ -28,6 +28,7 @@ def fit(
     n_components="auto",
     *,
     columns: list[str] | None = None,
+    sample_weight: str | None = None,
     sample_rows: int = distributed.SAMPLE_ROWS,
     **parameters,
 ) -> OnlineGaussianMixture:
@@ -39,22 +40,29 @@ def fit(
     n_components, **parameters
         As for :class:`gmm_bmm.OnlineGaussianMixture`.
     columns : list of str, default=None
-        The columns to learn. By default all.
+        The columns to learn. By default all but that of the weights.
+    sample_weight : str, default=None
+        A column of weights: a row of weight 2 counts as two rows.
     sample_rows : int, default=20,000
         Rows of the sample for the prior. So few rows, or fewer, are learned where ``fit`` is called.
     """
-    rows = dataset if columns is None else dataset.select_columns(columns)
+    rows = dataset
+    if columns is not None:
+        rows = dataset.select_columns(columns if sample_weight in (None, *columns) else [*columns, sample_weight])
     count = rows.count()
     if count <= sample_rows:
-        return OnlineGaussianMixture(n_components, **parameters).fit(_table(rows))
+        whole, weights = _weighed(_table(rows), sample_weight)
+        return OnlineGaussianMixture(n_components, **parameters).fit(whole, sample_weight=weights)
     seed = parameters.get("random_state")
     drawn = rows.random_sample(sample_rows / count, seed=seed if isinstance(seed, int) else 0)
-    prior = distributed.prior(_table(drawn), n_components, **parameters)
+    sample, weights = _weighed(_table(drawn), sample_weight)
+    prior = distributed.prior(sample, n_components, sample_weight=weights, **parameters)
     begin = ray.put(distributed.to_send(prior))
 
     def learn(block: pyarrow.Table) -> pyarrow.Table:
         # Ray keeps one result of each block, so a name of its own is enough.
-        return _shard(distributed.learn_shard([block], ray.get(begin), name=uuid.uuid4().hex))
+        pairs = [_weighed(block, sample_weight)]
+        return _shard(distributed.learn_shard(pairs, ray.get(begin), name=uuid.uuid4().hex))
 
     def merge_group(group: pyarrow.Table) -> pyarrow.Table:
         return _shard(distributed.merge_some(group["shard"].to_pylist(), ray.get(begin)))
@@ -84,6 +92,16 @@ def _table(rows: ray.data.Dataset) -> pyarrow.Table:
     """All rows, here."""
     tables = [ray.get(reference) for reference in rows.to_arrow_refs()]
     return pyarrow.concat_tables([table for table in tables if table.num_rows])
+
+
+def _weighed(block: pyarrow.Table, column: str | None) -> tuple:
+    """The rows of a table without the column of weights, and the weights or ``None``."""
+    if column is None:
+        return block, None
+    weights = block.column(column)
+    if weights.null_count:
+        raise ValueError(f"the column of weights, {column!r}, contains null")
+    return block.drop_columns([column]), weights.to_numpy()
 
 
 def _shard(data: bytes) -> pyarrow.Table:

@@ -28,6 +28,7 @@ try:
         HasPredictionCol,
         HasProbabilityCol,
         HasSeed,
+        HasWeightCol,
     )
     from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultParamsWritable, DefaultParamsWriter
     from pyspark.ml.util import MLReadable, MLReader, MLWritable, MLWriter
@@ -42,7 +43,7 @@ _LOCAL = ("n_components", "effort", "start_rows", "missing", "cluster_overlap")
 """Parameters of the local estimator that are parameters here."""
 
 
-class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol, HasSeed):
+class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol, HasSeed, HasWeightCol):
     """The parameters of the estimator and of the model."""
 
     n_components = Param(Params._dummy(), "n_components", "'auto', a number, or a pair of bounds")
@@ -72,10 +73,17 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
         )
 
     def _rows(self, dataset):
-        """The columns to learn and nothing else: doubles, or one array of doubles."""
+        """The columns to learn, which are doubles or one array of doubles, and then the weights, if rows have weights."""
         if self.isSet(self.inputCols):
-            return dataset.select([self._column(name).cast("double").alias(name) for name in self.getInputCols()])
-        return dataset.select(self._features(dataset).alias("features"))
+            columns = [self._column(name).cast("double").alias(name) for name in self.getInputCols()]
+        else:
+            columns = [self._features(dataset).alias("features")]
+        if self._weighted():
+            columns.append(self._column(self.getWeightCol()).cast("double").alias(self.uid + "_weight"))
+        return dataset.select(columns)
+
+    def _weighted(self) -> bool:
+        return self.isDefined(self.weightCol) and bool(self.getWeightCol())
 
     def _features(self, dataset):
         name = self.getFeaturesCol()
@@ -89,7 +97,18 @@ class _Shared(HasFeaturesCol, HasInputCols, HasPredictionCol, HasProbabilityCol,
         return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _values(table):
+def _values(table, weighted: bool):
+    """The rows of an Arrow batch or table, and the weights in its last column or ``None``."""
+    if not weighted:
+        return _rows_of(table), None
+    *names, _ = table.schema.names
+    weights = table.column(len(names))
+    if weights.null_count:
+        raise ValueError("the column of weights contains null")
+    return _rows_of(table.select(names)), weights.to_numpy(zero_copy_only=False)
+
+
+def _rows_of(table):
     """The rows of an Arrow batch or table: itself, or the values of its one array column."""
     if not pyarrow.types.is_list(table.schema.field(0).type):
         return table
@@ -104,14 +123,15 @@ def _shard_batch(data: bytes) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_pydict({"shard": pyarrow.array([data], pyarrow.binary())})
 
 
-def _learn(rows, prior: _estimator.OnlineGaussianMixture, shards: int) -> list[bytes]:
+def _learn(rows, prior: _estimator.OnlineGaussianMixture, shards: int, weighted: bool) -> list[bytes]:
     """The shards of all partitions, or of groups of them."""
     begin = distributed.to_send(prior, shards or None)
 
     def learn(batches):
         # A task that is tried again has the number of its partition, and Spark keeps one result of each.
         name = TaskContext.get().partitionId()
-        yield _shard_batch(distributed.learn_shard(map(_values, batches), begin, name=name))
+        values = (_values(batch, weighted) for batch in batches)
+        yield _shard_batch(distributed.learn_shard(values, begin, name=name))
 
     def merge_group(batches):
         yield _shard_batch(distributed.merge_some((one for b in batches for one in b.column(0).to_pylist()), begin))
@@ -136,6 +156,8 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
         Columns of numbers. Otherwise ``featuresCol`` is used.
     featuresCol : str, default='features'
         A column of vectors or arrays.
+    weightCol : str, default=None
+        A column of weights: a row of weight 2 counts as two rows.
     predictionCol, probabilityCol, logDensityCol, rankCol : str, default='prediction', 'probability', 'logDensity', ''
         What ``transform`` adds: the most probable component, the probabilities of all as an array, the log-density, and the fraction
         of learned rows with a lower log-density. An empty name leaves a column out.
@@ -150,8 +172,8 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
 
     @keyword_only
     def __init__(
-        self, *, n_components="auto", inputCols=None, featuresCol="features", predictionCol="prediction",
-        probabilityCol="probability", logDensityCol="logDensity", rankCol="", sampleRows=distributed.SAMPLE_ROWS, numShards=0,
+        self, *, n_components="auto", inputCols=None, featuresCol="features", weightCol=None,
+        predictionCol="prediction", probabilityCol="probability", logDensityCol="logDensity", rankCol="", sampleRows=distributed.SAMPLE_ROWS, numShards=0,
         effort="default", start_rows=None, missing="error", cluster_overlap=0.03, seed=1,
     ):  # fmt: skip
         super().__init__()
@@ -170,14 +192,14 @@ class OnlineGaussianMixture(Estimator, _Shared, DefaultParamsReadable, DefaultPa
         rows = self._rows(dataset)
         count, most = rows.count(), self.getOrDefault("sampleRows")
         sample = rows if count <= most else rows.sample(fraction=most / count, seed=self.getSeed())
-        sample = _values(sample.toArrow())
+        sample, weights = _values(sample.toArrow(), self._weighted())
         if count <= most:
-            return self._model(_estimator.OnlineGaussianMixture(**self._local()).fit(sample))
-        prior = distributed.prior(sample, **self._local())
+            return self._model(_estimator.OnlineGaussianMixture(**self._local()).fit(sample, sample_weight=weights))
+        prior = distributed.prior(sample, sample_weight=weights, **self._local())
         shards = self.getOrDefault("numShards")
         if shards:
             rows = rows.coalesce(shards)
-        return self._model(distributed.merge(_learn(rows, prior, shards), prior))
+        return self._model(distributed.merge(_learn(rows, prior, shards, self._weighted()), prior))
 
     def _model(self, estimator) -> OnlineGaussianMixtureModel:
         return self._copyValues(OnlineGaussianMixtureModel(estimator))
@@ -200,7 +222,8 @@ class OnlineGaussianMixtureModel(Model, _Shared, MLReadable, MLWritable):
 
         ``estimator.n_samples_seen_`` of the result counts the further rows.
         """
-        learned = distributed.update(_learn(self._rows(dataset), self.estimator, 0), self.estimator)
+        shards = _learn(self._rows(dataset), self.estimator, 0, self._weighted())
+        learned = distributed.update(shards, self.estimator)
         return self._copyValues(OnlineGaussianMixtureModel(learned))
 
     def _transform(self, dataset):
@@ -269,15 +292,23 @@ class _ModelReader(MLReader):
         return model
 
 
-class LogDensityEvaluator(Evaluator, DefaultParamsReadable, DefaultParamsWritable):
-    """The mean log-density of the rows that a model transformed, for ``CrossValidator``. Larger is better."""
+class LogDensityEvaluator(Evaluator, HasWeightCol, DefaultParamsReadable, DefaultParamsWritable):
+    """The mean log-density of the rows that a model transformed, weighted by ``weightCol`` if that is set, for ``CrossValidator``.
+
+    Larger is better.
+    """
 
     logDensityCol = Param(Params._dummy(), "logDensityCol", "column of log-densities", TypeConverters.toString)
 
     @keyword_only
-    def __init__(self, *, logDensityCol="logDensity"):
+    def __init__(self, *, logDensityCol="logDensity", weightCol=None):
         super().__init__()
-        self._set(**self._input_kwargs or {"logDensityCol": logDensityCol})
+        self._setDefault(logDensityCol="logDensity")
+        self._set(**{name: value for name, value in self._input_kwargs.items() if value is not None})
 
     def _evaluate(self, dataset) -> float:
-        return dataset.select(F.avg(self.getOrDefault("logDensityCol"))).first()[0]
+        score = F.col(self.getOrDefault("logDensityCol"))
+        if not self.isDefined(self.weightCol):
+            return dataset.select(F.avg(score)).first()[0]
+        weight = F.col(self.getWeightCol())
+        return dataset.select(F.sum(weight * score) / F.sum(weight)).first()[0]

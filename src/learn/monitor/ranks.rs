@@ -363,6 +363,12 @@ impl RankTable {
         self.centroids.iter().map(|centroid| (centroid.mean, centroid.rows))
     }
 
+    /// The log-density below which this fraction of the rows is; `None` if there are no rows.
+    pub fn value_at(&self, share: f64) -> Option<f64> {
+        let place = self.before.partition_point(|&before| before <= share * self.rows).checked_sub(1)?;
+        Some(self.centroids[place].mean)
+    }
+
     /// The fraction of the rows with a lower log-density; `None` if there are no rows.
     pub fn rank(&self, log_density: f64) -> Option<f64> {
         if self.rows == 0.0 || log_density.is_nan() {
@@ -411,6 +417,16 @@ mod tests {
         let mut ranks = ScoreRanks::default();
         values.iter().for_each(|&value| ranks.push(value));
         ranks
+    }
+
+    #[test]
+    fn the_value_at_a_rank_has_that_rank() {
+        assert_eq!(ScoreRanks::default().table().value_at(0.1), None);
+        let table = sketch(&values(20_000, 3)).table();
+        for share in [0.0, 0.001, 0.02, 0.5, 0.99, 1.0] {
+            let rank = table.rank(table.value_at(share).unwrap()).unwrap();
+            assert!((rank - share).abs() < 0.03 * share + 1e-4, "{share}: {rank}");
+        }
     }
 
     /// The largest error of any rank, and the largest relative error of ranks up to one in a hundred.

@@ -1,5 +1,7 @@
 //! One K of a pass: its learner, its score, and the history of its structure.
 
+use std::borrow::Cow;
+
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
@@ -414,9 +416,9 @@ const LEVEL_MARGIN: f64 = 5.0;
 
 /// A log-density that few kept rows are below. Rows with gaps do not count, because their log-densities are of fewer columns.
 fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
-    let rows = rows_of(kept.reservoir(), mixture.dim());
-    let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
-    let rows = rows.slice_move(ndarray::s![..;step, ..]);
+    let step = kept.held(mixture.dim()).div_ceil(LEVEL_ROWS).max(1);
+    let rows = kept.every_row(step, mixture.dim());
+    let rows = rows_of(&rows, mixture.dim());
     let log_densities = mixture.log_densities(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
     if let Some(weights) = kept.reservoir_weights() {
@@ -452,7 +454,8 @@ const MIN_VALIDATION: usize = 20;
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= MIN_VALIDATION * dim;
-    let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
+    let rows = if enough { Cow::Borrowed(kept.validation()) } else { kept.reservoir(dim) };
+    let rows = rows_of(&rows, dim);
     let gains = after.log_densities(rows) - before.log_densities(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),

@@ -1,0 +1,207 @@
+"""Detection of anomalies, for scikit-learn."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from gmm_bmm._components import bounds
+from gmm_bmm._estimator import OnlineGaussianMixture
+from gmm_bmm._input import as_rows, as_weights
+
+_AUTO = "auto:1..16"
+"""With more components, some of them form around a few anomalies."""
+
+
+class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
+    """Detection of anomalies by a Gaussian mixture that learns from batches of rows.
+
+    The rows to learn from may contain anomalies. The score of a row is not its log-density, which is high wherever a few anomalies
+    lie together: light components do not count, components have the tails of their posterior predictive, and a row far from
+    all others is more unusual than one in a gap between clusters.
+
+    Parameters
+    ----------
+    contamination : 'auto' or float, default='auto'
+        The share of anomalies among the learned rows, at most 0.5. With ``'auto'``, a row is an anomaly if it is more unusual than 99 of
+        100 rows that the mixture generates.
+    n_components : 'auto', 'auto:LOW..HIGH', int or (int, int), default='auto'
+        As in :class:`OnlineGaussianMixture`, except that ``'auto'`` learns up to 16 components.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+    half_life : int, default=None
+    missing : {'error', 'marginal'}, default='error'
+        As in :class:`OnlineGaussianMixture`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random choices. An integer makes results repeatable bit for bit.
+
+    Attributes
+    ----------
+    mixture_ : OnlineGaussianMixture
+        The mixture that was learned.
+    offset_ : float
+        The score below which a row is an anomaly: ``decision_function`` is ``score_samples`` minus this.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gmm_bmm import MixtureOutlierDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (990, 2)), rng.normal(8, 0.5, (10, 2))])
+    >>> detector = MixtureOutlierDetector(contamination=0.01, random_state=0).fit(X)
+    >>> bool((detector.predict(X[990:]) == -1).all())
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0.0, 0.5, closed="right")],
+        "n_components": [str, Interval(Integral, 1, None, closed="left"), tuple, list],
+        "effort": [StrOptions({"fast", "default", "thorough"})],
+        "half_life": [Interval(Integral, 1, None, closed="left"), None],
+        "missing": [StrOptions({"error", "marginal"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        contamination="auto",
+        *,
+        n_components="auto",
+        effort="default",
+        half_life=None,
+        missing="error",
+        random_state=None,
+    ):
+        self.contamination = contamination
+        self.n_components = n_components
+        self.effort = effort
+        self.half_life = half_life
+        self.missing = missing
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Learns a mixture from X, in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in :class:`OnlineGaussianMixture`: a row of weight ``w`` counts as ``w`` rows.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(X, reset=True, ensure_min_samples=2)
+        weights = as_weights(sample_weight, rows)
+        low = bounds(self.n_components)[0]
+        count = len(rows) if weights is None else np.count_nonzero(weights)
+        if count < low:
+            raise ValueError(f"Expected n_samples >= n_components but got n_components = {low}, n_samples = {count}")
+        self.mixture_ = self._new_mixture().fit(rows, sample_weight=weights)
+        if self.contamination == "auto":
+            self._offset = self.mixture_._fit.anomaly_level()
+        else:
+            self._offset = _quantile(self._scores(rows), weights, self.contamination)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Learns further rows. How the rows are cut into batches changes nothing.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "mixture_")
+        rows = self._rows(X, reset=first)
+        weights = as_weights(sample_weight, rows)
+        if first:
+            self.mixture_ = self._new_mixture()
+        self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
+        self.mixture_.partial_fit(rows, sample_weight=weights)
+        self._offset = None
+        return self
+
+    def finish(self):
+        """Computes the mixture at the end of the stream, as ``OnlineGaussianMixture.finish`` does.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.mixture_.finish()
+        self._offset = None
+        return self
+
+    @property
+    def offset_(self) -> float:
+        check_is_fitted(self)
+        if self._offset is None:
+            share = None if self.contamination == "auto" else self.contamination
+            self._offset = self.mixture_._fit.anomaly_level(share)
+        return self._offset
+
+    def score_samples(self, X):
+        """The score of each row: the lower, the more unusual. Its unit is that of a log-density.
+
+        Missing values count as if they were as probable as usual.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._scores(self._rows(X))
+
+    def decision_function(self, X):
+        """``score_samples`` minus ``offset_``: negative for anomalies."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """-1 for each anomaly and 1 for each other row."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @property
+    def n_components_(self) -> int:
+        check_is_fitted(self)
+        return self.mixture_.n_components_
+
+    def _new_mixture(self) -> OnlineGaussianMixture:
+        return OnlineGaussianMixture(
+            _AUTO if isinstance(self.n_components, str) and self.n_components == "auto" else self.n_components,
+            effort=self.effort,
+            half_life=self.half_life,
+            missing=self.missing,
+            random_state=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+        )
+
+    def _rows(self, X, *, reset=False, **checks) -> np.ndarray:
+        return as_rows(self, X, reset=reset, gaps=self.missing == "marginal", **checks)
+
+    def _scores(self, rows: np.ndarray) -> np.ndarray:
+        return self.mixture_._fit.anomaly_scores(rows)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mixture_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "marginal"
+        return tags
+
+
+def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:
+    """The score below which this share of the rows is."""
+    order = np.argsort(scores)
+    below = np.arange(1, len(scores) + 1) if weights is None else np.cumsum(weights[order])
+    return float(scores[order[np.searchsorted(below, share * below[-1], side="right")]])
