@@ -23,7 +23,7 @@ GMM_BMM = $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/gmm-bmm
 # Incremental compilation divides a crate into many small units, which takes longer when everything is compiled once.
 export CARGO_INCREMENTAL ?= 0
 
-.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines wheel docs release-check advisories smoke tables figure1 tracks datasets soak crash fuzz clean
+.PHONY: all demo test test-long lint test-plain test-portable test-units test-openblas test-python test-python-package test-engines test-site wheel docs release-check advisories smoke tables figure1 tracks datasets soak crash fuzz clean
 
 all: $(GMM_BMM)
 
@@ -46,7 +46,7 @@ demo: $(GMM_BMM)
 # Compiling takes most of the time, once for each set of features and each level of optimisation. So all steps name the same
 # packages, which gives dependencies the same features, the command and the Python package share one optimised library, and
 # what computes little is not optimised. CONTRIBUTING.md has the times.
-test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package test-engines
+test: lint test-plain test-portable test-units test-openblas advisories smoke test-python test-python-package test-engines test-site
 
 # Elsewhere than on Linux only maturin links the Python package.
 ALL = $(if $(filter Linux,$(shell uname)),--workspace)
@@ -112,6 +112,10 @@ wheel:
 docs: $(GMM_BMM)
 	$(CARGO) doc $(ALL) --no-deps --lib
 	GMM_BMM=$(GMM_BMM) PYTHON=$(PYTHON) scripts/docs.sh
+
+# The site is built without warnings, with the command and the Rust reference of test-plain.
+test-site:
+	GMM_BMM=$(TARGET)/debug/gmm-bmm PYTHON=$(PYTHON) OPTIONAL=1 scripts/docs.sh
 
 release-check:
 	PYTHON=$(PYTHON) scripts/release_check.sh

@@ -27,7 +27,7 @@ impl Model {
             _ => {
                 let (mut waiting, weights) = (ScoreRanks::default(), self.state.pending_weights.as_deref());
                 let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-                let scores = by(self.kept_rows()).into_iter().enumerate();
+                let scores = by(self.kept_rows().view()).into_iter().enumerate();
                 waiting.extend_weighted(scores.map(|(i, score)| (score, weight(i))));
                 waiting
             }

@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A document, and the number of commands that it has at least.
-const DOCUMENTS: [(&str, usize); 3] = [("README.md", 5), ("docs/GUIDE.md", 25), ("docs/START.md", 5)];
+const DOCUMENTS: [(&str, usize); 3] = [("README.md", 4), ("docs/GUIDE.md", 25), ("docs/START.md", 5)];
 
 /// A fenced block of a document.
 struct Block {

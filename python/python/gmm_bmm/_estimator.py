@@ -310,8 +310,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual, and components of outliers
-        do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. A row with missing values has the rank of a whole row that is as rare, and components of
+        outliers do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
 
         Returns
         -------
