@@ -151,6 +151,7 @@ pub mod settings {
         Algorithm, Components, Effort, Moments, ObmmSettings, OdmmSettings, OemSettings, PriorStrength,
         StartKind,
     };
+    pub use crate::linalg::CovarianceType;
 }
 
 pub mod batch {

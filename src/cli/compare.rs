@@ -92,7 +92,7 @@ pub(super) struct Args {
     /// Seed of splits and starts; equal seeds, sets and names give equal scores
     ///
     /// The name of a set, which is that of its file without folder and ending, is mixed into the seed. So the same rows in a file of another name are split differently. The number of threads does not change the scores.
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, hide_short_help = true, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
 
     /// Repeat splits and starts with N seeds: --seed, the next number, and so on

@@ -5,7 +5,7 @@ use clap::builder::PossibleValue;
 
 use crate::data::{BadRows, Missing};
 use crate::experiment::Units;
-use crate::settings::{Effort, Moments, StartKind};
+use crate::settings::{CovarianceType, Effort, Moments, StartKind};
 
 macro_rules! spell {
     ($choice:ident: $($variant:ident = $name:literal, $help:literal;)+) => {
@@ -27,6 +27,13 @@ spell! { Effort:
     Fast = "fast", "Only the start, as cheap as possible, without revisions";
     Default = "default", "The start, and revisions with a few moves each";
     Thorough = "thorough", "More moves, and EM to closer convergence";
+}
+
+spell! { CovarianceType:
+    Full = "full", "A full matrix for each component";
+    Tied = "tied", "One full matrix that all components share";
+    Diag = "diag", "A variance of each column for each component";
+    Spherical = "spherical", "One variance of all columns for each component";
 }
 
 spell! { StartKind:

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use ndarray::ArrayView2;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::choice::{OneK, describe_elbow, describe_ks};
 use super::clusters::{ClusterArgs, ClustersResult};
@@ -18,6 +18,7 @@ use crate::PageOptions;
 use crate::data::{Block, Reservoir};
 use crate::files::OutputFile;
 use crate::learn::{Algorithm, DataChanges, EmSettings, Health, KComparison, Lineage, MergeReport};
+use crate::linalg::{CovarianceType, Factor};
 use crate::model::{Labels, Model, Recipe, Seal};
 use crate::text::count;
 use crate::text::number::{NONE, condition, decimal, mean_and_spread};
@@ -162,7 +163,9 @@ struct ShownComponent {
     mean: Vec<f64>,
     standard_deviation: Vec<f64>,
     /// Its rows, one after the other.
-    covariance: Vec<Vec<f64>>,
+    /// By rows, or the variances alone where columns have no correlations.
+    #[serde(serialize_with = "matrix_or_variances")]
+    covariance: Factor,
     /// Lower bound of the condition number of its correlation matrix.
     condition: f64,
 }
@@ -261,7 +264,7 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
             worth_rows: kappas[j],
             mean: gaussian.mean().to_vec(),
             standard_deviation: gaussian.covariance().diagonal().iter().map(|v| v.sqrt()).collect(),
-            covariance: gaussian.covariance().matrix().rows().into_iter().map(|row| row.to_vec()).collect(),
+            covariance: gaussian.covariance().clone(),
             condition: gaussian.covariance().condition_estimate(),
         }
     };
@@ -290,6 +293,13 @@ fn shown(model: &Model, labels: &Labels, overlap: f64) -> Shown {
         health: model.health(),
         plot: None,
         html: None,
+    }
+}
+
+fn matrix_or_variances<S: Serializer>(covariance: &Factor, serializer: S) -> Result<S::Ok, S::Error> {
+    match covariance.kind() {
+        CovarianceType::Diag | CovarianceType::Spherical => serializer.collect_seq(covariance.diagonal()),
+        _ => serializer.collect_seq(covariance.matrix().rows().into_iter().map(|row| row.to_vec())),
     }
 }
 

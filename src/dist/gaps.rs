@@ -178,9 +178,13 @@ impl GappedRows {
     }
 }
 
-/// Adds `weight` times the conditional covariance to the lower triangle of a second moment.
+/// Adds `weight` times the conditional covariance to the lower triangle of a second moment, or to its diagonal if that is all.
 fn add_covariance(second: &mut [f64], dim: usize, missing: &[usize], conditional: &Conditional, weight: f64) {
     for (n, &i) in missing.iter().enumerate() {
+        if second.len() == dim {
+            second[i] += weight * conditional.covariance(n, n);
+            continue;
+        }
         for (l, &j) in missing.iter().enumerate().take(n + 1) {
             second[i * dim + j] += weight * conditional.covariance(n, l);
         }

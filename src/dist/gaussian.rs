@@ -1,5 +1,4 @@
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
 use super::{Density, DistError, check_finite, check_length, fill_standard_normal};
 use crate::linalg::Factor;
@@ -16,28 +15,11 @@ use crate::linalg::special::LN_2PI;
 /// assert!((gaussian.log_density(&[1.0, 2.0]) - peak).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "GaussianRecord")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gaussian {
     mean: Vec<f64>,
     covariance: Factor,
-    #[serde(skip)]
     log_det: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GaussianRecord {
-    mean: Vec<f64>,
-    covariance: Factor,
-}
-
-impl TryFrom<GaussianRecord> for Gaussian {
-    type Error = DistError;
-
-    fn try_from(record: GaussianRecord) -> Result<Self, DistError> {
-        Gaussian::new(record.mean, record.covariance)
-    }
 }
 
 impl Gaussian {
@@ -60,12 +42,14 @@ impl Gaussian {
     }
 
     /// The log-density, from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
+    #[inline]
     pub fn log_density_of(quadratic_form: f64, log_det: f64, dim: usize) -> f64 {
         -0.5 * (dim as f64 * LN_2PI + log_det + quadratic_form)
     }
 }
 
 impl Density for Gaussian {
+    #[inline]
     fn location(&self) -> &[f64] {
         &self.mean
     }
@@ -74,6 +58,7 @@ impl Density for Gaussian {
         &self.covariance
     }
 
+    #[inline]
     fn log_density_at(&self, q: f64) -> f64 {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
@@ -82,6 +67,7 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det - missing_log_det, observed)
     }
 
+    #[inline]
     fn quadratic_form_at(&self, log_density: f64) -> f64 {
         2.0 * (self.log_density_at(0.0) - log_density)
     }

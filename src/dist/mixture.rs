@@ -1,10 +1,13 @@
+use std::borrow::Cow;
+
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayView3};
 use rand::{Rng, RngExt};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Density, DistError, Gaussian, StudentT, check_length};
-use crate::linalg::Factor;
 use crate::linalg::special::log_sum_exp;
+use crate::linalg::{CovarianceType, Factor};
 
 /// A mixture density `Σ w_j f_j(x)`, with weights that sum to one.
 ///
@@ -23,8 +26,7 @@ use crate::linalg::special::log_sum_exp;
 /// assert!(mixture.predict_proba(rows.view())?[(1, 1)] > 0.999);
 /// # Ok::<(), gmm_bmm::dist::DistError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "MixtureRecord<C>", bound(deserialize = "C: Density + Deserialize<'de>"))]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mixture<C> {
     weights: Vec<f64>,
     components: Vec<C>,
@@ -35,18 +37,47 @@ pub type GaussianMixture = Mixture<Gaussian>;
 /// A mixture of Student-t distributions: the posterior predictive of a Gaussian mixture.
 pub type StudentMixture = Mixture<StudentT>;
 
-#[derive(Deserialize)]
+/// A mixture in a model file.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MixtureRecord<C> {
-    weights: Vec<f64>,
-    components: Vec<C>,
+struct MixtureRecord<'a> {
+    weights: Cow<'a, [f64]>,
+    components: Vec<GaussianRecord<'a>>,
 }
 
-impl<C: Density> TryFrom<MixtureRecord<C>> for Mixture<C> {
-    type Error = DistError;
+/// A component in a model file. One without a covariance has that of the first component.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GaussianRecord<'a> {
+    mean: Cow<'a, [f64]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    covariance: Option<Cow<'a, Factor>>,
+}
 
-    fn try_from(record: MixtureRecord<C>) -> Result<Self, DistError> {
-        Mixture::new(record.weights, record.components)
+impl Serialize for GaussianMixture {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let first = self.components[0].covariance();
+        let component = |(j, own): (usize, &'_ Gaussian)| GaussianRecord {
+            mean: Cow::Owned(own.mean().to_vec()),
+            covariance: (j == 0 || !own.covariance().is_shared_with(first))
+                .then(|| Cow::Owned(own.covariance().clone())),
+        };
+        let components = self.components.iter().enumerate().map(component).collect();
+        MixtureRecord { weights: Cow::Borrowed(&self.weights), components }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for GaussianMixture {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let MixtureRecord { weights, components } = MixtureRecord::deserialize(deserializer)?;
+        let first = components.first().and_then(|first| first.covariance.clone()).map(Cow::into_owned);
+        let component = |record: GaussianRecord| {
+            let covariance = record.covariance.map(Cow::into_owned).or_else(|| first.clone());
+            let covariance = covariance.ok_or_else(|| D::Error::missing_field("covariance"))?;
+            Gaussian::new(record.mean.into_owned(), covariance).map_err(D::Error::custom)
+        };
+        let components = components.into_iter().map(component).collect::<Result<_, _>>()?;
+        Mixture::new(weights.into_owned(), components).map_err(D::Error::custom)
     }
 }
 
@@ -146,6 +177,17 @@ impl GaussianMixture {
         };
         let components = means.outer_iter().zip(covariances.outer_iter()).map(component);
         Mixture::new(weights.to_vec(), components.collect::<Result<_, _>>()?)
+    }
+
+    /// What covariances the components have. A mixture of one component has no tied covariance, but a full one.
+    pub fn covariance_type(&self) -> CovarianceType {
+        let covariances = || self.components.iter().map(Gaussian::covariance);
+        let first = self.components[0].covariance();
+        if self.k() > 1 && covariances().all(|own| own.is_shared_with(first)) {
+            return CovarianceType::Tied;
+        }
+        let kind = first.kind();
+        if covariances().all(|own| own.kind() == kind) { kind } else { CovarianceType::Full }
     }
 
     /// The mean of each component, as a row.

@@ -1,13 +1,12 @@
 use ndarray::{Array2, ArrayView2};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
-use serde::{Deserialize, Serialize};
 
 use super::{
     DistError, Gaussian, StudentT, check_finite, check_length, check_positive, fill_standard_normal,
 };
 use crate::linalg::special::LN_2PI;
-use crate::linalg::{Factor, FactorError, cholesky};
+use crate::linalg::{CovarianceType, Factor, FactorError, cholesky};
 
 /// A Normal-Wishart distribution `NW(μ, Λ | m, κ, W, ν) = N(μ | m, (κΛ)⁻¹) · Wishart(Λ | W, ν)`, parametrised by `Ψ = W⁻¹`:
 /// what is known about the mean and the precision of a component.
@@ -22,30 +21,15 @@ use crate::linalg::{Factor, FactorError, cholesky};
 /// assert_eq!(known.predictive().degrees_of_freedom(), 12.0);
 /// # Ok::<(), gmm_bmm::dist::DistError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "NormalWishartRecord")]
+///
+/// If `Ψ` is diagonal, so is `Λ`, and each column has its own Gamma distribution: `Λ_ii ~ Gamma(ν/2, Ψ_ii/2)`. If `Ψ = ψI`, all
+/// columns share one: `Λ = λI` with `λ ~ Gamma(νd/2, ψd/2)`. In each case `E[Λ] = νΨ⁻¹`, and `ν` rises by one with each row.
+#[derive(Debug, Clone, PartialEq)]
 pub struct NormalWishart {
     m: Vec<f64>,
     kappa: f64,
     nu: f64,
     psi: Factor,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NormalWishartRecord {
-    m: Vec<f64>,
-    kappa: f64,
-    nu: f64,
-    psi: Factor,
-}
-
-impl TryFrom<NormalWishartRecord> for NormalWishart {
-    type Error = DistError;
-
-    fn try_from(record: NormalWishartRecord) -> Result<Self, DistError> {
-        NormalWishart::new(record.m, record.kappa, record.nu, record.psi)
-    }
 }
 
 /// Below this the density of a row underflows in double precision.
@@ -60,8 +44,10 @@ impl NormalWishart {
         if kappa < MIN_KAPPA {
             return Err(DistError::OutOfRange { name: "kappa", must: "at least 1e-100", value: kappa });
         }
-        if !(nu - m.len() as f64 + 1.0 > 0.0 && nu.is_finite()) {
-            return Err(DistError::OutOfRange { name: "nu", must: "above d − 1 and finite", value: nu });
+        let least = if psi.kind().is_diagonal() { 0.0 } else { m.len() as f64 - 1.0 };
+        if !(nu > least && nu.is_finite()) {
+            let must = if least > 0.0 { "above d − 1 and finite" } else { "above 0 and finite" };
+            return Err(DistError::OutOfRange { name: "nu", must, value: nu });
         }
         Ok(NormalWishart { m, kappa, nu, psi })
     }
@@ -91,9 +77,14 @@ impl NormalWishart {
         &self.psi
     }
 
+    /// What `ν` is beyond the number of rows: `E[Σ] = Ψ/(ν − beyond)`.
+    pub fn beyond_rows(&self) -> f64 {
+        self.psi.kind().beyond_rows(self.dim())
+    }
+
     /// The same point estimate with the weight of at most one row, and the power of this distribution that it is.
     pub(crate) fn weakened(&self) -> (Self, f64) {
-        let beyond = self.nu - self.dim() as f64 - 1.0;
+        let beyond = self.nu - self.beyond_rows();
         let power = (1.0 / self.kappa).min(1.0);
         if beyond <= 1.0 || power == 1.0 {
             return (self.clone(), 1.0);
@@ -109,21 +100,28 @@ impl NormalWishart {
         self.nu * self.psi.inverse()
     }
 
-    /// The point estimate: the Gaussian with mean `E[μ]` and covariance `E[Σ] = Ψ/(ν − d − 1)`. For `ν < d + 2` the expected
-    /// covariance is very large or infinite, so `ν = d + 2` is used.
+    /// The point estimate: the Gaussian with mean `E[μ]` and covariance `E[Σ] = Ψ/(ν − d − 1)`, or `Ψ/(ν − 2)` for a diagonal `Ψ` and
+    /// `Ψ/(ν − 2/d)` for `ψI`. For `ν < d + 2` the expected covariance is very large or infinite, so `ν = d + 2` is used.
     ///
     /// The alternative `E[Λ]⁻¹ = Ψ/ν` is narrower and scores worse on new rows.
     pub fn point_estimate(&self) -> Gaussian {
         let mut covariance = self.psi.clone();
-        covariance.scale_by(1.0 / (self.nu - self.dim() as f64 - 1.0).max(1.0));
+        covariance.scale_by(1.0 / (self.nu - self.beyond_rows()).max(1.0));
         Gaussian::new(self.m.clone(), covariance).expect("checked when the Normal-Wishart was made")
     }
 
-    /// The posterior predictive of one row: a Student-t with `ν − d + 1` degrees of freedom.
+    /// The posterior predictive of one row: a Student-t with `ν − d + 1` degrees of freedom, or `νd` if `Ψ = ψI`. If `Ψ` is
+    /// diagonal, it is a product of one Student-t with `ν` degrees of freedom for each column; this is the multivariate one with
+    /// the same scales and degrees of freedom.
     pub fn predictive(&self) -> StudentT {
-        let freedom = self.nu - self.dim() as f64 + 1.0;
+        let freedom = match self.psi.kind() {
+            CovarianceType::Diag => self.nu,
+            CovarianceType::Spherical => self.nu * self.dim() as f64,
+            _ => self.nu - self.dim() as f64 + 1.0,
+        };
         let mut scale = self.psi.clone();
-        scale.scale_by((self.kappa + 1.0) / (self.kappa * freedom));
+        let count = if self.psi.kind().is_diagonal() { self.nu } else { freedom };
+        scale.scale_by((self.kappa + 1.0) / (self.kappa * count));
         StudentT::new(self.m.clone(), scale, freedom).expect("checked when the Normal-Wishart was made")
     }
 

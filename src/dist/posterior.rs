@@ -1,6 +1,8 @@
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, StudentMixture, check_length};
+use crate::linalg::Factor;
 
 /// What is known about a Gaussian mixture: `Dir(w | a) · ∏_j NW(μ_j, Λ_j | m_j, κ_j, W_j, ν_j)`. Priors have this type too.
 ///
@@ -13,25 +15,55 @@ use super::{Dirichlet, DistError, GaussianMixture, Mixture, NormalWishart, Stude
 /// assert_eq!(posterior.point_estimate().weights(), [0.75, 0.25]);
 /// # Ok::<(), gmm_bmm::dist::DistError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "PosteriorRecord")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Posterior {
     a: Dirichlet,
     components: Vec<NormalWishart>,
 }
 
-#[derive(Deserialize)]
+/// A posterior in a model file.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PosteriorRecord {
     a: Dirichlet,
-    components: Vec<NormalWishart>,
+    components: Vec<NormalWishartRecord>,
 }
 
-impl TryFrom<PosteriorRecord> for Posterior {
-    type Error = DistError;
+/// A component in a model file. One without a matrix has that of the first component.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NormalWishartRecord {
+    m: Vec<f64>,
+    kappa: f64,
+    nu: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    psi: Option<Factor>,
+}
 
-    fn try_from(record: PosteriorRecord) -> Result<Self, DistError> {
-        Posterior::new(record.a, record.components)
+impl Serialize for Posterior {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let first = self.components[0].psi();
+        let component = |(j, own): (usize, &NormalWishart)| NormalWishartRecord {
+            m: own.mean().to_vec(),
+            kappa: own.kappa(),
+            nu: own.nu(),
+            psi: (j == 0 || !own.psi().is_shared_with(first)).then(|| own.psi().clone()),
+        };
+        let components = self.components.iter().enumerate().map(component).collect();
+        PosteriorRecord { a: self.a.clone(), components }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Posterior {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let PosteriorRecord { a, components } = PosteriorRecord::deserialize(deserializer)?;
+        let first = components.first().and_then(|first| first.psi.clone());
+        let component = |record: NormalWishartRecord| {
+            let psi = record.psi.or_else(|| first.clone()).ok_or_else(|| D::Error::missing_field("psi"))?;
+            NormalWishart::new(record.m, record.kappa, record.nu, psi).map_err(D::Error::custom)
+        };
+        let components = components.into_iter().map(component).collect::<Result<_, _>>()?;
+        Posterior::new(a, components).map_err(D::Error::custom)
     }
 }
 

@@ -9,7 +9,10 @@ use rayon::prelude::*;
 
 use super::gaps::GappedRows;
 use super::{Density, DistError, Mixture};
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, TILE, square_norms, square_norms_up_to};
+use crate::linalg::blocks::{
+    BLOCK, Moments, RowBlocks, TILE, scaled_distances, square_distances, square_norms, square_norms_up_to,
+    whitened,
+};
 use crate::linalg::simd::{Arithmetic, at_run_time};
 use crate::linalg::special::{exp, ln};
 use crate::linalg::vector::{Quad, Vector, Vector4};
@@ -128,11 +131,23 @@ pub fn most_probable(probabilities: impl Iterator<Item = f64>) -> (usize, f64) {
     probabilities.enumerate().fold((0, 0.0), better)
 }
 
+/// What whitens the deviations of rows from a component.
+enum Whitening {
+    /// `L⁻¹`.
+    Triangle(Array2<f64>),
+    /// The diagonal of a diagonal `L⁻¹`.
+    Diagonal(Vec<f64>),
+    /// `L⁻¹` is that of all components. Rows are whitened once, relative to the first component, and this is the whitened mean.
+    Shared(Vec<f64>),
+}
+
 /// Computes log-densities and responsibilities of a block of rows.
 #[derive(Clone)]
 pub(crate) struct BlockScorer {
-    /// `L⁻¹` of each component.
-    inverses: Arc<[Array2<f64>]>,
+    whitenings: Arc<[Whitening]>,
+    /// `L⁻¹` of all components if they share it, and space for a whitened block.
+    shared: Option<Arc<Array2<f64>>>,
+    whitened: Vec<f64>,
     log_weights: Vec<f64>,
     /// One component after the other, [`BLOCK`] numbers each. While a block is scored, the log-terms `ln w_j f_j(x)`.
     responsibilities: Vec<Quad>,
@@ -149,9 +164,26 @@ pub(crate) struct BlockScorer {
 
 impl BlockScorer {
     pub fn new<C: Density>(mixture: &Mixture<C>) -> Self {
+        let (first, others) = mixture.components().split_first().expect("a mixture has components");
+        let is_shared = !others.is_empty()
+            && others.iter().all(|c| c.scale_matrix().is_shared_with(first.scale_matrix()));
         let inverse = |component: &C| lower_inverse(component.scale_matrix().lower_matrix().view());
+        let shared = is_shared.then(|| Arc::new(inverse(first)));
+        let whitening = |component: &C| match (&shared, component.scale_matrix().roots()) {
+            (Some(inverse), _) => {
+                let means = component.location().iter().zip(first.location());
+                Whitening::Shared(
+                    inverse.dot(&means.map(|(m, origin)| m - origin).collect::<Array1<f64>>()).to_vec(),
+                )
+            }
+            (None, Some(roots)) => Whitening::Diagonal(roots.iter().map(|root| 1.0 / root).collect()),
+            (None, None) => Whitening::Triangle(inverse(component)),
+        };
+        let whitenings = mixture.components().iter().map(whitening).collect();
         BlockScorer {
-            inverses: mixture.components().iter().map(inverse).collect(),
+            whitenings,
+            whitened: vec![0.0; if is_shared { mixture.dim() * BLOCK } else { 0 }],
+            shared,
             log_weights: mixture.weights().iter().map(|weight| weight.ln()).collect(),
             responsibilities: vec![Quad::default(); mixture.k() * QUADS],
             log_densities: [Quad::default(); QUADS],
@@ -173,6 +205,7 @@ impl BlockScorer {
     /// row is scored by its other columns.
     pub fn score_block<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64], filled: usize) {
         self.filled = filled;
+        self.whiten(mixture, block);
         match self.leader {
             None => (0..mixture.k()).for_each(|j| self.compute_terms(mixture, block, j, None)),
             Some(leader) => self.compute_ordered_terms(mixture, block, leader),
@@ -196,11 +229,13 @@ impl BlockScorer {
         least: Option<&[f64; BLOCK]>,
     ) {
         let component = &mixture.components()[j];
-        let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-        let inverse = self.inverses[j].as_slice().expect("standard layout");
-        match least {
-            None => square_norms(inverse, block, component.location(), &mut self.tile, terms),
-            Some(least) => {
+        match (least, &self.whitenings[j]) {
+            (None, _) | (_, Whitening::Diagonal(_) | Whitening::Shared(_)) => {
+                self.compute_norms(mixture, j, block)
+            }
+            (Some(least), Whitening::Triangle(inverse)) => {
+                let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
+                let inverse = inverse.as_slice().expect("standard layout");
                 let mut most = [0.0; BLOCK];
                 for (most, least) in most.iter_mut().zip(least) {
                     *most = component.quadratic_form_at(least - self.log_weights[j]);
@@ -208,8 +243,34 @@ impl BlockScorer {
                 square_norms_up_to(inverse, block, component.location(), &most, &mut self.tile, terms);
             }
         }
-        for term in terms.iter_mut() {
+        for term in &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK] {
             *term = self.log_weights[j] + component.log_density_at(*term);
+        }
+    }
+
+    /// Whitens a block for all components that share their matrix.
+    fn whiten<C: Density>(&mut self, mixture: &Mixture<C>, block: &[f64]) {
+        if let Some(inverse) = &self.shared {
+            let (inverse, origin) =
+                (inverse.as_slice().expect("standard layout"), mixture.components()[0].location());
+            whitened(inverse, block, origin, &mut self.tile, &mut self.whitened);
+        }
+    }
+
+    /// Replaces the terms of component `j` by the squared norms of the whitened rows.
+    fn compute_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) {
+        let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
+        let mean = mixture.components()[j].location();
+        match &self.whitenings[j] {
+            Whitening::Triangle(inverse) => {
+                let inverse = inverse.as_slice().expect("standard layout");
+                square_norms(inverse, block, mean, &mut self.tile, terms);
+            }
+            Whitening::Diagonal(scales) => scaled_distances(block, mean, scales, terms),
+            Whitening::Shared(mean) => {
+                let terms = terms.try_into().expect("a block of terms");
+                square_distances(&self.whitened, mean, terms);
+            }
         }
     }
 
@@ -226,7 +287,8 @@ impl BlockScorer {
     }
 
     /// Adds the moments of the rows of the block that was scored last, relative to the mean of component `j`, with these weights.
-    /// Rows with gaps are completed, and the conditional covariances of their missing columns are added too.
+    /// Rows with gaps are completed, and the conditional covariances of their missing columns are added too. If components share
+    /// their second moments, `shared` has them and their origin, and completed rows are added there.
     pub fn add_moments<C: Density>(
         &mut self,
         mixture: &Mixture<C>,
@@ -234,6 +296,7 @@ impl BlockScorer {
         block: &[f64],
         weights: &[f64; BLOCK],
         moments: &mut Moments,
+        shared: Option<(&mut Moments, &[f64])>,
     ) {
         let component = &mixture.components()[j];
         if self.gapped.is_empty() {
@@ -244,8 +307,32 @@ impl BlockScorer {
         for ((to, column), mean) in columns.zip(component.location()) {
             to.iter_mut().zip(column).for_each(|(to, value)| *to = value - mean);
         }
-        self.gapped.complete(j, mixture.k(), weights, deviations, moments);
-        moments.add(deviations, weights);
+        match shared {
+            None => {
+                self.gapped.complete(j, mixture.k(), weights, deviations, moments);
+                moments.add(deviations, weights);
+            }
+            Some((all, origin)) => {
+                self.gapped.complete(j, mixture.k(), weights, deviations, all);
+                moments.add(deviations, weights);
+                let shift: Vec<f64> = origin.iter().zip(component.location()).map(|(o, m)| o - m).collect();
+                all.add_relative(&deviations.to_vec(), &shift, weights, &mut self.space);
+            }
+        }
+    }
+
+    /// Adds the second moments of the complete rows of the block that was scored last, relative to `origin`, with these weights.
+    /// [`BlockScorer::add_moments`] adds those of blocks with gaps.
+    pub fn add_shared_moments(
+        &mut self,
+        block: &[f64],
+        weights: &[f64; BLOCK],
+        all: &mut Moments,
+        origin: &[f64],
+    ) {
+        if self.gapped.is_empty() {
+            all.add_relative(block, origin, weights, &mut self.space);
+        }
     }
 
     /// Fills the gaps of the block that was scored last by draws, from a component that is drawn by its responsibility.
@@ -286,10 +373,9 @@ impl BlockScorer {
 
     /// `|L⁻¹(x − m)|²` of each row `x` of a block, for component `j`.
     pub fn square_norms<C: Density>(&mut self, mixture: &Mixture<C>, j: usize, block: &[f64]) -> &[f64] {
-        let terms = &mut Quad::flat_mut(&mut self.responsibilities)[j * BLOCK..][..BLOCK];
-        let (inverse, mean) = (&self.inverses[j], mixture.components()[j].location());
-        square_norms(inverse.as_slice().expect("standard layout"), block, mean, &mut self.tile, terms);
-        terms
+        self.whiten(mixture, block);
+        self.compute_norms(mixture, j, block);
+        &Quad::flat(&self.responsibilities)[j * BLOCK..][..BLOCK]
     }
 
     /// The log-density of each row.

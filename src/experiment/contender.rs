@@ -286,7 +286,7 @@ contenders! {
         name: "oEM revised",
         id: "oem_revised",
         family: "oem",
-        description: "oEM that revises its structure during the pass and at the end, as 'fit' does",
+        description: "oEM that revises its structure during the pass and at the end, as 'fit' does, with the α of oEM",
         way: Way::Online {
             tuned: &ALPHAS,
             algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),

@@ -36,9 +36,12 @@ pub(super) struct Trial<'a> {
     gap_jacobians: Option<GapJacobians>,
     /// Fitted ones and blind ones, once they are needed.
     starts: [Option<Starts>; 2],
+    /// What learners with revisions learn from all training rows, where the start takes all of them.
+    of_starts: Vec<(Structure, Learned)>,
 }
 
 /// The result of a learner on all training rows.
+#[derive(Clone)]
 struct Learned {
     mixture: GaussianMixture,
     tuned: Option<f64>,
@@ -67,7 +70,8 @@ impl<'a> Trial<'a> {
         let split = Split::new(plan, set, fold);
         let seed = plan.start_seed(set, fold, k);
         let (log_jacobian, gap_jacobians) = (split.log_jacobian(), split.gap_jacobians());
-        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts: [None, None] }
+        let (starts, of_starts) = ([None, None], Vec::new());
+        Trial { plan, set, fold, k, seed, split, log_jacobian, gap_jacobians, starts, of_starts }
     }
 
     /// Runs a learner and returns the record of its cell, or `None` if `stop` was set meanwhile.
@@ -285,14 +289,7 @@ impl<'a> Trial<'a> {
         structure: Structure,
     ) -> Result<Learned, LearnError> {
         let starts = self.starts(structure)?.clone();
-        let candidates = self.candidates(values, algorithm);
-        let mut mixtures = Vec::with_capacity(candidates.len());
-        for (_, algorithm) in &candidates {
-            let mut pass = OnlineFit::from_start(*algorithm, &starts.fitting)?;
-            pass.observe(self.split.fitting())?;
-            mixtures.push(pass.mixture()?);
-        }
-        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
+        let (tuned, algorithm, validation) = self.choose(values, algorithm, &starts.fitting)?;
         let learn = || {
             let mut pass = OnlineFit::from_start(algorithm, &starts.all)?;
             pass.observe(self.split.train.view())?;
@@ -342,19 +339,32 @@ impl<'a> Trial<'a> {
         Ok(Some(seconds(shared)? + of_shards.into_iter().fold(0.0, f64::max)))
     }
 
-    /// A learner with revisions. Each pass fits its own start.
+    /// A learner with revisions. Each pass fits its own start. If that takes all rows, learners of the same structure learn the same
+    /// mixture in the same time.
     fn learn_revised(
-        &self,
+        &mut self,
         values: &[f64],
         algorithm: Tunable,
         structure: Structure,
     ) -> Result<Learned, LearnError> {
+        let known =
+            self.of_starts.iter().find(|(known, _)| *known == structure).map(|(_, known)| known.clone());
+        let candidates = self.candidates(values, algorithm);
+        let (tuned, algorithm) = if known.is_some() || candidates.len() == 1 {
+            candidates[0]
+        } else {
+            let start = self.starts(Structure::Fixed)?.fitting.clone();
+            let (tuned, algorithm, _) = self.choose(values, algorithm, &start)?;
+            (tuned, algorithm)
+        };
         let revising = self.revising(structure);
         let train = self.split.train.view();
-        let candidates = self.candidates(values, algorithm);
-        let algorithms: Vec<Algorithm> = candidates.iter().map(|(_, algorithm)| *algorithm).collect();
-        let mixtures = revising.learn_with_each(&algorithms, self.split.fitting())?;
-        let (tuned, algorithm, validation) = self.best(&candidates, &mixtures);
+        let prequential = revising.prequential(algorithm, train, self.half())?.mean().map(bounded);
+        if let Some(learned) = known {
+            return Ok(Learned { tuned, prequential, ..learned });
+        }
+        let fitting = revising.learn(algorithm, self.split.fitting())?;
+        let validation = mean_score(&fitting.mixture, self.split.validation());
         let mut start_seconds = Vec::with_capacity(self.plan.repeat);
         let learn = || {
             let passed = revising.learn(algorithm, train)?;
@@ -362,16 +372,21 @@ impl<'a> Trial<'a> {
             Ok(passed)
         };
         let (passed, learn_seconds) = timed(self.plan.repeat, learn)?;
-        Ok(Learned {
+        let has_started = passed.has_started;
+        let learned = Learned {
             mixture: passed.mixture,
             tuned,
             validation,
-            prequential: revising.prequential(algorithm, train, self.half())?.mean().map(bounded),
+            prequential,
             start_seconds: median(&start_seconds).unwrap_or(learn_seconds),
             learn_seconds,
             machine_seconds: None,
             health: passed.health,
-        })
+        };
+        if !has_started {
+            self.of_starts.push((structure, learned.clone()));
+        }
+        Ok(learned)
     }
 
     /// A learner for each value of its parameter, or one if it has no parameter.
@@ -385,19 +400,23 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The candidate whose mixture scores best on the validation rows, the first of equals, and its score.
-    fn best(
+    /// The candidate that scores best on the validation rows after a pass from this start, the first of equals, and its score.
+    fn choose(
         &self,
-        candidates: &[(Option<f64>, Algorithm)],
-        mixtures: &[GaussianMixture],
-    ) -> (Option<f64>, Algorithm, f64) {
-        let score = |mixture| mean_score(mixture, self.split.validation());
-        let scored = candidates
-            .iter()
-            .zip(mixtures)
-            .map(|(&(tuned, algorithm), mixture)| (tuned, algorithm, score(mixture)));
-        let best = scored.reduce(|best, next| if next.2 > best.2 { next } else { best });
-        best.expect("every learner has at least one candidate")
+        values: &[f64],
+        algorithm: Tunable,
+        start: &Start,
+    ) -> Result<(Option<f64>, Algorithm, f64), LearnError> {
+        let mut best: Option<(Option<f64>, Algorithm, f64)> = None;
+        for (tuned, algorithm) in self.candidates(values, algorithm) {
+            let mut pass = OnlineFit::from_start(algorithm, start)?;
+            pass.observe(self.split.fitting())?;
+            let score = mean_score(&pass.mixture()?, self.split.validation());
+            if best.is_none_or(|best| score > best.2) {
+                best = Some((tuned, algorithm, score));
+            }
+        }
+        Ok(best.expect("every learner has at least one candidate"))
     }
 
     /// Passes with revisions.

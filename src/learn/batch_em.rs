@@ -12,6 +12,7 @@ use crate::learn::structure::{
     Effort, Em, Finder, Price, PriorStrength, ScaledRows, Size, filled, kmeans_mixture, with_judged_price,
 };
 use crate::learn::{Components, LearnError};
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::RowBlocks;
 use crate::stats::weighted_mean;
 
@@ -30,11 +31,21 @@ pub struct EmSettings {
     /// How long splits and joins of components are tried.
     #[serde(default)]
     pub effort: Effort,
+    /// The covariances of the components.
+    #[serde(default, skip_serializing_if = "CovarianceType::is_full")]
+    pub covariance: CovarianceType,
 }
 
 impl Default for EmSettings {
     fn default() -> Self {
-        EmSettings { iterations: 200, tolerance: 1e-5, ridge: 1e-6, restarts: 2, effort: Effort::Thorough }
+        EmSettings {
+            iterations: 200,
+            tolerance: 1e-5,
+            ridge: 1e-6,
+            restarts: 2,
+            effort: Effort::Thorough,
+            covariance: CovarianceType::Full,
+        }
     }
 }
 
@@ -73,20 +84,21 @@ pub struct EmFit {
     pub iterations: usize,
     /// Whether the gain fell below the tolerance.
     pub converged: bool,
+    /// The covariances of its components.
+    pub covariance: CovarianceType,
 }
 
 impl EmFit {
     /// `−BIC/(2n)`: the mean log-likelihood less `p ln n / 2n` for the `p` free parameters of the mixture. Compares fits with
     /// several K to the same rows; `rows` is their number, or their total weight.
     pub fn less_bic_price(&self, rows: f64) -> f64 {
-        self.mean_log_likelihood - bic_price(&self.mixture, rows)
+        self.mean_log_likelihood - bic_price(&self.mixture, self.covariance, rows)
     }
 }
 
 /// `p ln n / 2n` for a mixture with `p` free numbers.
-fn bic_price(mixture: &GaussianMixture, rows: f64) -> f64 {
-    let (k, dim) = (mixture.k(), mixture.dim());
-    let free = (k - 1) + k * (dim + dim * (dim + 1) / 2);
+fn bic_price(mixture: &GaussianMixture, covariance: CovarianceType, rows: f64) -> f64 {
+    let free = covariance.parameters(mixture.k(), mixture.dim());
     let rows = rows.max(2.0);
     free as f64 * rows.ln() / (2.0 * rows)
 }
@@ -127,7 +139,7 @@ fn fit_em_of_size(
     let (Size::Given(least) | Size::Learned { least, .. }) = size;
     best_of_starts(rows, least, seed, settings, size, |rows, seed| {
         let (prior, ridge) = (PriorStrength::Auto, settings.ridge);
-        let finder = Finder { size, prior, limits, ridge, seed, stop: &never };
+        let finder = Finder { kind: settings.covariance, size, prior, limits, ridge, seed, stop: &never };
         let size = with_judged_price(&rows.blocks, finder);
         Finder { size, ..finder }.find(&rows.blocks).0
     })
@@ -144,7 +156,13 @@ pub fn fit_em_from_kmeans<'a>(
     best_of_starts(rows.into(), k, seed, settings, Size::Given(k), |rows, seed| {
         let fill = || filled(&rows.blocks, None, seed, &AtomicBool::new(false));
         let complete = rows.blocks.has_gaps().then(fill);
-        kmeans_mixture(complete.as_ref().unwrap_or(&rows.blocks), k, seed, settings.ridge)
+        kmeans_mixture(
+            complete.as_ref().unwrap_or(&rows.blocks),
+            k,
+            seed,
+            settings.ridge,
+            settings.covariance,
+        )
     })
 }
 
@@ -166,14 +184,14 @@ fn best_of_starts(
         Some((rows, weights)) => (rows.view(), Some(weights.as_slice())),
         None => (rows.rows, rows.weights),
     };
-    let mut scaled = ScaledRows::new(rows, k)?;
+    let mut scaled = ScaledRows::new(rows, k, settings.covariance)?;
     if let Some(weights) = weights {
         let all: Vec<usize> = (0..weights.len()).collect();
         scaled.blocks = scaled.blocks.weighted(&all, weights, Some(weights));
     }
     let never = AtomicBool::new(false);
     let prior = matches!(size, Size::Learned { .. }).then_some(PriorStrength::Auto);
-    let em = Em { prior, price: size.price(&scaled.blocks), ..settings.em() };
+    let em = Em { prior, price: size.price(&scaled.blocks, settings.covariance), ..settings.em() };
     let from_start = |restart: usize| {
         let start = start(&scaled, seed.wrapping_add(restart as u64));
         em.run(&scaled.blocks, &start, f64::NEG_INFINITY, &never)
@@ -193,13 +211,14 @@ fn best_of_starts(
     } else {
         best.mean_log_likelihood - scaled.log_jacobian()
     };
-    Ok(EmFit { mixture, mean_log_likelihood, iterations: best.iterations, converged: best.converged })
+    let (iterations, converged) = (best.iterations, best.converged);
+    Ok(EmFit { mixture, mean_log_likelihood, iterations, converged, covariance: settings.covariance })
 }
 
 impl EmSettings {
     fn em(&self) -> Em {
-        let EmSettings { iterations, tolerance, ridge, .. } = *self;
-        Em { iterations, tolerance, prior: None, price: Price::NONE, ridge, noise: None }
+        let EmSettings { iterations, tolerance, ridge, covariance: kind, .. } = *self;
+        Em { kind, iterations, tolerance, prior: None, price: Price::NONE, ridge, noise: None }
     }
 }
 
@@ -216,6 +235,7 @@ pub fn expectation_maximisation(
         mean_log_likelihood: best.mean_log_likelihood,
         iterations: best.iterations,
         converged: best.converged,
+        covariance: settings.covariance,
     }
 }
 

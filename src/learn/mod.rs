@@ -175,6 +175,12 @@ pub enum LearnError {
         /// What was set.
         what: &'static str,
     },
+    /// Covariances that this learner does not have.
+    #[error("{covariance} covariances are learned by batch EM only")]
+    Covariance {
+        /// Which.
+        covariance: &'static str,
+    },
     /// The caller asked to stop.
     #[error("it was stopped before it was finished")]
     Stopped,

@@ -21,7 +21,7 @@ pub struct Moments {
     pub count: f64,
     /// `Σ w v`.
     pub first: Vec<f64>,
-    /// `Σ w v vᵀ` by rows. Only elements on and below the diagonal are valid.
+    /// `Σ w v vᵀ` by rows. Only elements on and below the diagonal are valid. Moments of single columns have only its diagonal.
     pub second: Vec<f64>,
 }
 
@@ -29,6 +29,11 @@ impl Moments {
     /// The sums over no rows.
     pub fn new(dim: usize) -> Self {
         Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim * dim] }
+    }
+
+    /// The sums over no rows, without products of two columns.
+    pub fn of_columns(dim: usize) -> Self {
+        Moments { count: 0.0, first: vec![0.0; dim], second: vec![0.0; dim] }
     }
 
     /// Multiplies all weights by `c`.
@@ -52,7 +57,12 @@ impl Moments {
 
     /// Adds a block of weighted rows, relative to `origin`. `space` has as many numbers as the block.
     pub fn add_relative(&mut self, block: &[f64], origin: &[f64], weights: &[f64], space: &mut [Quad]) {
-        self.count += add_moments(&mut self.first, &mut self.second, block, origin, weights, space);
+        let Moments { count, first, second } = self;
+        *count += if second.len() == first.len() {
+            add_column_moments(first, second, block, origin, weights)
+        } else {
+            add_moments(first, second, block, origin, weights, space)
+        };
     }
 }
 
@@ -69,6 +79,90 @@ fn square_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], out: &mut
             *sum = A::mul_add(value - mean, value - mean, *sum);
         }
     }
+}
+
+at_run_time! {
+    /// `Σ (w (x − m))²` over the columns of each row `x` of a block.
+    pub fn scaled_distances(block: &[f64], mean: &[f64], scales: &[f64], out: &mut [f64]) = scaled_distances_kernel
+}
+
+#[inline(always)]
+fn scaled_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], scales: &[f64], out: &mut [f64]) {
+    for (tile, out) in out.chunks_exact_mut(TILE).enumerate() {
+        let mut sums = [0.0; TILE];
+        for ((column, mean), scale) in block.chunks_exact(BLOCK).zip(mean).zip(scales) {
+            for (sum, value) in sums.iter_mut().zip(&column[tile * TILE..][..TILE]) {
+                let scaled = (value - mean) * scale;
+                *sum = A::mul_add(scaled, scaled, *sum);
+            }
+        }
+        out.copy_from_slice(&sums);
+    }
+}
+
+at_run_time! {
+    /// `L⁻¹(x − m)` of each row `x` of a block, by columns. The arguments are those of [`square_norms`].
+    pub fn whitened(inverse: &[f64], block: &[f64], mean: &[f64], space: &mut [f64], out: &mut [f64]) = whitened_kernel
+}
+
+#[inline(always)]
+fn whitened_kernel<A: Arithmetic>(
+    inverse: &[f64],
+    block: &[f64],
+    mean: &[f64],
+    space: &mut [f64],
+    out: &mut [f64],
+) {
+    let dim = mean.len();
+    for tile in 0..BLOCK / TILE {
+        subtract_mean(block, mean, tile, space);
+        let mut i = 0;
+        while i + 1 < dim {
+            store_columns(whitened_columns::<A, 2>(inverse, dim, i, space), i, tile, out);
+            i += 2;
+        }
+        if i < dim {
+            store_columns(whitened_columns::<A, 1>(inverse, dim, i, space), i, tile, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn store_columns<const N: usize>(columns: [[f64; TILE]; N], i: usize, tile: usize, out: &mut [f64]) {
+    for (n, column) in columns.iter().enumerate() {
+        out[(i + n) * BLOCK + tile * TILE..][..TILE].copy_from_slice(column);
+    }
+}
+
+at_run_time! {
+    /// Adds the moments of the columns of weighted rows relative to `origin`, and returns the sum of the weights.
+    fn add_column_moments(first: &mut [f64], second: &mut [f64], block: &[f64], origin: &[f64], weights: &[f64]) -> f64 =
+        add_column_moments_kernel
+}
+
+#[inline(always)]
+fn add_column_moments_kernel<A: Arithmetic>(
+    first: &mut [f64],
+    second: &mut [f64],
+    block: &[f64],
+    origin: &[f64],
+    weights: &[f64],
+) -> f64 {
+    let columns = block.chunks_exact(BLOCK).zip(origin);
+    for ((column, origin), (first, second)) in columns.zip(first.iter_mut().zip(second)) {
+        let (mut sums, mut squares) = ([0.0; TILE], [0.0; TILE]);
+        for (values, weights) in column.chunks_exact(TILE).zip(weights.chunks_exact(TILE)) {
+            for r in 0..TILE {
+                let deviation = values[r] - origin;
+                let weighted = weights[r] * deviation;
+                sums[r] += weighted;
+                squares[r] = A::mul_add(weighted, deviation, squares[r]);
+            }
+        }
+        *first += sums.iter().sum::<f64>();
+        *second += squares.iter().sum::<f64>();
+    }
+    weights.iter().sum()
 }
 
 at_run_time! {
@@ -192,6 +286,21 @@ fn whiten<A: Arithmetic, const N: usize>(
     deviations: &[f64],
     norms: &mut [f64; TILE],
 ) {
+    for sums in whitened_columns::<A, N>(inverse, dim, i, deviations) {
+        for (norm, value) in norms.iter_mut().zip(sums) {
+            *norm = A::mul_add(value, value, *norm);
+        }
+    }
+}
+
+/// The whitened columns `i..i + N` of a tile.
+#[inline(always)]
+fn whitened_columns<A: Arithmetic, const N: usize>(
+    inverse: &[f64],
+    dim: usize,
+    i: usize,
+    deviations: &[f64],
+) -> [[f64; TILE]; N] {
     let rows = &inverse[i * dim..][..N * dim];
     let mut sums = [[0.0; TILE]; N];
     for (j, column) in deviations[..(i + N) * TILE].chunks_exact(TILE).enumerate() {
@@ -202,11 +311,7 @@ fn whiten<A: Arithmetic, const N: usize>(
             }
         }
     }
-    for sums in sums {
-        for (norm, value) in norms.iter_mut().zip(sums) {
-            *norm = A::mul_add(value, value, *norm);
-        }
-    }
+    sums
 }
 
 /// Quads in a block.
@@ -303,6 +408,31 @@ mod tests {
                 for (distance, row) in distances.iter().zip(rows.outer_iter()) {
                     let exact: f64 = row.iter().zip(&mean).map(|(x, m)| (x - m) * (x - m)).sum();
                     assert!((distance - exact).abs() < 1e-12 * (1.0 + exact));
+                }
+            }
+            let scales: Vec<f64> = (0..dim).map(|j| 1.0 / (1 + j) as f64).collect();
+            for kernel in [scaled_distances_kernel::<Plain>, scaled_distances] {
+                let mut distances = [0.0; BLOCK];
+                kernel(block, &mean, &scales, &mut distances);
+                for (distance, row) in distances.iter().zip(rows.outer_iter()) {
+                    let columns = row.iter().zip(&mean).zip(&scales);
+                    let exact: f64 = columns.map(|((x, m), s)| ((x - m) * s).powi(2)).sum();
+                    assert!((distance - exact).abs() < 1e-12 * (1.0 + exact));
+                }
+            }
+            for kernel in [whitened_kernel::<Plain>, super::whitened] {
+                let mut columns = vec![0.0; dim * BLOCK];
+                kernel(flat, block, &origin, &mut vec![0.0; dim * TILE], &mut columns);
+                for ((i, j), exact) in whitened.indexed_iter() {
+                    assert!((columns[j * BLOCK + i] - exact).abs() < 1e-12 * (1.0 + exact.abs()));
+                }
+            }
+            for kernel in [add_column_moments_kernel::<Plain>, add_column_moments] {
+                let mut sums = Moments::of_columns(dim);
+                kernel(&mut sums.first, &mut sums.second, block, &origin, &weights);
+                for i in 0..dim {
+                    assert!((sums.first[i] - weighted.column(i).sum()).abs() < 1e-11);
+                    assert!((sums.second[i] - second[(i, i)]).abs() < 1e-11);
                 }
             }
             for kernel in [add_moments_kernel::<Plain>, add_moments] {

@@ -13,8 +13,9 @@ pub(crate) struct Conditional {
     orthonormal: Vec<f64>,
     /// `R` by columns, of which only elements on and above the diagonal are used.
     upper: Vec<f64>,
-    /// `√c·R⁻¹` by columns, likewise.
+    /// `√c·R⁻¹` by columns, likewise; only its diagonal if `Ψ` is diagonal.
     root: Vec<f64>,
+    is_diagonal: bool,
     whitened: Vec<f64>,
     /// `ln |Ψ_MM − Ψ_MO Ψ_OO⁻¹ Ψ_OM|`.
     pub log_det: f64,
@@ -27,6 +28,14 @@ impl Conditional {
         self.missing.extend(missing);
         let (dim, count) = (factor.dim(), self.missing.len());
         self.whitened.resize(dim, 0.0);
+        self.is_diagonal = factor.kind().is_diagonal();
+        if let Some(roots) = factor.roots() {
+            // Columns do not depend on each other.
+            self.root.clear();
+            self.root.extend(self.missing.iter().map(|&column| roots[column]));
+            self.log_det = 2.0 * self.root.iter().map(|root| root.ln()).sum::<f64>();
+            return;
+        }
         self.orthonormal.clear();
         self.orthonormal.resize(dim * count, 0.0);
         self.upper.clear();
@@ -73,7 +82,10 @@ impl Conditional {
     pub fn complete(&mut self, factor: &Factor, v: &mut [f64]) -> f64 {
         let (dim, count) = (factor.dim(), self.missing.len());
         self.missing.iter().for_each(|&column| v[column] = 0.0);
-        factor.quadratic_form(v, &mut self.whitened);
+        let q = factor.quadratic_form(v, &mut self.whitened);
+        if self.is_diagonal {
+            return q;
+        }
         // The last column first, as in back substitution.
         let along = |conditional: &mut Self, n: usize| {
             let q = &conditional.orthonormal[n * dim..][..dim];
@@ -96,7 +108,9 @@ impl Conditional {
     pub fn roots(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, f64)>> {
         let count = self.missing.len();
         (0..count).map(move |n| {
-            self.missing.iter().copied().zip(self.root[n * count..].iter().copied()).take(n + 1)
+            let (values, from) =
+                if self.is_diagonal { (&self.root[..], n) } else { (&self.root[n * count..], 0) };
+            self.missing.iter().copied().zip(values.iter().copied()).take(n + 1).skip(from)
         })
     }
 
@@ -108,6 +122,9 @@ impl Conditional {
     /// Element `(i, j)`, counted within the missing columns, of `Ψ_MM − Ψ_MO Ψ_OO⁻¹ Ψ_OM`.
     pub fn covariance(&self, i: usize, j: usize) -> f64 {
         let count = self.missing.len();
+        if self.is_diagonal {
+            return if i == j { self.root[i] * self.root[i] } else { 0.0 };
+        }
         (i.max(j)..count).map(|n| self.root[n * count + i] * self.root[n * count + j]).sum()
     }
 }

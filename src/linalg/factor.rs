@@ -2,35 +2,25 @@
 //!
 //! Scaling changes `c` only. Adding `τ v vᵀ` with `τ ≥ 0` multiplies `L` by the Cholesky factor of `I + (τ/c) y yᵀ`,
 //! `y = L⁻¹v`, which is positive definite at any conditioning of `Ψ`.
+//!
+//! A diagonal `L` is stored as such, and every operation on it takes time in proportion to the columns. Copies of a factor share
+//! a triangular `L` until one of them changes.
 
-use ndarray::{Array2, ArrayView2};
+mod form;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use super::CovarianceType;
 use super::batch::{cholesky, lower_inverse};
-
-/// Why a matrix is not a valid [`Factor`].
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum FactorError {
-    /// The matrix is not square, or has no rows.
-    #[error("a covariance must be square and not empty, but this one is {rows} × {columns}")]
-    Shape {
-        /// Rows found.
-        rows: usize,
-        /// Columns found.
-        columns: usize,
-    },
-    /// A pivot of the factorisation is not positive.
-    #[error("the matrix is not positive definite: pivot {pivot} is {value}")]
-    NotPositiveDefinite {
-        /// Index of the pivot, from 0.
-        pivot: usize,
-        /// Its value.
-        value: f64,
-    },
-    /// The scale is not a positive finite number.
-    #[error("the scale of a factor must be positive and finite, but this one is {0}")]
-    Scale(f64),
-}
+use form::Form;
+pub use record::FactorError;
+use record::FactorRecord;
 
 /// A symmetric positive definite matrix `Ψ = c·LLᵀ`.
 ///
@@ -54,44 +44,13 @@ pub enum FactorError {
 pub struct Factor {
     dim: usize,
     scale: f64,
-    /// `L` by columns: column `j` holds rows `j..d`.
-    lower: Vec<f64>,
-}
-
-/// A factor in a model file: `L` by rows.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FactorRecord {
-    scale: f64,
-    lower: Vec<Vec<f64>>,
-}
-
-impl From<Factor> for FactorRecord {
-    fn from(factor: Factor) -> Self {
-        let row = |i: usize| (0..=i).map(|j| factor.lower[factor.column_start(j) + i - j]).collect();
-        FactorRecord { scale: factor.scale, lower: (0..factor.dim).map(row).collect() }
-    }
-}
-
-impl TryFrom<FactorRecord> for Factor {
-    type Error = FactorError;
-
-    fn try_from(record: FactorRecord) -> Result<Self, FactorError> {
-        let dim = record.lower.len();
-        for (i, row) in record.lower.iter().enumerate() {
-            if row.len() != i + 1 {
-                return Err(FactorError::Shape { rows: dim, columns: row.len() });
-            }
-        }
-        let lower = (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j)));
-        Factor::from_lower(dim, record.scale, lower.map(|(i, j)| record.lower[i][j]).collect())
-    }
+    form: Form,
 }
 
 impl Factor {
     /// A factor of no dimension, for a component whose matrix has another form.
     pub(crate) fn empty() -> Self {
-        Factor { dim: 0, scale: 1.0, lower: Vec::new() }
+        Factor { dim: 0, scale: 1.0, form: Form::Scalar }
     }
 
     /// The identity matrix.
@@ -126,20 +85,29 @@ impl Factor {
 
     /// From `c` and the columns of `L`, one after the other.
     fn from_lower(dim: usize, scale: f64, lower: Vec<f64>) -> Result<Self, FactorError> {
+        Factor::of_form(dim, scale, Form::Lower(Arc::new(lower)))
+    }
+
+    fn of_form(dim: usize, scale: f64, form: Form) -> Result<Self, FactorError> {
         if dim == 0 {
             return Err(FactorError::Shape { rows: 0, columns: 0 });
         }
         if !(scale > 0.0 && scale.is_finite()) {
             return Err(FactorError::Scale(scale));
         }
-        let factor = Factor { dim, scale, lower };
+        let factor = Factor { dim, scale, form };
         for pivot in 0..dim {
-            let value = factor.lower[factor.column_start(pivot)];
+            let value = factor.pivot(pivot);
             if !(value > 0.0) {
                 return Err(FactorError::NotPositiveDefinite { pivot, value });
             }
         }
-        if let Some(&value) = factor.lower.iter().find(|value| !value.is_finite()) {
+        let values: &[f64] = match &factor.form {
+            Form::Lower(lower) => lower,
+            Form::Diagonal(roots) => roots,
+            Form::Scalar => &[],
+        };
+        if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
             return Err(FactorError::NotPositiveDefinite { pivot: 0, value });
         }
         Ok(factor)
@@ -166,14 +134,18 @@ impl Factor {
             }
             rest = rest.split_at_mut(dim - j).1;
         }
-        Factor { dim, scale, lower }
+        Factor { dim, scale, form: Form::Lower(Arc::new(lower)) }
     }
 
     /// The lower triangle of `LLᵀ`, without `c`, by rows.
     pub(crate) fn lower_triangle(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.lower.len()];
+        let mut sums = vec![0.0; self.dim * (self.dim + 1) / 2];
+        let Form::Lower(lower) = &self.form else {
+            (0..self.dim).for_each(|i| sums[i * (i + 3) / 2] = self.pivot(i) * self.pivot(i));
+            return sums;
+        };
         for k in 0..self.dim {
-            let column = &self.lower[self.column_start(k)..][..self.dim - k];
+            let column = &lower[self.column_start(k)..][..self.dim - k];
             for i in k..self.dim {
                 let row = &mut sums[i * (i + 1) / 2 + k..][..i - k + 1];
                 for (sum, l) in row.iter_mut().zip(column) {
@@ -191,7 +163,7 @@ impl Factor {
 
     /// The variance of each column given the columns before it.
     pub(crate) fn pivots(&self) -> impl Iterator<Item = f64> {
-        (0..self.dim).map(|j| self.lower[self.column_start(j)]).map(|pivot| self.scale * pivot * pivot)
+        (0..self.dim).map(|j| self.pivot(j)).map(|pivot| self.scale * pivot * pivot)
     }
 
     fn column_start(&self, j: usize) -> usize {
@@ -208,10 +180,8 @@ impl Factor {
         let root = self.scale.sqrt();
         let mut product = 1.0f64;
         let mut exponent = 0i64;
-        let mut index = 0;
         for j in 0..self.dim {
-            product *= root * self.lower[index];
-            index += self.dim - j;
+            product *= root * self.pivot(j);
             if !(1e-140..1e140).contains(&product) {
                 let (mantissa, power) = libm::frexp(product);
                 product = mantissa;
@@ -223,8 +193,12 @@ impl Factor {
 
     /// `y = L⁻¹v`. Returns `q = vᵀΨ⁻¹v = |y|²/c`.
     pub fn quadratic_form(&self, v: &[f64], y: &mut [f64]) -> f64 {
+        let Form::Lower(lower) = &self.form else {
+            y.iter_mut().zip(v).enumerate().for_each(|(j, (y, v))| *y = v / self.pivot(j));
+            return y.iter().map(|value| value * value).sum::<f64>() / self.scale;
+        };
         y.copy_from_slice(v);
-        let mut columns = self.lower.as_slice();
+        let mut columns = lower.as_slice();
         let mut sum = 0.0;
         for j in 0..self.dim {
             let (column, rest) = columns.split_at(self.dim - j);
@@ -243,8 +217,12 @@ impl Factor {
     /// Column `i` of `L⁻¹`.
     pub(crate) fn inverse_column(&self, i: usize, y: &mut [f64]) {
         y.fill(0.0);
+        let Form::Lower(lower) = &self.form else {
+            y[i] = 1.0 / self.pivot(i);
+            return;
+        };
         y[i] = 1.0;
-        let mut columns = &self.lower[self.column_start(i)..];
+        let mut columns = &lower[self.column_start(i)..];
         for j in i..self.dim {
             let (column, rest) = columns.split_at(self.dim - j);
             columns = rest;
@@ -262,7 +240,8 @@ impl Factor {
     /// With `δ_j = 1 + t Σ_{i≤j} y_i²`, `t = τ/c`, column `j` of the new factor is
     /// `√(δ_j/δ_{j−1}) L_j + t y_j/√(δ_j δ_{j−1}) Σ_{i>j} y_i L_i`.
     pub fn rank_one(&mut self, tau: f64, y: &[f64], work: &mut [f64]) {
-        let t = tau / self.scale;
+        let (t, dim) = (tau / self.scale, self.dim);
+        let lower = self.lower_mut();
         // work[j] holds δ_j until the second loop has read it, then Σ y_i L_i of row j.
         let mut total = 1.0;
         for (delta, value) in work.iter_mut().zip(y) {
@@ -270,16 +249,16 @@ impl Factor {
             *delta = total;
         }
         let mut root = total.sqrt();
-        let mut end = self.lower.len();
-        for j in (0..self.dim).rev() {
+        let mut end = lower.len();
+        for j in (0..dim).rev() {
             let root_before = if j == 0 { 1.0 } else { work[j - 1].sqrt() };
             let grow = root / root_before;
             let mix = t * y[j] / (root * root_before);
             root = root_before;
-            let column = &mut self.lower[end - (self.dim - j)..end];
-            end -= self.dim - j;
+            let column = &mut lower[end - (dim - j)..end];
+            end -= dim - j;
             let (pivot, below) = column.split_first_mut().expect("columns hold their pivot");
-            let (sum_here, sums) = work[j..self.dim].split_first_mut().expect("work has dim places");
+            let (sum_here, sums) = work[j..dim].split_first_mut().expect("work has dim places");
             *sum_here = y[j] * *pivot;
             *pivot *= grow;
             for (l, sum) in below.iter_mut().zip(sums) {
@@ -304,16 +283,27 @@ impl Factor {
         let half = exponent.div_euclid(2);
         let power = libm::ldexp(1.0, half);
         self.scale = libm::ldexp(self.scale, -2 * half);
-        self.lower.iter_mut().for_each(|value| *value *= power);
+        match &mut self.form {
+            Form::Lower(lower) => Arc::make_mut(lower).iter_mut().for_each(|value| *value *= power),
+            Form::Diagonal(roots) => roots.iter_mut().for_each(|value| *value *= power),
+            // The scale is all there is.
+            Form::Scalar => self.scale = libm::ldexp(self.scale, 2 * half),
+        }
     }
 
     /// `Ψ ← DΨD` for a positive diagonal `D`: changes the units of the columns.
     pub fn change_units(&mut self, units: &[f64]) {
-        for j in 0..self.dim {
-            let start = self.column_start(j);
-            for (value, unit) in self.lower[start..].iter_mut().zip(&units[j..]) {
-                *value *= unit;
+        match &mut self.form {
+            Form::Lower(lower) => {
+                let lower = Arc::make_mut(lower);
+                for j in 0..self.dim {
+                    let start = column_start(self.dim, j);
+                    lower[start..].iter_mut().zip(&units[j..]).for_each(|(value, unit)| *value *= unit);
+                }
             }
+            Form::Diagonal(roots) => roots.iter_mut().zip(units).for_each(|(value, unit)| *value *= unit),
+            Form::Scalar if units.iter().all(|unit| *unit == units[0]) => self.scale *= units[0] * units[0],
+            Form::Scalar => self.form = Form::Diagonal(units.to_vec()),
         }
     }
 
@@ -333,71 +323,108 @@ impl Factor {
     /// Only the diagonal of `L` changes, so the variances of other columns stay the same. No density with this covariance
     /// exceeds `∏ (2π floor_j)^−½`.
     pub fn raise_pivots(&mut self, floor: &[f64]) -> usize {
+        let (dim, scale) = (self.dim, self.scale);
+        let is_low = |pivot: f64, least: f64| scale * pivot * pivot < least;
         let mut raised = 0;
-        let mut index = 0;
-        for (j, &least) in floor.iter().enumerate() {
-            let pivot = self.lower[index];
-            if self.scale * pivot * pivot < least {
-                self.lower[index] = (least / self.scale).sqrt();
-                raised += 1;
+        match &mut self.form {
+            Form::Lower(lower) => {
+                for (j, &least) in floor.iter().enumerate() {
+                    let place = column_start(dim, j);
+                    if is_low(lower[place], least) {
+                        Arc::make_mut(lower)[place] = (least / scale).sqrt();
+                        raised += 1;
+                    }
+                }
             }
-            index += self.dim - j;
+            Form::Diagonal(roots) => {
+                for (root, &least) in roots.iter_mut().zip(floor) {
+                    if is_low(*root, least) {
+                        *root = (least / scale).sqrt();
+                        raised += 1;
+                    }
+                }
+            }
+            Form::Scalar => {
+                let least = floor.iter().copied().fold(0.0, f64::max);
+                if scale < least {
+                    self.scale = least;
+                    raised = 1;
+                }
+            }
         }
         raised
     }
 
     /// `out = √c L z`. If `z` is standard normal, `out` has covariance `Ψ`.
     pub fn multiply_lower(&self, z: &[f64], out: &mut [f64]) {
+        let root = self.scale.sqrt();
+        let Form::Lower(lower) = &self.form else {
+            out.iter_mut().zip(z).enumerate().for_each(|(j, (out, z))| *out = root * self.pivot(j) * z);
+            return;
+        };
         out.fill(0.0);
         for (j, &value) in z.iter().enumerate() {
             let start = self.column_start(j);
-            for (sum, l) in out[j..].iter_mut().zip(&self.lower[start..]) {
+            for (sum, l) in out[j..].iter_mut().zip(&lower[start..]) {
                 *sum += l * value;
             }
         }
-        let root = self.scale.sqrt();
         out.iter_mut().for_each(|value| *value *= root);
     }
 
     /// Solves `√c Lᵀ out = z` in place.
     pub fn solve_upper(&self, z: &mut [f64]) {
+        let root = self.scale.sqrt();
+        let Form::Lower(lower) = &self.form else {
+            z.iter_mut().enumerate().for_each(|(j, value)| *value /= root * self.pivot(j));
+            return;
+        };
         for j in (0..self.dim).rev() {
             let start = self.column_start(j);
-            let column = &self.lower[start..start + self.dim - j];
+            let column = &lower[start..start + self.dim - j];
             let (head, below) = z[j..].split_first_mut().expect("j < dim");
             let sum: f64 = below.iter().zip(&column[1..]).map(|(value, l)| value * l).sum();
             *head = (*head - sum) / column[0];
         }
-        let root = self.scale.sqrt();
         z.iter_mut().for_each(|value| *value /= root);
     }
 
     /// `√c L`, the Cholesky factor of `Ψ`.
     pub fn lower_matrix(&self) -> Array2<f64> {
-        let root = self.scale.sqrt();
+        if let Some(roots) = self.roots() {
+            return Array2::from_diag(&Array1::from(roots));
+        }
+        let (root, Form::Lower(lower)) = (self.scale.sqrt(), &self.form) else { unreachable!("no diagonal") };
         Array2::from_shape_fn((self.dim, self.dim), |(i, j)| {
-            if j > i { 0.0 } else { root * self.lower[self.column_start(j) + i - j] }
+            if j > i { 0.0 } else { root * lower[self.column_start(j) + i - j] }
         })
     }
 
     /// `Ψ` as a full matrix.
     pub fn matrix(&self) -> Array2<f64> {
+        if self.kind() != CovarianceType::Full {
+            return Array2::from_diag(&Array1::from(self.diagonal()));
+        }
         let lower = self.lower_matrix();
         lower.dot(&lower.t())
     }
 
     /// `Ψ⁻¹`.
     pub fn inverse(&self) -> Array2<f64> {
+        if self.kind() != CovarianceType::Full {
+            return Array2::from_diag(&Array1::from_iter(self.diagonal().iter().map(|value| 1.0 / value)));
+        }
         let inverse = lower_inverse(self.lower_matrix().view());
         inverse.t().dot(&inverse)
     }
 
     /// The diagonal of `Ψ`.
     pub fn diagonal(&self) -> Vec<f64> {
+        let Form::Lower(lower) = &self.form else { return self.pivots().collect() };
         let mut diagonal = vec![0.0; self.dim];
         for j in 0..self.dim {
             let start = self.column_start(j);
-            for (sum, l) in diagonal[j..].iter_mut().zip(&self.lower[start..]) {
+            for (sum, l) in diagonal[j..].iter_mut().zip(&lower[start..]) {
                 *sum += self.scale * l * l;
             }
         }
@@ -409,7 +436,7 @@ impl Factor {
     pub fn condition_estimate(&self) -> f64 {
         let diagonal = self.diagonal();
         let relative = (0..self.dim).map(|j| {
-            let pivot = self.lower[self.column_start(j)];
+            let pivot = self.pivot(j);
             self.scale * pivot * pivot / diagonal[j]
         });
         let (least, most) =
@@ -425,67 +452,3 @@ fn column_start(dim: usize, j: usize) -> usize {
 
 /// A scale below this, or above its inverse, is folded into `L` before it underflows or overflows.
 const RENORMALISE_BELOW: f64 = 1e-12;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::array;
-
-    fn example() -> Array2<f64> {
-        array![[4.0, 2.0, 0.6], [2.0, 5.0, 1.5], [0.6, 1.5, 3.8]]
-    }
-
-    #[track_caller]
-    fn assert_close(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
-        for (x, y) in a.iter().zip(b) {
-            assert!((x - y).abs() <= tolerance * (1.0 + y.abs()), "{a}\nagainst\n{b}");
-        }
-    }
-
-    #[test]
-    fn a_factor_reproduces_its_matrix_and_determinant() {
-        let factor = Factor::from_matrix(example().view()).unwrap();
-        assert_close(&factor.matrix(), &example(), 1e-14);
-        let det: f64 =
-            4.0 * (5.0 * 3.8 - 1.5 * 1.5) - 2.0 * (2.0 * 3.8 - 1.5 * 0.6) + 0.6 * (2.0 * 1.5 - 5.0 * 0.6);
-        assert!((factor.log_det() - det.ln()).abs() < 1e-13);
-    }
-
-    #[test]
-    fn rank_one_adds_the_outer_product_at_any_scale() {
-        for scale in [1.0, 1e-9, 3e20] {
-            let mut factor = Factor::from_matrix(example().view()).unwrap();
-            factor.scale_by(scale);
-            let v = [1.0, -2.0, 0.5];
-            let (mut y, mut work) = ([0.0; 3], [0.0; 3]);
-            let q = factor.quadratic_form(&v, &mut y);
-            factor.rank_one(0.7 * scale, &y, &mut work);
-            let outer = Array2::from_shape_fn((3, 3), |(i, j)| 0.7 * v[i] * v[j]);
-            assert_close(&(factor.matrix() / scale), &(example() + outer), 1e-13);
-            let lemma = (1.0 + 0.7 * scale * q).ln();
-            let before = Factor::from_matrix(example().view()).unwrap().log_det() + 3.0 * scale.ln();
-            assert!((factor.log_det() - before - lemma).abs() < 1e-11 * before.abs().max(1.0));
-        }
-    }
-
-    #[test]
-    fn raising_a_pivot_leaves_the_other_variances_alone() {
-        let mut factor = Factor::from_matrix(array![[1.0, 1.0], [1.0, 1.0 + 1e-9]].view()).unwrap();
-        assert_eq!(factor.raise_pivots(&[1e-4, 1e-4]), 1);
-        assert_close(&factor.matrix(), &array![[1.0, 1.0], [1.0, 1.0001]], 1e-12);
-        assert_eq!(factor.raise_pivots(&[1e-5, 1e-5]), 0);
-    }
-
-    #[test]
-    fn file_form_is_exact_and_checked() {
-        let mut factor = Factor::from_matrix(example().view()).unwrap();
-        factor.scale_by(0.1);
-        let text = serde_json::to_string(&factor).unwrap();
-        let back: Factor = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.lower, factor.lower);
-        assert_eq!(back.scale, factor.scale);
-        assert!(serde_json::from_str::<Factor>(r#"{"scale":1,"lower":[[1],[2,-3]]}"#).is_err());
-        assert!(serde_json::from_str::<Factor>(r#"{"scale":0,"lower":[[1]]}"#).is_err());
-        assert!(serde_json::from_str::<Factor>(r#"{"scale":1,"lower":[[1],[2]]}"#).is_err());
-    }
-}

@@ -3,18 +3,22 @@
 mod batch;
 pub(crate) mod blocks;
 mod conditional;
+mod covariance_type;
 mod eigen;
 mod factor;
 mod gram;
 mod row_blocks;
 pub(crate) mod simd;
 pub(crate) mod special;
+mod table;
 // Vector loads, stores and instructions. Each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod vector;
 
 pub use batch::{cholesky, lower_inverse};
 pub(crate) use conditional::{Conditional, has_gaps};
+pub use covariance_type::CovarianceType;
 pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;
+pub(crate) use table::{MAX_EXACT, Table};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Dequantize;
 use crate::learn::{EmSettings, FitSettings};
+use crate::linalg::CovarianceType;
 
 /// How a model was made: the settings of what made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,9 +43,18 @@ impl Recipe {
     /// A description for users.
     pub fn describe(&self) -> String {
         match self {
-            Recipe::Online(settings) => settings.algorithm.describe(),
-            Recipe::Em { .. } => "batch EM".into(),
+            Recipe::Online(settings) => with_covariance(settings.algorithm.describe(), settings.covariance),
+            Recipe::Em { settings, .. } => with_covariance("batch EM".into(), settings.covariance),
             Recipe::Truth { .. } => "the generating mixture (not learned)".into(),
+        }
+    }
+
+    /// The covariances of the components.
+    pub fn covariance(&self) -> CovarianceType {
+        match self {
+            Recipe::Online(settings) => settings.covariance,
+            Recipe::Em { settings, .. } => settings.covariance,
+            Recipe::Truth { .. } => CovarianceType::Full,
         }
     }
 
@@ -72,4 +82,8 @@ impl Recipe {
             Recipe::Em { .. } | Recipe::Truth { .. } => None,
         }
     }
+}
+
+fn with_covariance(name: String, covariance: CovarianceType) -> String {
+    if covariance.is_full() { name } else { format!("{name} with {} covariances", covariance.name()) }
 }

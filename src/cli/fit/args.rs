@@ -20,6 +20,7 @@ use crate::learn::{
     Algorithm, Components, Effort, FitSettings, LearnError, Moments, Numbered, ObmmSettings, OdmmSettings,
     OemSettings, OnlineFit, PriorStrength, StartKind,
 };
+use crate::linalg::CovarianceType;
 
 /// Learn a mixture from a stream in one pass and write a model file
 ///
@@ -71,7 +72,13 @@ pub(in crate::cli) struct Args {
     #[arg(long, hide_short_help = true, value_enum, default_value_t = StartKind::Fitted, hide_possible_values = true, value_name = "fitted|blind")]
     pub(super) start: StartKind,
 
-    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
+    /// The covariances of components: full, tied, diag or spherical
+    ///
+    /// 'full' gives each component a matrix of its own; with the learned prior it is the best choice for nearly all data. 'tied' has one matrix that all components share, 'diag' a variance of each column for each component, and 'spherical' one variance of all columns for each component. They have fewer parameters, for very few rows, and take less time with many columns. The variance of 'spherical' is that of the columns in their own units, so it is for columns of one unit.
+    #[arg(long, value_enum, default_value_t = CovarianceType::Full, hide_possible_values = true, value_name = "TYPE")]
+    pub(super) covariance: CovarianceType,
+
+    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns, but at most 32 MB]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 
@@ -187,7 +194,8 @@ fn parse_half_life(text: &str) -> Result<HalfLife, String> {
 }
 
 /// Options whose values a run that begins from a model takes from the model.
-const FIXED_BY_A_MODEL: [&str; 15] = [
+const FIXED_BY_A_MODEL: [&str; 16] = [
+    "covariance",
     "dequantize",
     "start",
     "effort",
@@ -382,6 +390,7 @@ impl Args {
             effort: self.revisions.effort.unwrap_or_default(),
             keep_rows: self.revisions.keep_rows,
             prior_strength: self.revisions.prior_strength.unwrap_or_default(),
+            covariance: self.covariance,
             half_life: self.forgetting.half_life.and_then(|half_life| half_life.0),
             dequantize: if self.dequantize { Dequantize::Discrete } else { Dequantize::Off },
             gaps: self.data.reading.takes_gaps(),

@@ -44,6 +44,7 @@ pub(super) fn fit_batch(args: &Args, console: &Console) -> anyhow::Result<Fitted
     let begun = Instant::now();
     let mut settings = EmSettings::default();
     settings.effort = args.revisions.effort.unwrap_or(settings.effort);
+    settings.covariance = args.covariance;
     let weighted = WeightedRows { rows: block.view(), weights: block.weights() };
     let weight = block.weights().map_or(block.rows() as f64, |weights| weights.iter().sum());
     let fits = match &components {

@@ -16,7 +16,7 @@ use crate::learn::{
     Algorithm, BlindPrior, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows,
     StartKind, Structure, blind_start,
 };
-use crate::linalg::has_gaps;
+use crate::linalg::{MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;
 
 /// The candidates of a pass after the start.
@@ -90,11 +90,11 @@ fn begin_fitted(
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     kept.set_half_life(settings.half_life, dim);
     let (learned, weights) = route_first(&mut kept, first);
-    let learned_rows = Rows::new(&learned, dim).with_weights(weights.as_deref());
+    let learned_rows = Rows::new(learned.exact().unwrap_or_default(), dim).with_weights(weights.as_deref());
     let rows = learned_rows.count() as u64;
     let forgetting = settings.half_life.map(Forgetting::new);
     let (prior, seed) = (settings.prior_strength, settings.seed);
-    let how = Revising { limits, prior, closing, seed, stop };
+    let how = Revising { limits, kind: settings.covariance, prior, closing, seed, stop };
     let reviser = Reviser::on_all(Arc::clone(&learned), weights.as_deref(), dim, forgetting, how)?;
     let begin = |size: Size| {
         let (revised, start) = reviser.start(size);
@@ -114,7 +114,7 @@ fn begin_fitted(
         let structure = Structure { prior_rows, ..Structure::new(k, schedule) };
         let mut candidate = Candidate::new(learner, size, structure, &kept);
         if kept.most() == 0 {
-            let scores = whole_scores(&candidate.learner.estimate(), &learned);
+            let scores = whole_scores(&candidate.learner.estimate(), learned_rows.values());
             let weights = learned_rows.iter().map(|(_, weight)| weight);
             candidate.ranks.extend_weighted(scores.into_iter().zip(weights));
         }
@@ -139,9 +139,9 @@ fn revision_rows(candidate: &Candidate, reason: Reason, limits: Limits, dim: usi
 }
 
 /// Routes the first rows and returns those to learn, and their weights if they have any. Rows are not copied if the reservoir
-/// holds all of them.
-fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Vec<f64>>, Option<Vec<f64>>) {
-    let has_room = first.count() <= kept.most();
+/// holds all of them, exactly.
+fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Table>, Option<Vec<f64>>) {
+    let has_room = first.count() <= kept.most() && first.values().len() <= MAX_EXACT;
     let mut learned = RowBuffer::default();
     for rows in first.chunks(BATCH as usize) {
         if has_room {
@@ -149,11 +149,11 @@ fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Vec<f64>>, Option<Vec<f
         }
         kept.route(rows, &mut learned);
     }
-    if kept.is_complete() {
+    if has_room && kept.is_complete() {
         return (kept.shared_reservoir(), kept.own_weights_of_reservoir().map(<[f64]>::to_vec));
     }
     let weights = learned.weights().map(<[f64]>::to_vec);
-    (Arc::new(learned.into_values()), weights)
+    (Arc::new(Table::Exact(learned.into_values())), weights)
 }
 
 impl Learning {
@@ -227,7 +227,8 @@ impl Learning {
             }
             let most = revision_rows(candidate, reason, limits, floor.len());
             // One for each K, so that the K do not depend on one another.
-            let how = Revising { limits, prior: settings.prior_strength, closing: false, seed, stop };
+            let (kind, prior) = (settings.covariance, settings.prior_strength);
+            let how = Revising { limits, kind, prior, closing: false, seed, stop };
             let mut reviser = Reviser::new(kept, floor, most, how)?;
             candidate.revise(settings, floor, kept, &mut reviser, (rows, reason))?;
             if reviser.is_stopped() {
@@ -251,7 +252,7 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<Vec<Option<Finished>>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let gaps = has_gaps(kept.reservoir());
+        let gaps = kept.reservoir_parts(floor.len()).any(|rows| has_gaps(&rows));
         let finish = |candidate: &Candidate| {
             let limits = if kept.is_complete() {
                 settings.effort.closing_limits(kept.learned() as usize, candidate.k(), floor.len(), gaps)
@@ -261,7 +262,8 @@ impl Learning {
             let cheap = kept.is_complete() && limits.restarts > 1;
             let memory = settings.algorithm.memory(rows);
             let revises = candidate.schedule().wants_closing(rows, memory, cheap) && kept.may_revise();
-            let how = Revising { limits, prior: settings.prior_strength, closing: true, seed, stop };
+            let (kind, prior) = (settings.covariance, settings.prior_strength);
+            let how = Revising { limits, kind, prior, closing: true, seed, stop };
             let reviser = revises.then(|| Reviser::new(kept, floor, usize::MAX, how));
             let mut reviser = reviser.transpose()?;
             let last = reviser

@@ -11,6 +11,7 @@ use crate::learn::{
     Algorithm, Effort, Health, LearnError, LearnerState, ObmmSettings, OdmmSettings, OemSettings,
     OnlineLearner, blind_start_rows, default_start_rows,
 };
+use crate::linalg::CovarianceType;
 
 /// The numbers of components to learn.
 ///
@@ -184,6 +185,9 @@ pub struct FitSettings {
     /// The number of further rows after which a row has half its weight; without it, all rows have the same weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_life: Option<u64>,
+    /// The covariances of the components.
+    #[serde(default, skip_serializing_if = "CovarianceType::is_full")]
+    pub covariance: CovarianceType,
     /// How many rows the prior of a component's covariance is worth.
     #[serde(default, skip_serializing_if = "PriorStrength::is_auto")]
     pub prior_strength: PriorStrength,
@@ -208,6 +212,7 @@ impl FitSettings {
             effort: Effort::default(),
             keep_rows: None,
             half_life: None,
+            covariance: CovarianceType::Full,
             prior_strength: PriorStrength::Auto,
             dequantize: Dequantize::Off,
             gaps: false,
@@ -293,6 +298,11 @@ impl FitSettings {
         FitSettings { half_life: Some(rows), ..self }
     }
 
+    /// Sets the covariances of the components.
+    pub fn covariance(self, covariance: CovarianceType) -> Self {
+        FitSettings { covariance, ..self }
+    }
+
     /// Sets how many rows the prior of a component's covariance is worth. By default this is learned from the data.
     pub fn prior_strength(self, rows: f64) -> Self {
         FitSettings { prior_strength: PriorStrength::Rows(rows), ..self }
@@ -326,6 +336,9 @@ impl FitSettings {
         }
         if self.half_life.is_some() && matches!(self.algorithm, Algorithm::Odmm(_)) {
             return Err(LearnError::ShardsForget);
+        }
+        if !self.covariance.is_full() {
+            return Err(LearnError::Covariance { covariance: self.covariance.name() });
         }
         if let PriorStrength::Rows(rows) = self.prior_strength
             && !(rows > 0.0 && rows <= MAX_PRIOR_STRENGTH)

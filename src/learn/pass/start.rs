@@ -8,6 +8,7 @@ use ndarray::ArrayView2;
 use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size, work_per_row};
 use crate::learn::{LearnError, prior_around};
+use crate::linalg::{CovarianceType, MAX_EXACT};
 use crate::stats::ColumnSummary;
 
 /// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
@@ -41,17 +42,20 @@ impl Start {
     }
 }
 
-/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
+/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`. Rows of many columns are fewer, as many as are
+/// kept exactly, because the prior of the covariances makes up for them.
 pub fn default_start_rows(k: usize, dim: usize) -> usize {
-    (5 * k * dim).max(5000)
+    (5 * k * dim).min((MAX_EXACT / dim.max(1)).max(40 * k)).max(5000)
 }
 
 /// Fits a mixture of `k` components to the first rows.
 pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, LearnError> {
     let never = AtomicBool::new(false);
-    let rows = ScaledRows::new(rows, 1)?;
+    let rows = ScaledRows::new(rows, 1, CovarianceType::Full)?;
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
-    let (found, _) = Finder { size, prior, limits, ridge: RIDGE, seed, stop: &never }.find(&rows.blocks);
+    let (found, _) =
+        Finder { kind: CovarianceType::Full, size, prior, limits, ridge: RIDGE, seed, stop: &never }
+            .find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
     Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })

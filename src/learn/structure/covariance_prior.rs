@@ -49,6 +49,9 @@ impl Strength {
 
     /// The strength of the largest evidence, or a given one, for components with these rows.
     pub(super) fn learn(parts: &Parts, wanted: PriorStrength) -> Self {
+        if !parts.kind.is_full() {
+            return Strength::learn_constrained(parts, wanted);
+        }
         let (dim, all) = (parts.dim(), parts.rows());
         let shared = if parts.filled().nth(1).is_none() {
             // One component shares nothing.
@@ -80,19 +83,24 @@ impl Strength {
 }
 
 /// The range of strengths. Beyond it, the prior alone or the rows alone count.
-const MIN_ROWS: f64 = 1.0 / 64.0;
-const MAX_ROWS: f64 = 8192.0;
+pub(super) const MIN_ROWS: f64 = 1.0 / 64.0;
+pub(super) const MAX_ROWS: f64 = 8192.0;
 /// The own variances are shrunk to the shared ones by this many rows.
 const SCALE_ROWS: f64 = 4.0;
 /// The smallest variance of a column in a component, in units of the column's variance.
-const MIN_VARIANCE: f64 = 1e-12;
+pub(super) const MIN_VARIANCE: f64 = 1e-12;
 
 /// The strength of the largest evidence. Each component has a number of rows, and the eigenvalues of its covariance relative to
 /// the centre of its prior.
-fn most_evident(spectra: &[(f64, Vec<f64>)], dim: usize, most: f64) -> f64 {
+pub(super) fn most_evident(spectra: &[(f64, Vec<f64>)], dim: usize, most: f64) -> f64 {
     let evidence = |strength: f64| -> f64 {
         spectra.iter().map(|(count, values)| log_evidence(strength, *count, values, dim)).sum()
     };
+    most_evident_by(evidence, most)
+}
+
+/// The strength of the largest evidence.
+pub(super) fn most_evident_by(evidence: impl Fn(f64) -> f64, most: f64) -> f64 {
     let mut tried = vec![(MIN_ROWS, evidence(MIN_ROWS))];
     while let Some(next) = tried.last().map(|last| 2.0 * last.0).filter(|next| *next <= most) {
         tried.push((next, evidence(next)));
@@ -114,7 +122,7 @@ fn log_evidence(strength: f64, count: f64, eigenvalues: &[f64], dim: usize) -> f
 }
 
 /// `ν/2 ln|Ψ₀| − (ν+N)/2 ln|Ψ₀ + N S| + ln Γ_d((ν+N)/2) − ln Γ_d(ν/2)`, from the logarithms of both determinants.
-fn covariance_evidence(strength: f64, count: f64, before: f64, after: f64, dim: usize) -> f64 {
+pub(super) fn covariance_evidence(strength: f64, count: f64, before: f64, after: f64, dim: usize) -> f64 {
     let nu = dim as f64 + 1.0 + strength;
     0.5 * (nu * before - (nu + count) * after) + log_multigamma_ratio(0.5 * nu, 0.5 * count, dim)
 }
@@ -226,7 +234,7 @@ fn shared_correlations(parts: &Parts) -> Array2<f64> {
 impl Part {
     /// The variance of each column.
     fn variances(&self) -> impl Iterator<Item = f64> {
-        self.scatter.diag().into_iter().map(|square| (square / self.count).max(MIN_VARIANCE))
+        self.squares.iter().map(|square| (square / self.count).max(MIN_VARIANCE))
     }
 }
 

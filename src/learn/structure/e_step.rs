@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use crate::dist::{BlockScorer, GaussianMixture, most_probable};
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
 
 /// The number of groups of blocks.
@@ -17,6 +18,10 @@ pub(in crate::learn) struct Sums {
     pub moments: Vec<Moments>,
     /// The number of rows of equal weight that say as much as a weight of one.
     pub information: f64,
+    /// If covariances are tied: the second moments of all rows, and what they are relative to.
+    pub shared: Option<(Moments, Vec<f64>)>,
+    /// The covariances that components are to have. Without full ones, moments are those of single columns.
+    pub kind: CovarianceType,
 }
 
 impl Sums {
@@ -24,6 +29,26 @@ impl Sums {
         self.log_likelihood += other.log_likelihood;
         for (sum, other) in self.moments.iter_mut().zip(&other.moments) {
             sum.merge(other);
+        }
+        if let (Some((sums, _)), Some((others, _))) = (&mut self.shared, &other.shared) {
+            sums.merge(others);
+        }
+    }
+
+    /// Sums over no rows, for components around these means.
+    pub fn none(mixture: &GaussianMixture, kind: CovarianceType, rows: &RowBlocks) -> Self {
+        let dim = mixture.dim();
+        let moments = if kind.is_full() { Moments::new(dim) } else { Moments::of_columns(dim) };
+        let mut origin = vec![0.0; dim];
+        for (weight, component) in mixture.weights().iter().zip(mixture.components()) {
+            origin.iter_mut().zip(component.mean()).for_each(|(sum, mean)| *sum += weight * mean);
+        }
+        Sums {
+            log_likelihood: 0.0,
+            moments: vec![moments; mixture.k()],
+            information: rows.effective_rows() / rows.total_weight(),
+            shared: (kind == CovarianceType::Tied).then(|| (Moments::new(dim), origin)),
+            kind,
         }
     }
 }
@@ -57,11 +82,14 @@ impl<'a> Others<'a> {
 }
 
 /// The sums over all rows. With `others`, the mixture is a part of a larger one.
-pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, others: Option<Others>) -> Sums {
+pub(in crate::learn) fn sweep(
+    rows: &RowBlocks,
+    mixture: &GaussianMixture,
+    kind: CovarianceType,
+    others: Option<Others>,
+) -> Sums {
     let scorer = BlockScorer::of_ordered(mixture);
-    let information = rows.effective_rows() / rows.total_weight();
-    let moments = || vec![Moments::new(mixture.dim()); mixture.k()];
-    let empty = || Sums { log_likelihood: 0.0, moments: moments(), information };
+    let empty = || Sums::none(mixture, kind, rows);
     let of_group = |group: std::ops::Range<usize>| {
         let mut scorer = scorer.clone();
         let mut sums = empty();
@@ -76,6 +104,7 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 others.share(i, log_densities, &mut weights);
             }
             sums.log_likelihood += log_densities.iter().zip(rows.weights(i)).map(|(l, w)| l * w).sum::<f64>();
+            let mut total = [0.0; BLOCK];
             for (j, moments) in sums.moments.iter_mut().enumerate() {
                 let mut most = 0.0;
                 for ((to, share), weight) in weighted.iter_mut().zip(scorer.responsibilities(j)).zip(&weights)
@@ -85,8 +114,13 @@ pub(in crate::learn) fn sweep(rows: &RowBlocks, mixture: &GaussianMixture, other
                 }
                 // Blocks far from a component are skipped.
                 if most >= NEGLIGIBLE {
-                    scorer.add_moments(mixture, j, &block, &weighted, moments);
+                    let shared = sums.shared.as_mut().map(|(all, origin)| (all, &origin[..]));
+                    scorer.add_moments(mixture, j, &block, &weighted, moments, shared);
+                    total.iter_mut().zip(&weighted).for_each(|(sum, weight)| *sum += weight);
                 }
+            }
+            if let Some((all, origin)) = &mut sums.shared {
+                scorer.add_shared_moments(&block, &total, all, origin);
             }
         }
         sums

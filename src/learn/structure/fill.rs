@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use super::em::{Em, Price};
 use super::{RIDGE, Size};
 use crate::dist::{BlockScorer, Gaussian, GaussianMixture, Mixture};
-use crate::linalg::Factor;
 use crate::linalg::blocks::RowBlocks;
+use crate::linalg::{CovarianceType, Factor};
 
 /// The rows without gaps, if there are enough of them for a search.
 pub(super) fn complete_rows(rows: &RowBlocks, size: Size) -> Option<RowBlocks> {
@@ -53,7 +53,9 @@ fn one_gaussian(rows: &RowBlocks, stop: &AtomicBool) -> GaussianMixture {
     let start = Gaussian::new(vec![0.0; dim], Factor::identity(dim)).expect("zeros are finite");
     let start = Mixture::new(vec![1.0], vec![start]).expect("one weight for one component");
     let price = Price::NONE;
-    let em = Em { iterations: ITERATIONS, tolerance: 1e-4, prior: None, price, ridge: RIDGE, noise: None };
+    let kind = CovarianceType::Full;
+    let em =
+        Em { kind, iterations: ITERATIONS, tolerance: 1e-4, prior: None, price, ridge: RIDGE, noise: None };
     em.run(rows, &start, f64::NEG_INFINITY, stop).mixture
 }
 

@@ -13,11 +13,14 @@ use super::search::Search;
 use super::seed::{parts_of_labels, seed_mixtures};
 use super::{Limits, Size};
 use crate::dist::GaussianMixture;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::RowBlocks;
 
 /// How a mixture is found.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Finder<'a> {
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     pub size: Size,
     /// The prior of covariances.
     pub prior: PriorStrength,
@@ -75,8 +78,9 @@ impl Finder<'_> {
         let Some(directions) = Directions::of(rows) else {
             return self.search_anew(rows);
         };
+        // In these directions, columns without correlations have some.
         let projected = directions.project(rows);
-        let found = self.search_anew(&projected).0;
+        let found = Finder { kind: CovarianceType::Full, ..*self }.search_anew(&projected).0;
         let labels = label(&projected, &found).0;
         let (rows, labels) = ordered(rows, &labels);
         (self.of_labels(&rows, &labels, found.k()), rows)
@@ -84,14 +88,14 @@ impl Finder<'_> {
 
     /// The mixture whose components have the rows with each label.
     pub fn of_labels(&self, rows: &RowBlocks, labels: &[usize], k: usize) -> GaussianMixture {
-        let (parts, old) = parts_of_labels(rows, labels, k);
+        let (parts, old) = parts_of_labels(rows, labels, k, self.kind);
         let strength = Strength::learn(&parts, self.prior);
         maximise(parts, &old, Some(strength), self.ridge)
     }
 
     /// Finds a mixture in all columns. Also returns the rows ordered by component.
     fn search_anew(&self, rows: &RowBlocks) -> (GaussianMixture, RowBlocks) {
-        let seeds = |k: usize, count: usize| seed_mixtures(rows, k, self.seed, count, self.ridge);
+        let seeds = |k: usize, count: usize| seed_mixtures(rows, k, self.seed, count, self.ridge, self.kind);
         let (start, labels) = match self.size {
             Size::Given(k) => self.best_seed(rows, seeds(k, self.limits.seeds)),
             Size::Learned { least, most, .. } => {
@@ -110,29 +114,41 @@ impl Finder<'_> {
         (found, rows)
     }
 
-    /// The seed with the largest likelihood after a few iterations of EM on a part of the rows.
+    /// The seed with the largest likelihood after EM on a part of the rows. The worse half of the seeds is dropped after every few
+    /// iterations.
     fn best_seed(
         &self,
         rows: &RowBlocks,
         mut seeds: Vec<(GaussianMixture, Vec<usize>)>,
     ) -> (GaussianMixture, Vec<usize>) {
+        const FEW: usize = 5;
         if seeds.len() == 1 {
             return seeds.remove(0);
         }
         let (k, dim) = (seeds[0].0.k(), rows.dim());
         let step = (rows.rows() / (4 * k * dim).max(2500)).max(1);
         let part = rows.thinned(step);
-        let iterations = (self.limits.first_iterations / 2).max(1);
-        let em = Em { price: Price::NONE, ..self.em(rows, iterations, 1e-3) };
-        let levels = seeds.iter().map(|(start, _)| em.run(&part, start, f64::NEG_INFINITY, self.stop).level);
-        let levels: Vec<f64> = levels.collect();
-        let best = (0..levels.len()).fold(0, |best, i| if levels[i] > levels[best] { i } else { best });
-        seeds.swap_remove(best)
+        let em = Em { price: Price::NONE, ..self.em(rows, FEW, 1e-3) };
+        let improve = |start: &GaussianMixture| em.run(&part, start, f64::NEG_INFINITY, self.stop);
+        let mut left: Vec<(usize, Improved)> =
+            seeds.iter().map(|(start, _)| improve(start)).enumerate().collect();
+        while left.len() > 1 {
+            // The sort is stable, so the first one of equals is kept.
+            left.sort_by(|a, b| b.1.level.total_cmp(&a.1.level));
+            left.truncate(left.len().div_ceil(2));
+            if left.iter().all(|(_, fit)| fit.converged) {
+                break;
+            }
+            for (_, fit) in left.iter_mut().filter(|(_, fit)| !fit.converged) {
+                *fit = improve(&fit.mixture);
+            }
+        }
+        seeds.swap_remove(left[0].0)
     }
 
     fn search<'r>(&'r self, rows: &'r RowBlocks) -> Search<'r> {
-        let Finder { size, prior, limits, ridge, seed, stop } = *self;
-        Search { rows, prior, ridge, limits, size, noise: None, seed, stop }
+        let Finder { kind, size, prior, limits, ridge, seed, stop } = *self;
+        Search { rows, kind, prior, ridge, limits, size, noise: None, seed, stop }
     }
 
     /// EM with the search's prior and price.

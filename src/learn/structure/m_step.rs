@@ -2,17 +2,22 @@
 
 use ndarray::Array2;
 
+use super::constrained::maximise_constrained;
 use super::covariance_prior::{Centres, Strength};
 use super::e_step::Sums;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
-use crate::linalg::Factor;
 use crate::linalg::blocks::Moments;
+use crate::linalg::{CovarianceType, Factor};
 
 /// The rows of each component.
 pub(super) struct Parts {
     pub parts: Vec<Part>,
+    /// The scatter matrix of all rows about the means of their components, if covariances are tied.
+    pub shared: Option<Array2<f64>>,
     /// The number of rows of equal weight that say as much as a weight of one.
     pub information: f64,
+    /// The covariances that the components are to have.
+    pub kind: CovarianceType,
 }
 
 /// The rows of one component.
@@ -20,7 +25,9 @@ pub(super) struct Part {
     /// Their total weight.
     pub count: f64,
     pub mean: Vec<f64>,
-    /// The scatter matrix about their mean.
+    /// The diagonal of the scatter matrix about their mean.
+    pub squares: Vec<f64>,
+    /// The scatter matrix, if the component has a full covariance of its own; otherwise empty.
     pub scatter: Array2<f64>,
 }
 
@@ -28,16 +35,21 @@ impl Parts {
     /// `old` is the mixture of the E step.
     pub fn new(sums: Sums, old: &GaussianMixture) -> Self {
         let part = |(moments, old): (Moments, &Gaussian)| {
-            let count = moments.count;
+            let (count, dim) = (moments.count, old.mean().len());
+            let width = if sums.kind.is_full() { dim } else { 0 };
             if count < EMPTY {
-                let dim = old.mean().len();
-                return Part { count, mean: old.mean().to_vec(), scatter: Array2::zeros((dim, dim)) };
+                let (mean, squares) = (old.mean().to_vec(), vec![0.0; dim]);
+                return Part { count, mean, squares, scatter: Array2::zeros((width, width)) };
+            }
+            if width == 0 {
+                return Part::of_columns(moments, old.mean());
             }
             let (mean, scatter) = mean_and_scatter(moments, old.mean());
-            Part { count, mean, scatter }
+            Part { count, mean, squares: scatter.diag().to_vec(), scatter }
         };
-        let parts = sums.moments.into_iter().zip(old.components()).map(part).collect();
-        Parts { parts, information: sums.information }
+        let parts: Vec<Part> = sums.moments.into_iter().zip(old.components()).map(part).collect();
+        let shared = sums.shared.map(|(all, origin)| pooled_scatter(&parts, all.second, &origin));
+        Parts { parts, shared, information: sums.information, kind: sums.kind }
     }
 
     /// The components that have rows.
@@ -55,6 +67,37 @@ impl Parts {
     }
 }
 
+impl Part {
+    /// From moments of single columns.
+    fn of_columns(moments: Moments, origin: &[f64]) -> Self {
+        let Moments { count, first, second } = moments;
+        let shift = |sum: &f64| sum / count;
+        let terms = second.iter().zip(&first);
+        let squares = terms.map(|(square, sum)| (square - shift(sum) * sum).max(0.0)).collect();
+        let mean = origin.iter().zip(&first).map(|(origin, sum)| origin + shift(sum)).collect();
+        Part { count, mean, squares, scatter: Array2::zeros((0, 0)) }
+    }
+}
+
+/// The scatter matrix of all rows about the means of their components, from their second moments about `origin`.
+fn pooled_scatter(parts: &[Part], second: Vec<f64>, origin: &[f64]) -> Array2<f64> {
+    let dim = origin.len();
+    let mut scatter =
+        Array2::from_shape_vec((dim, dim), second).expect("second moments of each pair of columns");
+    let shifts: Vec<(f64, Vec<f64>)> = parts
+        .iter()
+        .map(|part| (part.count, part.mean.iter().zip(origin).map(|(mean, origin)| mean - origin).collect()))
+        .collect();
+    for i in 0..dim {
+        for l in 0..=i {
+            let between: f64 = shifts.iter().map(|(count, shift)| count * shift[i] * shift[l]).sum();
+            let value = scatter[(i, l)] - between;
+            (scatter[(i, l)], scatter[(l, i)]) = (value, value);
+        }
+    }
+    scatter
+}
+
 /// The mixture of the largest posterior density under the prior of covariances, or of the largest likelihood without. `old` is
 /// the mixture of the E step; `ridge` is added to each variance.
 pub(super) fn maximise(
@@ -63,12 +106,15 @@ pub(super) fn maximise(
     strength: Option<Strength>,
     ridge: f64,
 ) -> GaussianMixture {
+    if !parts.kind.is_full() {
+        return maximise_constrained(parts, old, strength, ridge);
+    }
     let centres = strength.map(|strength| (strength.rows, Centres::new(&parts, strength.shared)));
     let information = parts.information;
     // An empty component keeps a tiny weight, whose logarithm is finite.
     let counts = parts.parts.iter().map(|part| part.count.max(EMPTY)).collect();
     let component = |(j, (part, old)): (usize, (Part, &Gaussian))| {
-        let Part { count, mean, scatter } = part;
+        let Part { count, mean, scatter, .. } = part;
         if count < EMPTY {
             return old.clone();
         }

@@ -105,7 +105,8 @@ fn merged_covariance(mixture: &GaussianMixture, matrices: &[Array2<f64>], [i, j]
     for ((r, c), value) in merged.indexed_iter_mut() {
         *value += share * (1.0 - share) * (one[r] - other[r]) * (one[c] - other[c]);
     }
-    merged
+    let is_diagonal = |j: usize| mixture.components()[j].covariance().kind().is_diagonal();
+    if is_diagonal(i) && is_diagonal(j) { Array2::from_diag(&merged.diag()) } else { merged }
 }
 
 fn share_of_first(mixture: &GaussianMixture, [i, j]: [usize; 2]) -> f64 {

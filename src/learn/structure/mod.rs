@@ -5,6 +5,7 @@
 //! components) leave local optima.
 
 mod activity;
+mod constrained;
 mod covariance_prior;
 mod directions;
 mod e_step;
@@ -20,6 +21,7 @@ mod merge;
 mod misfit;
 mod noise;
 pub(in crate::learn) mod packed;
+mod packed_table;
 mod posterior;
 mod price;
 mod refill;
@@ -51,6 +53,7 @@ pub(in crate::learn) use schedule::BATCH;
 pub use schedule::Schedule;
 pub(in crate::learn) use seed::kmeans_mixture;
 
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::RowBlocks;
 use serde::{Deserialize, Serialize};
 
@@ -148,18 +151,20 @@ impl PriceOfK {
 }
 
 impl Size {
-    /// The price of a component for these rows. With many columns, BIC counts the parameters of a search alone: the prior
+    /// The price of a component for these rows: that of its own free numbers. With many columns and full covariances, BIC counts the parameters of a search alone: the prior
     /// of covariances leaves few of the others free.
-    pub fn price(self, rows: &RowBlocks) -> Price {
+    pub fn price(self, rows: &RowBlocks, kind: CovarianceType) -> Price {
         let (dim, count) = (searched_columns(rows) as f64, rows.effective_rows().max(2.0));
         let bic = |factor: f64| {
-            let free = dim * (dim + 3.0) / 2.0 + 1.0;
+            let free = kind.of_component(if kind.is_full() { dim } else { rows.dim() as f64 });
             Price::Component(factor * 0.5 * free * count.ln() / count)
         };
         match self {
             Size::Given(_) => Price::NONE,
             Size::Learned { price: PriceOfK::Bic(factor), .. } => bic(factor),
-            Size::Learned { .. } if dim > PriceOfK::MAX_COLUMNS_OF_BIC as f64 => Price::Evidence,
+            Size::Learned { .. } if kind.is_full() && dim > PriceOfK::MAX_COLUMNS_OF_BIC as f64 => {
+                Price::Evidence
+            }
             Size::Learned { .. } => bic(1.0),
         }
     }

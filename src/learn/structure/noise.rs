@@ -15,6 +15,7 @@ use super::search_state::{SearchState, replaced};
 use super::split::strength_of_parts;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::hash::mix_bits;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// The largest number of new components.
@@ -87,7 +88,8 @@ impl Search<'_> {
         let (mut count, mut log_likelihood) = (0.0, f64::NEG_INFINITY);
         for _ in 0..ITERATIONS {
             let one = Mixture::new(vec![1.0], vec![gaussian.clone()]).expect("one weight for one component");
-            let Sums { log_likelihood: level, mut moments, .. } = sweep(rows, &one, others);
+            let Sums { log_likelihood: level, mut moments, .. } =
+                sweep(rows, &one, CovarianceType::Full, others);
             let moments = moments.remove(0);
             (count, log_likelihood) = (moments.count, level);
             if count < 1.0 {

@@ -6,7 +6,6 @@ use crate::dist::{Dirichlet, Gaussian, GaussianMixture, NormalWishart, Posterior
 use crate::learn::Health;
 use crate::learn::rules::prior::{prior_around, prior_strength};
 use crate::linalg::Factor;
-use crate::stats::ColumnSummary;
 
 /// A mixture in scaled units, the rows of its components, and the strength of their prior.
 pub(super) struct Learned<'a> {
@@ -14,7 +13,7 @@ pub(super) struct Learned<'a> {
     pub mixture: &'a GaussianMixture,
     pub strength: Strength,
     /// Centre and unit of each column.
-    pub columns: &'a [ColumnSummary],
+    pub units: &'a [(f64, f64)],
     /// The smallest variance of each column given the columns before it.
     pub floor: &'a [f64],
 }
@@ -112,10 +111,10 @@ impl Learned<'_> {
     }
 
     fn units(&self) -> Vec<f64> {
-        self.columns.iter().map(ColumnSummary::unit).collect()
+        self.units.iter().map(|(_, unit)| *unit).collect()
     }
 
     fn unscaled(&self, mean: &[f64]) -> Vec<f64> {
-        mean.iter().zip(self.columns).map(|(mean, column)| column.mean + column.unit() * mean).collect()
+        mean.iter().zip(self.units).map(|(mean, (centre, unit))| centre + unit * mean).collect()
     }
 }

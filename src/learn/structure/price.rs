@@ -50,7 +50,7 @@ pub(in crate::learn) fn with_judged_price(rows: &RowBlocks, finder: Finder) -> S
         let (found, ordered) = finder.find(&learned);
         let (iterations, prior) = (ITERATIONS, Some(finder.prior));
         let (ridge, price) = (RELATIVE_FLOOR, Price::NONE);
-        let em = Em { iterations, tolerance: 1e-5, prior, price, ridge, noise: None };
+        let em = Em { kind: finder.kind, iterations, tolerance: 1e-5, prior, price, ridge, noise: None };
         let fit = em.run(ordered.as_ref().unwrap_or(&learned), &found, f64::NEG_INFINITY, finder.stop);
         label(&held_out, &fit.mixture).1
     };

@@ -27,7 +27,7 @@ fn refill_one(em: Em, rows: &RowBlocks, fit: &Improved, seed: u64, stop: &Atomic
     let is_empty = |weight: &&f64| *weight * rows.total_weight() < MIN_ROWS;
     let empty = mixture.weights().iter().position(|weight| is_empty(&weight))?;
     let assigned = Assigned::new(rows, mixture, em.noise);
-    let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, seed));
+    let splits = (0..mixture.k()).filter_map(|j| best_split(rows, mixture, &assigned, j, (em.kind, seed)));
     let mut splits: Vec<Split> = splits.collect();
     splits.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     splits.extend(halves_of_heaviest(mixture));

@@ -23,8 +23,7 @@ use crate::dist::{Dirichlet, Gaussian, GaussianMixture, Posterior};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, RowBlocks};
-use crate::linalg::lower_inverse;
-use crate::stats::ColumnSummary;
+use crate::linalg::{CovarianceType, Table, lower_inverse};
 
 /// The result of a revision.
 #[derive(Debug, Clone)]
@@ -96,6 +95,8 @@ pub(in crate::learn) struct Revision {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::learn) struct Revising<'a> {
     pub limits: Limits,
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     /// The prior of covariances.
     pub prior: PriorStrength,
     /// Whether the stream has ended.
@@ -124,7 +125,8 @@ impl<'a> Reviser<'a> {
     /// A reviser on about `most` of the kept rows of a pass.
     pub fn new(kept: &KeptRows, floor: &[f64], most: usize, how: Revising<'a>) -> Result<Self, LearnError> {
         let (ages, own) = (kept.reservoir_ages(), kept.own_weights_of_reservoir());
-        let rows = weighted_rows(kept.shared_reservoir(), floor.len(), ages.as_deref(), own, most)?;
+        let rows =
+            weighted_rows(kept.shared_reservoir(), floor.len(), ages.as_deref(), own, (most, how.kind))?;
         let (learned, complete, forgetting) = (kept.learned(), kept.is_complete(), kept.forgetting());
         let learned_weight = kept.has_own_weights().then(|| kept.learned_weight());
         Ok(Reviser { rows, floor: floor.to_vec(), learned, learned_weight, complete, forgetting, how })
@@ -132,7 +134,7 @@ impl<'a> Reviser<'a> {
 
     /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream, with their own weights if they have any.
     pub fn on_all(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         own: Option<&[f64]>,
         dim: usize,
         forgetting: Option<Forgetting>,
@@ -148,7 +150,7 @@ impl<'a> Reviser<'a> {
             };
             (0..count).map(age).collect::<Vec<f64>>()
         });
-        let rows = weighted_rows(rows, dim, ages.as_deref(), own, usize::MAX)?;
+        let rows = weighted_rows(rows, dim, ages.as_deref(), own, (usize::MAX, how.kind))?;
         let floor = rows.columns().iter().map(crate::learn::variance_floor).collect();
         Ok(Reviser { rows, floor, learned: count as u64, learned_weight, complete: true, forgetting, how })
     }
@@ -168,11 +170,6 @@ impl<'a> Reviser<'a> {
         !self.complete
     }
 
-    /// The summaries that give centre and unit of each column.
-    pub fn columns(&self) -> &[ColumnSummary] {
-        self.rows.columns()
-    }
-
     /// The size with a price that held-out rows decide on, if the stream is short and has ended.
     fn judged(&self, size: Size) -> Size {
         let judges = self.how.closing && self.how.limits.restarts > 1;
@@ -180,8 +177,8 @@ impl<'a> Reviser<'a> {
     }
 
     fn finder(&self, size: Size, ridge: f64) -> Finder<'a> {
-        let Revising { limits, prior, seed, stop, .. } = self.how;
-        Finder { size, prior, limits, ridge, seed, stop }
+        let Revising { limits, kind, prior, seed, stop, .. } = self.how;
+        Finder { kind, size, prior, limits, ridge, seed, stop }
     }
 
     /// Finds a mixture without an earlier one, in the units of the data.
@@ -228,8 +225,10 @@ impl<'a> Reviser<'a> {
         let rows = complete.as_ref().unwrap_or(rows);
         let (Found { mixture, moves, origins }, strength) =
             self.search(rows, &current, identifiers, task, noise);
-        if moves.is_empty() && !closing && !task.adjusts {
-            // The posterior from all rows is more accurate than an adjustment to some of them.
+        let forgets = self.forgetting.is_some_and(|forgetting| forgetting.has_forgotten(self.learned));
+        if moves.is_empty() && !task.adjusts && (!closing || forgets) {
+            // The posterior from all rows is more accurate than an adjustment to some of them. With a half-life, the rows of any
+            // sample are older than the next ones, and an adjustment follows the path of data that drift.
             return Revision { revised: None, moves };
         }
         let closely = closing && !self.complete && !moves.is_empty();
@@ -255,20 +254,22 @@ impl<'a> Reviser<'a> {
         task: Task,
         noise: Option<f64>,
     ) -> (Found, Option<Strength>) {
-        let Revising { limits, prior, seed, stop, .. } = self.how;
+        let Revising { limits, kind, prior, seed, stop, .. } = self.how;
         let size = task.size;
-        let search = |rows: &RowBlocks, current: &GaussianMixture, noise, identifiers: &mut Identifiers| {
-            let search = Search { rows, prior, ridge: RIDGE, limits, size, noise, seed, stop };
-            let start = search.em(limits.iterations, 1e-4).run(rows, current, f64::NEG_INFINITY, stop);
-            let strength = start.strength;
-            (search.run(start, identifiers), strength)
-        };
+        let search =
+            |rows: &RowBlocks, kind, current: &GaussianMixture, noise, identifiers: &mut Identifiers| {
+                let search = Search { rows, kind, prior, ridge: RIDGE, limits, size, noise, seed, stop };
+                let start = search.em(limits.iterations, 1e-4).run(rows, current, f64::NEG_INFINITY, stop);
+                let strength = start.strength;
+                (search.run(start, identifiers), strength)
+            };
         let Some(directions) = Directions::of(rows) else {
-            return search(rows, current, noise, identifiers);
+            return search(rows, kind, current, noise, identifiers);
         };
         // The level of noise is a density in all columns.
         let projected = directions.project(rows);
-        let (found, strength) = search(&projected, &directions.project_mixture(current), None, identifiers);
+        let (found, strength) =
+            search(&projected, CovarianceType::Full, &directions.project_mixture(current), None, identifiers);
         if found.moves.is_empty() {
             return (Found { mixture: current.clone(), ..found }, strength);
         }
@@ -337,9 +338,9 @@ impl<'a> Reviser<'a> {
         iterations: usize,
         noise: Option<f64>,
     ) -> Improved {
-        let Revising { prior, seed, stop, .. } = self.how;
-        let (prior, price) = (Some(prior), size.price(rows));
-        let em = Em { iterations, tolerance: 1e-5, prior, price, ridge: RELATIVE_FLOOR, noise };
+        let Revising { kind, prior, seed, stop, .. } = self.how;
+        let (prior, price) = (Some(prior), size.price(rows, kind));
+        let em = Em { kind, iterations, tolerance: 1e-5, prior, price, ridge: RELATIVE_FLOOR, noise };
         let fit = em.run(rows, mixture, f64::NEG_INFINITY, stop);
         // A component without rows in a sample may have rows in the stream.
         if self.complete && !rows.has_gaps() { refill(em, rows, fit, seed, stop) } else { fit }
@@ -400,7 +401,7 @@ impl<'a> Reviser<'a> {
         noise: Option<f64>,
     ) -> Revised {
         let noise = noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
-        let sums = sweep(rows, mixture, noise.as_deref().map(Others::noise));
+        let sums = sweep(rows, mixture, self.how.kind, noise.as_deref().map(Others::noise));
         let parts = Parts::new(sums, mixture);
         let strength = strength.unwrap_or_else(|| Strength::learn(&parts, self.how.prior));
         let scale = match self.forgetting {
@@ -409,7 +410,7 @@ impl<'a> Reviser<'a> {
             Some(forgetting) => forgetting.weight_of(self.learned_weight()) / rows.total_weight(),
         };
         let learned =
-            Learned { parts: &parts, mixture, strength, columns: self.columns(), floor: &self.floor };
+            Learned { parts: &parts, mixture, strength, units: self.rows.units(), floor: &self.floor };
         let prior = learned.prior();
         let (posterior, health) = learned.posterior(&prior, scale);
         let (rows, weight) = (self.learned, self.learned_weight());
@@ -419,15 +420,15 @@ impl<'a> Reviser<'a> {
 
 /// About `most` rows with the weights of their ages and their own weights, if they have any.
 fn weighted_rows(
-    rows: Arc<Vec<f64>>,
+    rows: Arc<Table>,
     dim: usize,
     ages: Option<&[f64]>,
     own: Option<&[f64]>,
-    most: usize,
+    (most, kind): (usize, CovarianceType),
 ) -> Result<ScaledRows, LearnError> {
     let count = rows.len() / dim;
     if ages.is_none() && own.is_none() {
-        return ScaledRows::shared(rows, dim, (count / most.max(1)).max(1));
+        return ScaledRows::shared(rows, dim, (count / most.max(1)).max(1), kind);
     }
     let age = |i: usize| ages.map_or(1.0, |ages| ages[i]);
     let mut chosen: Vec<usize> = (0..count).filter(|&i| age(i) >= NEGLIGIBLE_WEIGHT).collect();
@@ -436,7 +437,7 @@ fn weighted_rows(
     let own: Option<Vec<f64>> = own.map(|own| chosen.iter().map(|&i| own[i]).collect());
     let weight = |(n, &i): (usize, &usize)| age(i) * own.as_ref().map_or(1.0, |own| own[n]);
     let weights: Vec<f64> = chosen.iter().enumerate().map(weight).collect();
-    ScaledRows::weighted(rows, dim, &chosen, &weights, own.as_deref())
+    ScaledRows::weighted(rows, dim, &chosen, &weights, own.as_deref(), kind)
 }
 
 /// Rows of a smaller weight because of their age are left out.

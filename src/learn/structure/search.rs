@@ -17,11 +17,14 @@ use super::split::{Split, best_split};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::hash::mix_bits;
+use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
 
 /// A search on some rows.
 pub(in crate::learn) struct Search<'a> {
     pub rows: &'a RowBlocks,
+    /// The covariances of the components.
+    pub kind: CovarianceType,
     /// The prior of covariances.
     pub prior: PriorStrength,
     /// Added to each variance.
@@ -44,6 +47,10 @@ pub(in crate::learn) struct Found {
 
 /// A swap is kept if the mean log-likelihood rises by more than this.
 pub(super) const MIN_RISE: f64 = 2e-4;
+/// EM stops when the mean log-likelihood changes by less than this: before and after swaps and merges, and while components are
+/// split, which changes the mixture again.
+const TOLERANCE: f64 = 1e-4;
+const GROWING: f64 = 1e-3;
 /// Iterations on the changed components alone, before EM on all components.
 const PART_ITERATIONS: usize = 8;
 /// The largest loss of the mean log-likelihood after those iterations.
@@ -61,8 +68,8 @@ const AFFORDABLE: f64 = 3.0;
 impl Search<'_> {
     /// EM with the search's prior.
     pub fn em(&self, iterations: usize, tolerance: f64) -> Em {
-        let price = self.size.price(self.rows);
-        Em { iterations, tolerance, prior: Some(self.prior), price, ridge: self.ridge, noise: self.noise }
+        let (price, prior) = (self.size.price(self.rows, self.kind), Some(self.prior));
+        Em { kind: self.kind, iterations, tolerance, prior, price, ridge: self.ridge, noise: self.noise }
     }
 
     /// Improves a mixture that EM has converged on.
@@ -96,13 +103,12 @@ impl Search<'_> {
 
     /// The number of free parameters of one component.
     fn free_parameters(&self) -> f64 {
-        let dim = self.rows.dim();
-        (dim * (dim + 3) / 2 + 1) as f64
+        self.kind.of_component(self.rows.dim() as f64)
     }
 
     /// About the rise of the mean log-likelihood that justifies one more component.
     fn price(&self, now: &Improved) -> f64 {
-        match self.size.price(self.rows) {
+        match self.size.price(self.rows, self.kind) {
             Price::Component(each) => each,
             Price::Evidence => ((now.mean_log_likelihood - now.level) / now.mixture.k() as f64).max(0.0),
         }
@@ -111,6 +117,7 @@ impl Search<'_> {
     /// Splits components, several at a time, while each split gains more than its price.
     fn grow(&self, state: &mut SearchState, most: usize) {
         let all = self.rows.total_weight();
+        let before = state.k();
         let mut failures = 0;
         while failures < self.limits.tries && state.k() < most && !self.is_stopped() {
             let price = self.price(&state.now);
@@ -124,7 +131,7 @@ impl Search<'_> {
             chosen.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             chosen.truncate(most - state.k());
             if chosen.is_empty() {
-                return;
+                break;
             }
             match self.split_some(&state.now, &mut chosen) {
                 Some(better) => state.split(&chosen, better),
@@ -134,12 +141,20 @@ impl Search<'_> {
                 }
             }
         }
+        if state.k() > before {
+            state.now = self.em(self.limits.iterations, TOLERANCE).run(
+                self.rows,
+                &state.now.mixture,
+                f64::NEG_INFINITY,
+                self.stop,
+            );
+        }
     }
 
     /// The mixture after splits and EM, if it gains more than their price. Drops the worse half of the splits until it does.
     fn split_some(&self, now: &Improved, chosen: &mut Vec<Split>) -> Option<Improved> {
         loop {
-            let better = self.improve(&split_all(&now.mixture, chosen), now.level);
+            let better = self.improve_roughly(&split_all(&now.mixture, chosen), now.level);
             if better.is_some() || chosen.len() == 1 {
                 return better;
             }
@@ -172,8 +187,17 @@ impl Search<'_> {
 
     /// The mixture after EM, if its level is above `target`.
     pub(super) fn improve(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
-        let after = self.em(self.limits.iterations, 1e-4).run(self.rows, start, target, self.stop);
+        let after = self.em(self.limits.iterations, TOLERANCE).run(self.rows, start, target, self.stop);
         (after.level > target).then_some(after)
+    }
+
+    /// [`Search::improve`], which stops sooner if the level is above `target` by then.
+    fn improve_roughly(&self, start: &GaussianMixture, target: f64) -> Option<Improved> {
+        let after = self.em(self.limits.iterations, GROWING).run(self.rows, start, target, self.stop);
+        match after.level > target {
+            true => Some(after),
+            false => after.converged.then(|| self.improve(&after.mixture, target)).flatten(),
+        }
     }
 
     /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
@@ -215,7 +239,7 @@ impl Search<'_> {
         let round = state.moves.len() as u64;
         let find = |&j: &usize| {
             let seed = mix_bits(self.seed ^ mix_bits(round << 32 | j as u64));
-            best_split(self.rows, mixture, assigned, j, seed)
+            best_split(self.rows, mixture, assigned, j, (self.kind, seed))
         };
         // Each search copies the rows of a component, so one per thread at a time bounds the memory.
         for wave in stale.chunks(rayon::current_num_threads().max(1)) {
@@ -287,14 +311,14 @@ impl Search<'_> {
         let others = Some(Others { log_densities: &others, log_weight });
         let (all, mut before) = (self.rows.total_weight(), f64::NEG_INFINITY);
         for _ in 0..PART_ITERATIONS {
-            let sums = sweep(&rows, &part, others);
+            let sums = sweep(&rows, &part, self.kind, others);
             if sums.log_likelihood - before < 1e-4 * all {
                 return (part, (sums.log_likelihood - log_likelihood) / all);
             }
             before = sums.log_likelihood;
             part = maximise(Parts::new(sums, &part), &part, strength, self.ridge);
         }
-        let after = sweep(&rows, &part, others).log_likelihood;
+        let after = sweep(&rows, &part, self.kind, others).log_likelihood;
         (part, (after - log_likelihood) / all)
     }
 }

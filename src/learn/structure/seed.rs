@@ -12,11 +12,13 @@ use super::kmeans::{kmeans, move_on};
 use super::m_step::{Parts, maximise};
 use super::split::strength_of_parts;
 use crate::dist::{Gaussian, GaussianMixture, Mixture, leading_directions};
-use crate::linalg::Factor;
-use crate::linalg::blocks::{BLOCK, Moments, RowBlocks};
+use crate::linalg::blocks::{BLOCK, RowBlocks};
+use crate::linalg::{CovarianceType, Factor};
 
-/// Restarts of k-means++. Each has a few rounds on a part of the rows; the best ones get more rounds on all rows.
+/// Restarts of k-means++. Each has a few rounds on a part of the rows; the best ones get more rounds on all rows. There are no
+/// more restarts once two of a wave or of an earlier one agree on the best result.
 const RESTARTS: u64 = 20;
+const WAVE: u64 = 5;
 const ROUNDS: usize = 4;
 const MORE_ROUNDS: usize = 10;
 /// Rows of the restarts.
@@ -30,6 +32,7 @@ pub(super) fn seed_mixtures(
     seed: u64,
     count: usize,
     ridge: f64,
+    kind: CovarianceType,
 ) -> Vec<(GaussianMixture, Vec<usize>)> {
     let projected = (rows.dim() > k).then(|| project(rows, k));
     let seen = projected.as_ref().unwrap_or(rows);
@@ -41,14 +44,22 @@ pub(super) fn seed_mixtures(
         rng.set_stream(restart);
         kmeans(part, k, ROUNDS, &mut rng)
     };
-    let mut found: Vec<(Array2<f64>, f64)> = (0..RESTARTS).into_par_iter().map(run).collect();
-    // The sort is stable, so the order of equals does not depend on the number of threads.
-    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut found: Vec<(Array2<f64>, f64)> = Vec::new();
+    for wave in (0..RESTARTS).step_by(WAVE as usize) {
+        let restarts: Vec<u64> = (wave..wave + WAVE).collect();
+        found.extend(restarts.into_par_iter().map(run).collect::<Vec<_>>());
+        // The sort is stable, so the order of equals does not depend on the number of threads.
+        found.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if found[1].1 <= SAME * found[0].1 {
+            break;
+        }
+    }
     found.dedup_by(|b, a| b.1 <= SAME * a.1);
     found.truncate(count.max(1));
     let finish = |(centres, _): (Array2<f64>, f64)| {
         let labels = move_on(seen, centres, MORE_ROUNDS);
-        (first_step(rows, &labels, k, Some(Strength::given(strength_of_parts(rows.dim()))), ridge), labels)
+        let strength = Some(Strength::given(strength_of_parts(rows.dim())));
+        (first_step(rows, &labels, k, strength, ridge, kind), labels)
     };
     found.into_iter().map(finish).collect()
 }
@@ -60,9 +71,15 @@ const SAME: f64 = 1.002;
 const ALL_ROUNDS: usize = 300;
 
 /// A mixture of `k` components from one run of k-means in all columns, without a prior.
-pub(in crate::learn) fn kmeans_mixture(rows: &RowBlocks, k: usize, seed: u64, ridge: f64) -> GaussianMixture {
+pub(in crate::learn) fn kmeans_mixture(
+    rows: &RowBlocks,
+    k: usize,
+    seed: u64,
+    ridge: f64,
+    kind: CovarianceType,
+) -> GaussianMixture {
     let (centres, _) = kmeans(rows, k, ALL_ROUNDS, &mut ChaCha8Rng::seed_from_u64(seed));
-    first_step(rows, &move_on(rows, centres, 1), k, None, ridge)
+    first_step(rows, &move_on(rows, centres, 1), k, None, ridge, kind)
 }
 
 /// The M step with labels as responsibilities.
@@ -72,23 +89,31 @@ fn first_step(
     k: usize,
     strength: Option<Strength>,
     ridge: f64,
+    kind: CovarianceType,
 ) -> GaussianMixture {
-    let (parts, old) = parts_of_labels(rows, labels, k);
+    let (parts, old) = parts_of_labels(rows, labels, k, kind);
     maximise(parts, &old, strength, ridge)
 }
 
 /// The rows with each label, and a mixture that they are relative to.
-pub(super) fn parts_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> (Parts, GaussianMixture) {
-    let unit = Gaussian::new(vec![0.0; rows.dim()], Factor::identity(rows.dim())).expect("zeros are finite");
+pub(super) fn parts_of_labels(
+    rows: &RowBlocks,
+    labels: &[usize],
+    k: usize,
+    kind: CovarianceType,
+) -> (Parts, GaussianMixture) {
+    let unit = Factor::spherical(rows.dim(), 1.0).expect("one is positive");
+    let unit = Gaussian::new(vec![0.0; rows.dim()], unit).expect("zeros are finite");
     let old = Mixture::new(vec![1.0 / k as f64; k], vec![unit; k]).expect("one weight for each component");
-    (Parts::new(sums_of_labels(rows, labels, k), &old), old)
+    (Parts::new(sums_of_labels(rows, labels, &old, kind), &old), old)
 }
 
 /// The moments, relative to zero, of the rows with each label. A label without rows gets those of all rows with a small
 /// weight.
-fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
-    let mut moments = vec![Moments::new(rows.dim()); k];
-    let mut all = Moments::new(rows.dim());
+fn sums_of_labels(rows: &RowBlocks, labels: &[usize], old: &GaussianMixture, kind: CovarianceType) -> Sums {
+    let (mut sums, k) = (Sums::none(old, kind, rows), old.k());
+    let Sums { moments, shared, .. } = &mut sums;
+    let mut all = moments[0].clone();
     for (i, labels) in labels.chunks(BLOCK).enumerate() {
         let (block, _) = rows.block(i);
         for (j, moments) in moments.iter_mut().enumerate() {
@@ -101,13 +126,15 @@ fn sums_of_labels(rows: &RowBlocks, labels: &[usize], k: usize) -> Sums {
             }
         }
         all.add(&block, rows.weights(i));
+        if let Some((shared, _)) = shared {
+            shared.add(&block, rows.weights(i));
+        }
     }
     for moments in moments.iter_mut().filter(|moments| moments.count == 0.0) {
         moments.merge(&all);
         moments.scale_by(1.0 / (k as f64 * all.count));
     }
-    let information = rows.effective_rows() / rows.total_weight();
-    Sums { log_likelihood: 0.0, moments, information }
+    sums
 }
 
 /// The rows projected on their `count` leading principal directions.

@@ -13,7 +13,7 @@ use crate::learn::prior_strength;
 use crate::linalg::blocks::{BLOCK, Moments, RowBlocks, square_distances};
 use crate::linalg::special::LN_2PI;
 use crate::linalg::vector::Quad;
-use crate::linalg::{Factor, lower_inverse};
+use crate::linalg::{CovarianceType, Factor, lower_inverse};
 
 /// A possible split of a component.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(super) fn best_split(
     mixture: &GaussianMixture,
     assigned: &Assigned,
     j: usize,
-    seed: u64,
+    (kind, seed): (CovarianceType, u64),
 ) -> Option<Split> {
     let whitened = Whitened::new(rows, &mixture.components()[j], assigned, j)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -70,7 +70,7 @@ pub(super) fn best_split(
     let simple: Vec<Pair> = apart.into_iter().chain(whitened.concentric()).collect();
     let most = simple.iter().map(|pair| pair.gain).fold(0.0, f64::max);
     let promising = simple.into_iter().filter(|pair| pair.gain >= 0.2 * most);
-    let best = promising.map(|pair| whitened.free(pair.mixture)).reduce(better)?;
+    let best = promising.map(|pair| whitened.free(pair.mixture, kind)).reduce(better)?;
     whitened.split(best, j)
 }
 
@@ -237,14 +237,14 @@ impl Whitened {
         leading_directions(&flipped, 1, 100).row(0).to_owned()
     }
 
-    /// EM with free covariances.
-    fn free(&self, mut mixture: GaussianMixture) -> Pair {
+    /// EM with free covariances, of the kind that components have.
+    fn free(&self, mut mixture: GaussianMixture, kind: CovarianceType) -> Pair {
         let strength = Strength::given(strength_of_parts(self.rows.dim()));
         for _ in 0..FREE {
-            let parts = Parts::new(sweep(&self.rows, &mixture, None), &mixture);
+            let parts = Parts::new(sweep(&self.rows, &mixture, kind, None), &mixture);
             mixture = maximise(parts, &mixture, Some(strength), RIDGE);
         }
-        let log_likelihood = sweep(&self.rows, &mixture, None).log_likelihood;
+        let log_likelihood = sweep(&self.rows, &mixture, kind, None).log_likelihood;
         let dim = self.rows.dim() as f64;
         let (origin, mut squares, mut before) = (vec![0.0; self.rows.dim()], [0.0; BLOCK], 0.0);
         for (i, (block, _)) in self.rows.iter().enumerate() {

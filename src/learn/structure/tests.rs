@@ -39,8 +39,10 @@ fn a_weight_counts_as_so_many_rows() {
     let rows = drawn(300);
     let twice = ndarray::concatenate![ndarray::Axis(0), rows, rows.slice(ndarray::s![..100, ..])];
     let weighted = RowBlocks::new(rows.view()).with_weights(|i| if i < 100 { 2.0 } else { 1.0 });
-    let (one, other) =
-        (sweep(&weighted, &truth(), None), sweep(&RowBlocks::new(twice.view()), &truth(), None));
+    let (one, other) = (
+        sweep(&weighted, &truth(), CovarianceType::Full, None),
+        sweep(&RowBlocks::new(twice.view()), &truth(), CovarianceType::Full, None),
+    );
     assert!((one.log_likelihood - other.log_likelihood).abs() < 1e-9 * one.log_likelihood.abs());
     for (one, other) in one.moments.iter().zip(&other.moments) {
         assert!((one.count - other.count).abs() < 1e-9);
@@ -72,7 +74,7 @@ fn the_gain_of_a_split_is_what_scoring_says_and_finds_both_clusters() {
     let rows = drawn(2000);
     let (blocks, mixture) = (RowBlocks::new(rows.view()), misplaced());
     let assigned = Assigned::new(&blocks, &mixture, None);
-    let split = best_split(&blocks, &mixture, &assigned, 0, 1).unwrap();
+    let split = best_split(&blocks, &mixture, &assigned, 0, (CovarianceType::Full, 1)).unwrap();
     let mut places: Vec<f64> = split.parts.iter().map(|part| part.mean()[0]).collect();
     places.sort_by(f64::total_cmp);
     assert!((places[0] + 4.0).abs() < 0.3 && (places[1] - 4.0).abs() < 0.3, "{places:?}");
@@ -95,6 +97,7 @@ fn a_search_leaves_a_local_optimum_and_logs_its_move() {
     let limits = Effort::Default.limits();
     let size = Size::Given(3);
     let search = Search {
+        kind: CovarianceType::Full,
         rows: &blocks,
         prior: PriorStrength::Auto,
         ridge: 1e-6,
