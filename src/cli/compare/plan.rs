@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Args;
 use super::learners::check_programs;
-use super::option_values::{Dequantize, Order, parse_contender};
+use super::option_values::{NoiseChoice, Order, parse_contender};
 use crate::cli::console::Console;
 use crate::cli::data_args::tell_end;
 use crate::cli::{usage, usage_error, wording};
@@ -180,7 +180,7 @@ impl Args {
     ) -> anyhow::Result<Vec<PlannedSet>> {
         let names = &set.record.columns;
         let found: Vec<DiscreteColumn> = match &self.dequantize {
-            Dequantize::Off => {
+            NoiseChoice::Off => {
                 let found = find_discrete_columns(set.rows.view(), names);
                 if let Some(Finding::DiscreteColumns { columns }) = &found {
                     set.record.discrete = columns.clone();
@@ -188,8 +188,8 @@ impl Args {
                 console.tell(found);
                 Vec::new()
             }
-            Dequantize::Auto | Dequantize::Both => find_discrete(set.rows.view()),
-            Dequantize::Columns(wanted) => {
+            NoiseChoice::Auto | NoiseChoice::Both => find_discrete(set.rows.view()),
+            NoiseChoice::Columns(wanted) => {
                 let chosen = (0..names.len()).filter(|&column| wanted.contains(&names[column]));
                 chosen.filter_map(|column| discrete_column(set.rows.view(), column)).collect()
             }
@@ -211,11 +211,11 @@ impl Args {
             test: set.test.as_ref().map(|test| with_noise(test.view(), &found, seed.wrapping_add(1))),
             record: set.record.dequantized(spread),
         };
-        Ok(if self.dequantize == Dequantize::Both { vec![set, noisy] } else { vec![noisy] })
+        Ok(if self.dequantize == NoiseChoice::Both { vec![set, noisy] } else { vec![noisy] })
     }
 
     fn check_named_columns(&self, sets: &[PlannedSet]) -> anyhow::Result<()> {
-        let Dequantize::Columns(wanted) = &self.dequantize else { return Ok(()) };
+        let NoiseChoice::Columns(wanted) = &self.dequantize else { return Ok(()) };
         let has = |name: &String| sets.iter().any(|set| set.record.columns.contains(name));
         match wanted.iter().find(|name| !has(name)) {
             None => Ok(()),

@@ -134,10 +134,10 @@ pub fn paired_differences(
     }
 }
 
-type ByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
+type CellsByK<'a> = BTreeMap<usize, Vec<&'a CellRecord>>;
 
-fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> ByK<'a> {
-    let mut by_k = ByK::new();
+fn cells_by_k<'a>(cells: &[&'a CellRecord]) -> CellsByK<'a> {
+    let mut by_k = CellsByK::new();
     cells.iter().for_each(|cell| by_k.entry(cell.k).or_default().push(cell));
     // Results must not depend on the order in which folds finish.
     by_k.values_mut().for_each(|cells| cells.sort_by_key(|cell| cell.fold));
@@ -153,7 +153,7 @@ fn best<'a>(
     scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(k, _)| k)
 }
 
-fn first_without_improvement(by_k: &ByK, repeats: &Repeats) -> Option<usize> {
+fn first_without_improvement(by_k: &CellsByK, repeats: &Repeats) -> Option<usize> {
     let ks: Vec<(&usize, &Vec<&CellRecord>)> = by_k.iter().collect();
     let improves = |pair: &[(&usize, &Vec<&CellRecord>)]| {
         let differences = paired_differences(pair[1].1, pair[0].1, Pairs::Rows, repeats);
