@@ -108,26 +108,12 @@ impl<'a> Trial<'a> {
 
     /// The record of a cell without results.
     fn empty_cell(&self, contender: &Contender) -> CellRecord {
+        let k = if contender.learns_k() { 0 } else { self.k };
         CellRecord {
-            data: self.set.record.data.clone(),
-            fold: self.fold,
-            contender: contender.clone(),
-            k: if contender.learns_k() { 0 } else { self.k },
-            tuned: None,
             train_rows: self.split.train.nrows(),
-            validation: None,
-            prequential: None,
-            test: Vec::new(),
-            summary: None,
             log_jacobian: self.log_jacobian,
             gap_jacobians: self.gap_jacobians.clone(),
-            start_seconds: 0.0,
-            learn_seconds: 0.0,
-            machine_seconds: None,
-            guarded: 0,
-            marginals: None,
-            measured: None,
-            failure: None,
+            ..CellRecord::empty(&self.set.record.data, contender.clone(), k, self.fold)
         }
     }
 

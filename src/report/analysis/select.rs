@@ -170,27 +170,8 @@ mod tests {
     use crate::stats::Beyond;
 
     fn cell(fold: usize, k: usize, validation: f64, prequential: Option<f64>, test: Vec<f32>) -> CellRecord {
-        CellRecord {
-            data: "set".into(),
-            fold,
-            contender: Contender::Obmm,
-            k,
-            tuned: None,
-            train_rows: 90,
-            validation: Some(validation),
-            prequential,
-            test,
-            summary: None,
-            log_jacobian: 0.0,
-            gap_jacobians: None,
-            start_seconds: 0.0,
-            learn_seconds: 0.0,
-            machine_seconds: None,
-            guarded: 0,
-            marginals: None,
-            measured: None,
-            failure: None,
-        }
+        let empty = CellRecord::empty("set", Contender::Obmm, k, fold);
+        CellRecord { validation: Some(validation), prequential, test, ..empty }
     }
 
     fn rows(level: f32) -> Vec<f32> {
