@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::dist::AnomalyScore;
 use gmm_bmm::findings::Finding;
-use gmm_bmm::model::Detector;
 use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, Effort, PriorStrength};
@@ -43,8 +43,8 @@ struct Pass {
     fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
     model: Option<Model>,
-    /// What detects anomalies under that model, once it was asked for.
-    detector: Option<Detector>,
+    /// The score of anomalies under that model with this contamination, once it was asked for.
+    anomaly_score: Option<(Option<f64>, AnomalyScore)>,
     one: One,
 }
 
@@ -52,7 +52,7 @@ type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bou
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        let pass = Pass { fit, model, detector: None, one: One::default() };
+        let pass = Pass { fit, model, anomaly_score: None, one: One::default() };
         Fit { pass: Mutex::new(pass), locked_in: AtomicU64::new(forks()) }
     }
 
@@ -143,7 +143,7 @@ impl Pass {
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
         let model = self.present()?;
-        self.detector = None;
+        self.anomaly_score = None;
         Ok(self.model.insert(model))
     }
 
@@ -162,13 +162,14 @@ impl Pass {
         self.model.as_mut().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
     }
 
-    /// What detects anomalies after the latest row.
-    fn detector(&mut self) -> PyResult<&Detector> {
-        if self.detector.is_none() {
+    /// The score of anomalies after the latest row.
+    fn anomaly_score(&mut self, contamination: Option<f64>) -> PyResult<&AnomalyScore> {
+        if self.anomaly_score.as_ref().is_none_or(|(own, _)| *own != contamination) {
             let model = self.model()?;
-            self.detector = Some(with_threads(|| model.detector())?);
+            self.anomaly_score = Some((contamination, with_threads(|| model.anomaly_score(contamination))?));
         }
-        self.detector.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no detector"))
+        let own = self.anomaly_score.as_ref().map(|(_, score)| score);
+        own.ok_or_else(|| PyRuntimeError::new_err("there is no score"))
     }
 }
 
@@ -287,7 +288,7 @@ impl Fit {
         self.with(py, |pass| {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
-                (pass.model, pass.detector) = (None, None);
+                (pass.model, pass.anomaly_score) = (None, None);
                 pass.one.forget();
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
@@ -306,11 +307,11 @@ impl Fit {
         lacking: f64,
     ) -> PyResult<bool> {
         let Some(mut pass) = self.at_once() else { return Ok(false) };
-        let Pass { fit, model, detector, one } = &mut *pass;
+        let Pass { fit, model, anomaly_score, one } = &mut *pass;
         if !one.learn(fit, row, Columns { features, lacking }) {
             return Ok(false);
         }
-        (*model, *detector) = (None, None);
+        (*model, *anomaly_score) = (None, None);
         if fit.revision_due().is_none() {
             return Ok(true);
         }
@@ -375,22 +376,27 @@ impl Fit {
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
+        contamination: Option<f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let scores = self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| detector.score_samples(rows))?.map_err(width_error)
+            let noise = pass.model()?.noise();
+            let score = pass.anomaly_score(contamination)?;
+            let scores = with_threads(|| match noise {
+                Some(noise) => score.score_samples(noise.noisy(rows, 0).view()),
+                None => score.score_samples(rows),
+            })?;
+            scores.map_err(width_error)
         })?;
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which this share of the learned rows is. Without a share, that of one in a hundred rows which the
-    /// mixture generates.
-    #[pyo3(signature = (share=None))]
-    fn anomaly_level(&self, py: Python<'_>, share: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly.
+    fn anomaly_offset(&self, py: Python<'_>, contamination: Option<f64>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| share.map_or_else(|| detector.usual_level(), |share| detector.level(share)))
+            let score = pass.anomaly_score(contamination)?.clone();
+            let model = pass.model()?;
+            with_threads(|| model.anomaly_offset(&score, contamination))
         })
     }
 

@@ -36,7 +36,7 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
             ""
         }
     ));
-    if let Some(reference) = summary.reference {
+    if let Some(reference) = &summary.reference {
         let reference = reference.name();
         legend.push(format!(
             "↑ / ↓: significantly better / worse than {reference} in ranks (Wilcoxon signed-rank test, two-sided, p < {}, not corrected for the number of data sets), paired on {}, and better / worse in the mean too. With many rows even a tiny difference is significant: the details in summary.md give the size of each effect, and the paired difference with its standard error.",
@@ -76,7 +76,7 @@ pub(super) fn legend(summary: &Summary, best: &str) -> Vec<String> {
 }
 
 /// The learners that took part, with descriptions.
-pub(super) fn learners(summary: &Summary) -> Vec<(&'static str, String)> {
+pub(super) fn learners(summary: &Summary) -> Vec<(&str, String)> {
     let run = summary.runs.last();
     summary.contenders.iter().map(|contender| (contender.name(), contender.describe(run))).collect()
 }

@@ -1,4 +1,4 @@
-"""An adaptor for river. Importing this module needs river."""
+"""Adaptors for river. Importing this module needs river."""
 
 from __future__ import annotations
 
@@ -6,48 +6,25 @@ import numpy as np
 
 try:
     from river import base
+
+    try:
+        from river.base import AnomalyDetector
+    except ImportError:  # earlier versions of river
+        from river.anomaly.base import AnomalyDetector
 except ImportError as missing:
     raise ImportError("gmm_bmm.river needs river: pip install river") from missing
 
 from gmm_bmm._estimator import OnlineGaussianMixture
 
 
-class OnlineGaussianMixtureClusterer(base.Clusterer):
-    """Online Gaussian mixture for river's streams of dictionaries.
+class _Stream:
+    """A mixture that learns river's rows."""
 
-    The first row sets the features. A feature that a later row lacks counts as 0, or as missing with ``missing='marginal'``.
-    Features that appear later are ignored.
+    missing: str
 
-    Parameters
-    ----------
-    n_components
-        As in :class:`gmm_bmm.OnlineGaussianMixture`.
-    start_rows
-        Rows that are buffered to fit the first mixture. Until then, predictions use a mixture of the rows so far, which is
-        refitted when their number has grown by a quarter.
-    seed
-        Seed of all random choices.
-    missing
-        ``'error'`` refuses NaN and None; ``'marginal'`` takes them as missing, and learns and scores a row by the values that it
-        has.
-
-    Examples
-    --------
-    >>> from gmm_bmm.river import OnlineGaussianMixtureClusterer
-    >>> model = OnlineGaussianMixtureClusterer(n_components=2, start_rows=100)
-    >>> for i in range(500):
-    ...     model.learn_one({"x": i % 2 * 10 + (i * 37 % 101) / 100})
-    >>> model.predict_one({"x": 0.5}) != model.predict_one({"x": 10.5})
-    True
-    """
-
-    def __init__(self, n_components="auto", start_rows: int = 1000, seed: int = 1, missing: str = "error"):
-        self.n_components = n_components
-        self.start_rows = start_rows
-        self.seed = seed
-        self.missing = missing
+    def _begin(self, mixture: OnlineGaussianMixture) -> None:
         self._features: list = []
-        self._mixture = OnlineGaussianMixture(n_components, start_rows=start_rows, missing=missing, random_state=seed)
+        self._mixture = mixture
         self._early: tuple | None = None
 
     @property
@@ -85,6 +62,43 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
             self._early = (fit.rows, OnlineGaussianMixture._of(type(fit).from_bytes(fit.to_bytes()), missing=self.missing))
         return self._early[1]
 
+
+class OnlineGaussianMixtureClusterer(_Stream, base.Clusterer):
+    """Online Gaussian mixture for river's streams of dictionaries.
+
+    The first row sets the features. A feature that a later row lacks counts as 0, or as missing with ``missing='marginal'``.
+    Features that appear later are ignored.
+
+    Parameters
+    ----------
+    n_components
+        As in :class:`gmm_bmm.OnlineGaussianMixture`.
+    start_rows
+        Rows that are buffered to fit the first mixture. Until then, predictions use a mixture of the rows so far, which is
+        refitted when their number has grown by a quarter.
+    seed
+        Seed of all random choices.
+    missing
+        ``'error'`` refuses NaN and None; ``'marginal'`` takes them as missing, and learns and scores a row by the values that it
+        has.
+
+    Examples
+    --------
+    >>> from gmm_bmm.river import OnlineGaussianMixtureClusterer
+    >>> model = OnlineGaussianMixtureClusterer(n_components=2, start_rows=100)
+    >>> for i in range(500):
+    ...     model.learn_one({"x": i % 2 * 10 + (i * 37 % 101) / 100})
+    >>> model.predict_one({"x": 0.5}) != model.predict_one({"x": 10.5})
+    True
+    """
+
+    def __init__(self, n_components="auto", start_rows: int = 1000, seed: int = 1, missing: str = "error"):
+        self.n_components = n_components
+        self.start_rows = start_rows
+        self.seed = seed
+        self.missing = missing
+        self._begin(OnlineGaussianMixture(n_components, start_rows=start_rows, missing=missing, random_state=seed))
+
     def score_one(self, x: dict) -> float:
         """The negative log-density of a row under the present mixture: larger is more unusual."""
         if not self._features:
@@ -103,3 +117,67 @@ class OnlineGaussianMixtureClusterer(base.Clusterer):
             return identifier
         mixture = self._current()
         return int(mixture.identifiers_[mixture.predict(self._row(x))[0]])
+
+
+class MixtureAnomalyDetector(_Stream, AnomalyDetector):
+    """Detection of anomalies for river's streams of dictionaries, with the score of :class:`gmm_bmm.MixtureOutlierDetector`.
+
+    Features are those of :class:`OnlineGaussianMixtureClusterer`.
+
+    Parameters
+    ----------
+    contamination, n_components, effort, half_life
+        As in :class:`gmm_bmm.MixtureOutlierDetector`, except that ``n_components`` is a number. The contamination decides which components
+        count.
+    start_rows
+        Rows that are buffered to fit the first mixture. Until then, scores are those of a mixture of the rows so far, which is
+        refitted when their number has grown by a quarter, and 0 while there are fewer than two rows for each component.
+    seed
+        Seed of all random choices.
+    missing
+        As in :class:`OnlineGaussianMixtureClusterer`.
+
+    Examples
+    --------
+    >>> from gmm_bmm.river import MixtureAnomalyDetector
+    >>> detector = MixtureAnomalyDetector(n_components=2, start_rows=100)
+    >>> for i in range(500):
+    ...     detector.learn_one({"x": i % 2 * 10 + (i * 37 % 101) / 100})
+    >>> detector.score_one({"x": 50.0}) > detector.score_one({"x": 10.5})
+    True
+    """
+
+    def __init__(
+        self,
+        contamination="auto",
+        n_components: int = 16,
+        start_rows: int = 1000,
+        effort: str = "fast",
+        half_life: int | None = None,
+        seed: int = 1,
+        missing: str = "error",
+    ):
+        self.contamination = contamination
+        self.n_components = n_components
+        self.start_rows = start_rows
+        self.effort = effort
+        self.half_life = half_life
+        self.seed = seed
+        self.missing = missing
+        self._begin(
+            OnlineGaussianMixture(
+                n_components,
+                start_rows=start_rows,
+                effort=effort,
+                half_life=half_life,
+                missing=missing,
+                random_state=seed,
+            )
+        )
+
+    def score_one(self, x: dict) -> float:
+        """The score of a row: larger is more unusual. Its unit is that of a negative log-density."""
+        if not self._features or self._mixture._fit.rows < 2 * self.n_components:
+            return 0.0
+        share = None if self.contamination == "auto" else float(self.contamination)
+        return -float(self._current()._fit.anomaly_scores(self._row(x), share)[0])

@@ -246,8 +246,10 @@ impl<'a> Reviser<'a> {
         let rows = complete.as_ref().unwrap_or(rows);
         let (Found { mixture, moves, origins }, strength) =
             self.search(rows, &current, identifiers, task, noise);
-        if moves.is_empty() && !closing && !task.adjusts {
-            // The posterior from all rows is more accurate than an adjustment to some of them.
+        let forgets = self.forgetting.is_some_and(|forgetting| forgetting.has_forgotten(self.learned));
+        if moves.is_empty() && !task.adjusts && (!closing || forgets) {
+            // The posterior from all rows is more accurate than an adjustment to some of them. With a half-life, the rows of any
+            // sample are older than the next ones, and an adjustment follows the path of data that drift.
             return Revision { revised: None, moves };
         }
         let closely = closing && !self.complete && !moves.is_empty();
