@@ -18,7 +18,7 @@ from gmm_bmm import _core
 from gmm_bmm._components import bounds
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows, as_weights, is_plain, refusal
+from gmm_bmm._input import as_rows, as_weights, count_rows, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -192,7 +192,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         low, high, learned = bounds(self.n_components)
         least = low if learned else high
         weights = as_weights(sample_weight, X)
-        count = X.shape[0] if weights is None else np.count_nonzero(weights)
+        count = count_rows(X, weights)
         if count < least:
             raise ValueError(f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {count}")
         fit = self._new_fit()
