@@ -538,10 +538,10 @@ mod tests {
         };
         // The light component that is far away stays an outlier, the other one belongs to its neighbour.
         assert_eq!(count(1), [Some(0), Some(0), Some(0), Some(0), None, Some(0)]);
-        assert_eq!(count(2), [Some(0), Some(0), Some(1), Some(1), None, Some(1)]);
+        assert_eq!(count(2), [Some(1), Some(1), Some(0), Some(0), None, Some(0)]);
         assert_eq!(count(3), [Some(0), Some(0), Some(1), Some(2), None, Some(2)]);
         assert_eq!(count(3), found(&mixture, Clusters::OVERLAP));
-        assert_eq!(count(4), [Some(1), Some(3), Some(0), Some(2), None, Some(2)]);
+        assert_eq!(count(4), [Some(0), Some(3), Some(1), Some(2), None, Some(2)]);
         assert_eq!((count(9), count(0)), (count(4), count(1)));
     }
 
