@@ -22,6 +22,7 @@ OTHERS = dict(
     dequantize=True,
     missing="marginal",
     cluster_overlap=0.1 + 0.2,
+    n_clusters=2,
     random_state=17,
 )
 SETTINGS = [
