@@ -204,7 +204,7 @@ impl ReadingArgs {
     /// An error if rows are to have weights, which this command has no use for.
     pub fn refuse_weights(&self) -> anyhow::Result<()> {
         match self.weight {
-            Some(_) => Err(usage("--weight is for 'fit' and 'eval': other commands do not weigh rows")),
+            Some(_) => Err(usage("--weight is for commands that learn or average: 'fit' and 'eval'")),
             None => Ok(()),
         }
     }
