@@ -392,12 +392,12 @@ impl Fit {
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which a row is an anomaly.
-    fn anomaly_offset(&self, py: Python<'_>, contamination: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly if the contamination is not known.
+    fn anomaly_offset(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let score = pass.anomaly_score(contamination)?.clone();
+            let score = pass.anomaly_score(None)?.clone();
             let model = pass.model()?;
-            with_threads(|| model.anomaly_offset(&score, contamination))
+            with_threads(|| model.anomaly_offset(&score, None))
         })
     }
 
