@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use gmm_bmm::dist::AnomalyScore;
+use gmm_bmm::dist::{AnomalyScore, Uniting};
 use gmm_bmm::findings::Finding;
-use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, Effort, PriorStrength};
 use gmm_bmm::{
@@ -18,12 +18,13 @@ use gmm_bmm::{
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::{Map, Value};
 
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::Mixture;
+use crate::one::{Columns, One};
 use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
 
@@ -44,13 +45,15 @@ struct Pass {
     model: Option<Model>,
     /// The score of anomalies under that model with this contamination, once it was asked for.
     anomaly_score: Option<(Option<f64>, AnomalyScore)>,
+    one: One,
 }
 
 type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        Fit { pass: Mutex::new(Pass { fit, model, anomaly_score: None }), locked_in: AtomicU64::new(forks()) }
+        let pass = Pass { fit, model, anomaly_score: None, one: One::default() };
+        Fit { pass: Mutex::new(pass), locked_in: AtomicU64::new(forks()) }
     }
 
     fn of_model(model: Model) -> Result<Self, ModelError> {
@@ -76,6 +79,12 @@ impl Fit {
             let model = pass.model()?;
             with_threads(|| work(model))?
         })
+    }
+
+    /// The pass for work of a moment with the interpreter's lock. `None` if another thread uses it, which may wait for that lock, and
+    /// in a forked process, where threads need care.
+    fn at_once(&self) -> Option<MutexGuard<'_, Pass>> {
+        if forks() > 0 { None } else { self.pass.try_lock().ok() }
     }
 
     fn lock(&self) -> PyResult<MutexGuard<'_, Pass>> {
@@ -130,6 +139,7 @@ impl Pass {
 
     /// Computes what the end of the stream makes of the rows so far.
     fn finish(&mut self) -> PyResult<&mut Model> {
+        self.one.forget();
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
         let model = self.present()?;
@@ -279,12 +289,56 @@ impl Fit {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
                 (pass.model, pass.anomaly_score) = (None, None);
+                pass.one.forget();
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
                 pass.observe(rows, weights)?;
             }
             Ok(unusable)
         })
+    }
+
+    /// Learns a row of a dictionary. Returns `False` if it has to be learned by [`Fit::observe`].
+    fn observe_one(
+        &self,
+        py: Python<'_>,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> PyResult<bool> {
+        let Some(mut pass) = self.at_once() else { return Ok(false) };
+        let Pass { fit, model, anomaly_score, one } = &mut *pass;
+        if !one.learn(fit, row, Columns { features, lacking }) {
+            return Ok(false);
+        }
+        (*model, *anomaly_score) = (None, None);
+        if fit.revision_due().is_none() {
+            return Ok(true);
+        }
+        let none = Array2::zeros((0, fit.dim()));
+        drop(pass);
+        self.with(py, |pass| {
+            pass.one.forget();
+            pass.observe(none.view(), None)
+        })?;
+        Ok(true)
+    }
+
+    /// The log-density of a row of a dictionary. `None` if it has to be scored by a [`Mixture`].
+    fn score_one(&self, row: &Bound<'_, PyDict>, features: &Bound<'_, PyList>, lacking: f64) -> Option<f64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.score((fit, model.as_ref()), row, Columns { features, lacking })
+    }
+
+    /// The identifier of the most probable component of a row of a dictionary, likewise.
+    fn predict_one(
+        &self,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> Option<u64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.predict((fit, model.as_ref()), row, Columns { features, lacking })
     }
 
     /// Computes what the end of the stream makes of the rows so far.
@@ -303,6 +357,7 @@ impl Fit {
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
         overlap: f64,
+        clusters: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let ranks = self.with_model(py, |model| {
@@ -311,7 +366,7 @@ impl Fit {
             };
             let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
             let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
-            let usualness = model.estimate().usualness(rows, overlap);
+            let usualness = model.estimate().usualness(rows, uniting(overlap, clusters));
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
         Ok(ranks.into_pyarray(py))
@@ -337,12 +392,12 @@ impl Fit {
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which a row is an anomaly.
-    fn anomaly_offset(&self, py: Python<'_>, contamination: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly if the contamination is not known.
+    fn anomaly_offset(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let score = pass.anomaly_score(contamination)?.clone();
+            let score = pass.anomaly_score(None)?.clone();
             let model = pass.model()?;
-            with_threads(|| model.anomaly_offset(&score, contamination))
+            with_threads(|| model.anomaly_offset(&score, None))
         })
     }
 
@@ -352,9 +407,21 @@ impl Fit {
     }
 
     /// The cluster of each component, -1 for a component of outliers.
-    fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn clusters<'py>(
+        &self,
+        py: Python<'py>,
+        overlap: f64,
+        clusters: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let names = self.with_model(py, |model| {
-            let labels = model.labels(overlap);
+            let labels = model.labels(uniting(overlap, clusters));
+            let found = labels.clusters().count();
+            if clusters.is_some_and(|wanted| found < wanted) {
+                return Err(PyValueError::new_err(format!(
+                    "n_clusters={} is more than the {found} components that are not outliers",
+                    clusters.unwrap_or_default()
+                )));
+            }
             let name =
                 |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
@@ -432,11 +499,12 @@ impl Fit {
     }
 
     /// A page of HTML that shows the model.
-    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+    fn to_html(&self, py: Python<'_>, overlap: f64, clusters: Option<usize>) -> PyResult<String> {
         self.with(py, |pass| {
             pass.model()?;
             let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
-            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let options =
+                PageOptions { clusters: uniting(overlap, clusters), findings, ..PageOptions::default() };
             let model = pass.model()?;
             let page = with_threads(|| model.to_html(&options))?;
             page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
@@ -568,4 +636,9 @@ const EFFORTS: &[(&str, Effort)] =
 
 fn columns(dim: usize, names: Option<Vec<String>>) -> ColumnNames {
     names.map_or_else(|| ColumnNames::unnamed(dim), ColumnNames::named)
+}
+
+/// Which components are one cluster.
+fn uniting(overlap: f64, clusters: Option<usize>) -> Uniting {
+    clusters.map_or(Uniting::Overlap(overlap), Uniting::Count)
 }

@@ -42,6 +42,42 @@ def test_it_learns_scores_and_predicts_row_by_row():
     assert model.score_one({"x": 5.0, "y": 9.0}) > model.score_one({"x": 0.0, "y": 0.0}) + 10
 
 
+@pytest.mark.parametrize("missing", ["error", "marginal"])
+def test_single_rows_learn_and_score_as_arrays_do(missing):
+    import numpy as np
+
+    draw = random.Random(5)
+    rows = [{"x": draw.gauss(10 * (i % 3), 1), "y": draw.gauss(0, 1 + i % 2)} for i in range(2500)]
+    if missing == "marginal":
+        for i in range(0, 2500, 50):
+            rows[i]["y"] = None
+    model = OnlineGaussianMixtureClusterer(start_rows=500, missing=missing)
+    mixture = OnlineGaussianMixtureClusterer(start_rows=500, missing=missing)._mixture
+    array = np.array([[row["x"], row["y"]] for row in rows], dtype=float)
+    for i, row in enumerate(rows):
+        model.learn_one(row)
+        mixture.partial_fit(array[i : i + 1])
+        if i % 200 == 0 and i > 600 or i > 2490:
+            assert model.score_one(row) == pytest.approx(-mixture.score_samples(array[i : i + 1])[0], abs=1e-9)
+            assert model.predict_one(row) == mixture.identifiers_[mixture.predict(array[i : i + 1])[0]]
+    assert model._mixture.means_.tobytes() == mixture.means_.tobytes()
+    model._mixture.finish()
+    mixture.finish()
+    assert model.score_one(rows[1]) == pytest.approx(-mixture.score_samples(array[1:2])[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("value", ["text", 1e300, float("inf")])
+def test_a_value_that_cannot_be_learned_is_refused_and_changes_nothing(value):
+    model = OnlineGaussianMixtureClusterer(1, start_rows=50)
+    for i in range(100):
+        model.learn_one({"a": i % 7})
+    before = model.score_one({"a": 3})
+    for method in (model.learn_one, model.score_one, model.predict_one):
+        with pytest.raises(ValueError):
+            method({"a": value})
+    assert (model._mixture.n_samples_seen_, model.score_one({"a": 3})) == (100, before)
+
+
 def test_frames_give_the_same_mixture_as_rows():
     pandas = pytest.importorskip("pandas")
     draw = random.Random(2)

@@ -44,7 +44,7 @@ use crate::text::{count, printable};
        gmm-bmm compare --from-records <DIR> [OPTIONS]")]
 #[command(after_long_help = "Examples:
   gmm-bmm compare --data abalone --k 2..10 --out abalone
-  gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize both --out discrete
+  gmm-bmm compare --data airfoil --data transfusion --k 2..10 --dequantize --out discrete
   gmm-bmm compare --data train.csv --test test.csv --k 2..6 --algos oem,obmm
   gmm-bmm compare --from-records abalone --select paper --units zscore --out abalone-as-in-the-paper
   gmm-bmm compare --from-records abalone --reference oem
@@ -62,8 +62,9 @@ pub(super) struct Args {
 
     /// Add noise of one quantum to discrete columns
     ///
-    /// 'auto' detects them, a list names them, 'both' runs sets with discrete columns with and without noise, 'off' adds none.
-    #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "off",
+    /// Without noise the density of a discrete column is unbounded, and scores are not comparable. 'both' runs a set that has such
+    /// columns as it is and with noise, as two sets. 'auto' runs it with noise only, a list names the columns, 'off' adds none.
+    #[arg(long, value_name = "auto|both|off|COLUMNS", num_args = 0..=1, default_value = "both",
           default_missing_value = "auto", value_parser = parse_dequantize, help_heading = "Data")]
     dequantize: NoiseChoice,
 

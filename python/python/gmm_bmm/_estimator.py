@@ -67,12 +67,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
-    cluster_overlap : float, default=0.03
+    cluster_overlap : float, default=0.01
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
+    n_clusters : int, default=None
+        Components are united until so many clusters are left. By default ``cluster_overlap`` decides.
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
-    ``half_life``, ``missing`` and ``cluster_overlap`` can be changed between calls of ``partial_fit``. A new ``random_state``
+    ``half_life``, ``missing``, ``cluster_overlap`` and ``n_clusters`` can be changed between calls of ``partial_fit``. A new ``random_state``
     changes only what ``sample`` and ``sample_missing`` draw. Of the other parameters a pass keeps those that it began with, and
     ``partial_fit`` raises an error if one has changed.
 
@@ -134,6 +136,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
     }
 
@@ -149,7 +152,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         prior_strength="auto",
         dequantize=False,
         missing="error",
-        cluster_overlap=0.03,
+        cluster_overlap=0.01,
+        n_clusters=None,
         random_state=None,
     ):
         self.n_components = n_components
@@ -162,6 +166,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
+        self.n_clusters = n_clusters
         self.random_state = random_state
 
     # Learning
@@ -307,6 +312,17 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         weights = as_weights(sample_weight, scores[:, np.newaxis])
         return float(np.mean(scores) if weights is None else np.average(scores, weights=weights))
 
+    def predict_cluster(self, X):
+        """The cluster of the most probable component of each row; -1 for a component of outliers.
+
+        ``clusters_`` has the cluster of each component. ``n_clusters`` or ``cluster_overlap`` decide which components are one.
+
+        Returns
+        -------
+        clusters : ndarray of shape (n_samples,)
+        """
+        return self.clusters_[self.predict(X)]
+
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
@@ -318,7 +334,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         ranks : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._fit.ranks(self._rows(X), self.cluster_overlap)
+        return self._fit.ranks(self._rows(X), self.cluster_overlap, self.n_clusters)
 
     def explain(self, X):
         """How improbable each column is given the other columns, as a number of standard deviations.
@@ -445,7 +461,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     @property
     def clusters_(self):
         self._require_fit()
-        return self._fit.clusters(self.cluster_overlap)
+        return self._fit.clusters(self.cluster_overlap, self.n_clusters)
 
     @property
     def weight_concentration_(self):

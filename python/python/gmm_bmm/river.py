@@ -37,6 +37,9 @@ class _Stream:
 
     def learn_one(self, x: dict, w: float = 1.0) -> None:
         """Learns one row. It counts as ``w`` rows."""
+        fit = self._mixture.__dict__.get("_fit")
+        if w == 1.0 and fit is not None and fit.observe_one(x, self._features, self._lacking):
+            return
         if not self._features:
             self._features = sorted(x, key=str)
         if self._features:
@@ -100,12 +103,18 @@ class OnlineGaussianMixtureClusterer(_Stream, base.Clusterer):
         """The negative log-density of a row under the present mixture: larger is more unusual."""
         if not self._features:
             return 0.0
+        log_density = self._mixture._fit.score_one(x, self._features, self._lacking)
+        if log_density is not None:
+            return -log_density
         return -float(self._current().score_samples(self._row(x))[0])
 
     def predict_one(self, x: dict) -> int:
         """The lasting identifier of the most probable component, or 0 before the first row."""
         if not self._features:
             return 0
+        identifier = self._mixture._fit.predict_one(x, self._features, self._lacking)
+        if identifier is not None:
+            return identifier
         mixture = self._current()
         return int(mixture.identifiers_[mixture.predict(self._row(x))[0]])
 

@@ -181,6 +181,11 @@ impl Candidate {
         }
     }
 
+    /// The identifiers of its components.
+    pub fn identifiers(&self) -> &Identifiers {
+        &self.structure.identifiers
+    }
+
     /// The revisions so far.
     pub fn history(&self) -> &[RevisionRecord] {
         &self.structure.history

@@ -290,7 +290,11 @@ impl Learning {
         };
         let parts: Vec<Rows> = self.scores.cut(rows.count()).into_iter().map(part).collect();
         let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
-        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        // Threads take longer than a few rows.
+        let totals: Vec<Vec<f64>> = match self.candidates.as_mut_slice() {
+            [one] => vec![learn(one)],
+            all => all.par_iter_mut().map(learn).collect(),
+        };
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
             self.scores.record_weighted(part.count() as u64, part.weights(), &totals);

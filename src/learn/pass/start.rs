@@ -53,9 +53,17 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1, CovarianceType::Full)?;
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
-    let (found, _) =
-        Finder { kind: CovarianceType::Full, size, prior, limits, ridge: RIDGE, seed, stop: &never }
-            .find(&rows.blocks);
+    let (found, _) = Finder {
+        kind: CovarianceType::Full,
+        size,
+        first_k: None,
+        prior,
+        limits,
+        ridge: RIDGE,
+        seed,
+        stop: &never,
+    }
+    .find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
     Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })

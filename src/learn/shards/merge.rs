@@ -78,7 +78,7 @@ fn merge_concentration(prior: f64, gained: f64) -> (f64, f64) {
 }
 
 fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
-    bhattacharyya(&a.point_estimate(), &b.point_estimate())
+    a.point_estimate().bhattacharyya(&b.point_estimate())
 }
 
 /// What the parts add to the natural parameters of one Normal-Wishart.
@@ -156,16 +156,6 @@ fn add_outer(matrix: &mut Array2<f64>, times: f64, v: &Array1<f64>) {
     }
 }
 
-/// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
-fn bhattacharyya(a: &Gaussian, b: &Gaussian) -> f64 {
-    let middle = 0.5 * (a.covariance().matrix() + b.covariance().matrix());
-    let Ok(middle) = Factor::from_matrix(middle.view()) else { return f64::INFINITY };
-    let apart: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
-    let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
-    let shapes = middle.log_det() - 0.5 * (a.covariance().log_det() + b.covariance().log_det());
-    q / 8.0 + 0.5 * shapes.max(0.0)
-}
-
 /// Which component of `part` belongs to each component of `prior`: the assignment with the least total distance.
 /// This is the identity unless the components were permuted.
 pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
@@ -174,7 +164,7 @@ pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
     };
     let (ours, theirs) = (estimates(prior), estimates(part));
     let costs = Array2::from_shape_fn((prior.k(), part.k()), |(i, j)| {
-        bhattacharyya(&ours[i], &theirs[j]).min(f64::MAX.sqrt())
+        ours[i].bhattacharyya(&theirs[j]).min(f64::MAX.sqrt())
     });
     best_assignment(costs.view())
 }
