@@ -16,6 +16,7 @@ use crate::learn::{
     Algorithm, Components, EmSettings, Health, LearnError, OdmmSettings, OnlineFit, Start, blind_start,
     blind_start_rows, default_start_rows, fit_em, fit_em_from_kmeans, fit_em_learning_k, fit_start,
 };
+use crate::linalg::CovarianceType;
 use crate::stats::median;
 
 /// The most starts of the batch EM that is scored on the validation rows. It only serves to choose K.
@@ -219,7 +220,7 @@ impl<'a> Trial<'a> {
                 let start = self.starts(structure)?.all.clone();
                 Course { estimates: self.estimates(&algorithm, &start, row_counts)?, revisions: Vec::new() }
             }
-            Structure::Revised | Structure::Forgetting | Structure::LearnedK => {
+            Structure::Revised | Structure::Forgetting | Structure::Constrained(_) | Structure::LearnedK => {
                 self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
             }
         };
@@ -266,11 +267,14 @@ impl<'a> Trial<'a> {
             _ => self.plan.settings.em_restarts,
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
-            let settings = EmSettings { restarts, ..EmSettings::default() };
+            let settings =
+                EmSettings { restarts, covariance: structure.covariance(), ..EmSettings::default() };
             let seed = self.seed_of(structure);
             match structure {
                 Structure::Fixed | Structure::Blind => fit_em_from_kmeans(rows, self.k, seed, &settings),
-                Structure::Revised | Structure::Forgetting => fit_em(rows, self.k, seed, &settings),
+                Structure::Revised | Structure::Forgetting | Structure::Constrained(_) => {
+                    fit_em(rows, self.k, seed, &settings)
+                }
                 Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
         };
@@ -432,7 +436,8 @@ impl<'a> Trial<'a> {
             _ => Components::Given(vec![self.k]),
         };
         let half_life = (structure == Structure::Forgetting).then(|| self.half_life());
-        Revising { components, seed: self.seed_of(structure), half_life }
+        let covariance = structure.covariance();
+        Revising { components, covariance, seed: self.seed_of(structure), half_life }
     }
 
     fn half_life(&self) -> u64 {
@@ -477,7 +482,7 @@ impl<'a> Trial<'a> {
         let fit = |most: usize| {
             let rows = train.slice(s![..most.min(wanted), ..]);
             match is_blind {
-                true => blind_start(rows, self.k, self.seed, supposed),
+                true => blind_start(rows, self.k, self.seed, (supposed, CovarianceType::Full)),
                 false => fit_start(rows, self.k, self.seed),
             }
         };

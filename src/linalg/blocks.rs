@@ -101,7 +101,7 @@ fn scaled_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], scales: &
 }
 
 at_run_time! {
-    /// `L⁻¹(x − m)` of each row `x` of a block, by columns. The arguments are those of [`square_norms`].
+    /// `L⁻¹(x − m)` of each row `x` of a block of whole tiles, by columns. The arguments are those of [`square_norms`].
     pub fn whitened(inverse: &[f64], block: &[f64], mean: &[f64], space: &mut [f64], out: &mut [f64]) = whitened_kernel
 }
 
@@ -113,24 +113,34 @@ fn whitened_kernel<A: Arithmetic>(
     space: &mut [f64],
     out: &mut [f64],
 ) {
-    let dim = mean.len();
-    for tile in 0..BLOCK / TILE {
+    let (dim, stride) = (mean.len(), block.len() / mean.len());
+    for tile in 0..stride / TILE {
         subtract_mean(block, mean, tile, space);
         let mut i = 0;
         while i + 1 < dim {
-            store_columns(whitened_columns::<A, 2>(inverse, dim, i, space), i, tile, out);
+            store_columns(
+                whitened_columns::<A, 2>(inverse, dim, i, space),
+                i * stride + tile * TILE,
+                stride,
+                out,
+            );
             i += 2;
         }
         if i < dim {
-            store_columns(whitened_columns::<A, 1>(inverse, dim, i, space), i, tile, out);
+            store_columns(
+                whitened_columns::<A, 1>(inverse, dim, i, space),
+                i * stride + tile * TILE,
+                stride,
+                out,
+            );
         }
     }
 }
 
 #[inline(always)]
-fn store_columns<const N: usize>(columns: [[f64; TILE]; N], i: usize, tile: usize, out: &mut [f64]) {
+fn store_columns<const N: usize>(columns: [[f64; TILE]; N], from: usize, stride: usize, out: &mut [f64]) {
     for (n, column) in columns.iter().enumerate() {
-        out[(i + n) * BLOCK + tile * TILE..][..TILE].copy_from_slice(column);
+        out[from + n * stride..][..TILE].copy_from_slice(column);
     }
 }
 
