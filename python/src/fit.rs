@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use gmm_bmm::dist::AnomalyScore;
 use gmm_bmm::findings::Finding;
-use gmm_bmm::model::Detector;
-use gmm_bmm::ndarray::{ArrayView2, s};
+use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
 use gmm_bmm::settings::{Components, CovarianceType, Effort, PriorStrength};
 use gmm_bmm::{
@@ -17,12 +17,13 @@ use gmm_bmm::{
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::{Map, Value};
 
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::interrupt::{check_signals, interruptible};
 use crate::mixture::{Mixture, mixture_of};
+use crate::one::{Columns, One};
 use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
 
@@ -41,8 +42,9 @@ struct Pass {
     fit: OnlineFit,
     /// The model after the latest row, once it was asked for. The next row discards it.
     model: Option<Model>,
-    /// What detects anomalies under that model, once it was asked for.
-    detector: Option<Detector>,
+    /// The score of anomalies under that model with this contamination, once it was asked for.
+    anomaly_score: Option<(Option<f64>, AnomalyScore)>,
+    one: One,
 }
 
 /// Weights, means and covariances of a mixture that a pass begins from, and the rows that it counts for.
@@ -53,7 +55,8 @@ type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bou
 
 impl Fit {
     fn of(fit: OnlineFit, model: Option<Model>) -> Self {
-        Fit { pass: Mutex::new(Pass { fit, model, detector: None }), locked_in: AtomicU64::new(forks()) }
+        let pass = Pass { fit, model, anomaly_score: None, one: One::default() };
+        Fit { pass: Mutex::new(pass), locked_in: AtomicU64::new(forks()) }
     }
 
     fn of_model(model: Model) -> Result<Self, ModelError> {
@@ -79,6 +82,12 @@ impl Fit {
             let model = pass.model()?;
             with_threads(|| work(model))?
         })
+    }
+
+    /// The pass for work of a moment with the interpreter's lock. `None` if another thread uses it, which may wait for that lock, and
+    /// in a forked process, where threads need care.
+    fn at_once(&self) -> Option<MutexGuard<'_, Pass>> {
+        if forks() > 0 { None } else { self.pass.try_lock().ok() }
     }
 
     fn lock(&self) -> PyResult<MutexGuard<'_, Pass>> {
@@ -133,10 +142,11 @@ impl Pass {
 
     /// Computes what the end of the stream makes of the rows so far.
     fn finish(&mut self) -> PyResult<&mut Model> {
+        self.one.forget();
         let fit = &mut self.fit;
         interruptible(|stop| fit.finish(stop))?.map_err(learn_error)?;
         let model = self.present()?;
-        self.detector = None;
+        self.anomaly_score = None;
         Ok(self.model.insert(model))
     }
 
@@ -155,13 +165,14 @@ impl Pass {
         self.model.as_mut().ok_or_else(|| PyRuntimeError::new_err("there is no model"))
     }
 
-    /// What detects anomalies after the latest row.
-    fn detector(&mut self) -> PyResult<&Detector> {
-        if self.detector.is_none() {
+    /// The score of anomalies after the latest row.
+    fn anomaly_score(&mut self, contamination: Option<f64>) -> PyResult<&AnomalyScore> {
+        if self.anomaly_score.as_ref().is_none_or(|(own, _)| *own != contamination) {
             let model = self.model()?;
-            self.detector = Some(with_threads(|| model.detector())?);
+            self.anomaly_score = Some((contamination, with_threads(|| model.anomaly_score(contamination))?));
         }
-        self.detector.as_ref().ok_or_else(|| PyRuntimeError::new_err("there is no detector"))
+        let own = self.anomaly_score.as_ref().map(|(_, score)| score);
+        own.ok_or_else(|| PyRuntimeError::new_err("there is no score"))
     }
 }
 
@@ -269,13 +280,57 @@ impl Fit {
         self.with(py, |pass| {
             let unusable = find_unusable(rows, gaps);
             if unusable.is_none() {
-                (pass.model, pass.detector) = (None, None);
+                (pass.model, pass.anomaly_score) = (None, None);
+                pass.one.forget();
                 pass.fit.set_half_life(half_life).map_err(learn_error)?;
                 pass.fit.allow_gaps(gaps);
                 pass.observe(rows, weights)?;
             }
             Ok(unusable)
         })
+    }
+
+    /// Learns a row of a dictionary. Returns `False` if it has to be learned by [`Fit::observe`].
+    fn observe_one(
+        &self,
+        py: Python<'_>,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> PyResult<bool> {
+        let Some(mut pass) = self.at_once() else { return Ok(false) };
+        let Pass { fit, model, anomaly_score, one } = &mut *pass;
+        if !one.learn(fit, row, Columns { features, lacking }) {
+            return Ok(false);
+        }
+        (*model, *anomaly_score) = (None, None);
+        if fit.revision_due().is_none() {
+            return Ok(true);
+        }
+        let none = Array2::zeros((0, fit.dim()));
+        drop(pass);
+        self.with(py, |pass| {
+            pass.one.forget();
+            pass.observe(none.view(), None)
+        })?;
+        Ok(true)
+    }
+
+    /// The log-density of a row of a dictionary. `None` if it has to be scored by a [`Mixture`].
+    fn score_one(&self, row: &Bound<'_, PyDict>, features: &Bound<'_, PyList>, lacking: f64) -> Option<f64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.score((fit, model.as_ref()), row, Columns { features, lacking })
+    }
+
+    /// The identifier of the most probable component of a row of a dictionary, likewise.
+    fn predict_one(
+        &self,
+        row: &Bound<'_, PyDict>,
+        features: &Bound<'_, PyList>,
+        lacking: f64,
+    ) -> Option<u64> {
+        let Pass { fit, model, one, .. } = &mut *self.at_once()?;
+        one.predict((fit, model.as_ref()), row, Columns { features, lacking })
     }
 
     /// Computes what the end of the stream makes of the rows so far.
@@ -315,22 +370,27 @@ impl Fit {
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
+        contamination: Option<f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let scores = self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| detector.score_samples(rows))?.map_err(width_error)
+            let noise = pass.model()?.noise();
+            let score = pass.anomaly_score(contamination)?;
+            let scores = with_threads(|| match noise {
+                Some(noise) => score.score_samples(noise.noisy(rows, 0).view()),
+                None => score.score_samples(rows),
+            })?;
+            scores.map_err(width_error)
         })?;
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which this share of the learned rows is. Without a share, that of one in a hundred rows which the
-    /// mixture generates.
-    #[pyo3(signature = (share=None))]
-    fn anomaly_level(&self, py: Python<'_>, share: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly.
+    fn anomaly_offset(&self, py: Python<'_>, contamination: Option<f64>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let detector = pass.detector()?;
-            with_threads(|| share.map_or_else(|| detector.usual_level(), |share| detector.level(share)))
+            let score = pass.anomaly_score(contamination)?.clone();
+            let model = pass.model()?;
+            with_threads(|| model.anomaly_offset(&score, contamination))
         })
     }
 

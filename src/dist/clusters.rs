@@ -120,7 +120,7 @@ impl GaussianMixture {
         }
     }
 
-    /// The log-density of each row under the components that belong to clusters, where missing values are as probable as usual.
+    /// The log-density of each row under the components that belong to clusters, where rows with gaps count as whole rows that are as rare.
     /// By this, and not by its log-density, a row of an outlier component is an anomaly.
     pub fn usualness(&self, rows: ArrayView2<f64>, overlap: f64) -> Array1<f64> {
         let mut log_densities = self.score_whole(rows);

@@ -42,12 +42,14 @@ impl Gaussian {
     }
 
     /// The log-density, from the quadratic form `(x−μ)ᵀΣ⁻¹(x−μ)` and `ln |Σ|`.
+    #[inline]
     pub fn log_density_of(quadratic_form: f64, log_det: f64, dim: usize) -> f64 {
         -0.5 * (dim as f64 * LN_2PI + log_det + quadratic_form)
     }
 }
 
 impl Density for Gaussian {
+    #[inline]
     fn location(&self) -> &[f64] {
         &self.mean
     }
@@ -56,6 +58,7 @@ impl Density for Gaussian {
         &self.covariance
     }
 
+    #[inline]
     fn log_density_at(&self, q: f64) -> f64 {
         Gaussian::log_density_of(q, self.log_det, self.dim())
     }
@@ -64,6 +67,7 @@ impl Density for Gaussian {
         Gaussian::log_density_of(q, self.log_det - missing_log_det, observed)
     }
 
+    #[inline]
     fn quadratic_form_at(&self, log_density: f64) -> f64 {
         2.0 * (self.log_density_at(0.0) - log_density)
     }

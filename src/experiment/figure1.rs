@@ -50,13 +50,13 @@ pub fn figure1_curves(
     let data = format!("set {set}: d = {dim}");
     let curve = |contender: Contender| {
         let mut block = Block::new(dim);
-        let (mut fit, first) = match contender.profile().way {
-            Way::Online {
+        let (mut fit, first) = match contender.way() {
+            Some(Way::Online {
                 tuned,
                 algorithm,
                 structure: structure @ (Structure::Blind | Structure::Fixed),
-            } => {
-                let is_blind = structure == Structure::Blind;
+            }) => {
+                let is_blind = *structure == Structure::Blind;
                 let wanted = if is_blind { blind_start_rows(dim) } else { default_start_rows(k, dim) };
                 read_rows(&mut synth.training(), wanted as u64, &mut block);
                 let start = match is_blind {

@@ -101,7 +101,8 @@ fn scaled_distances_kernel<A: Arithmetic>(block: &[f64], mean: &[f64], scales: &
 }
 
 at_run_time! {
-    /// `L⁻¹(x − m)` of each row `x` of a block of whole tiles, by columns. The arguments are those of [`square_norms`].
+    /// `L⁻¹(x − m)` of each row `x` of a block, by columns. The arguments are those of [`square_norms`]. The block may have any number
+    /// of whole tiles.
     pub fn whitened(inverse: &[f64], block: &[f64], mean: &[f64], space: &mut [f64], out: &mut [f64]) = whitened_kernel
 }
 
@@ -113,15 +114,16 @@ fn whitened_kernel<A: Arithmetic>(
     space: &mut [f64],
     out: &mut [f64],
 ) {
-    let (dim, stride) = (mean.len(), block.len() / mean.len());
-    for tile in 0..stride / TILE {
+    let dim = mean.len();
+    let width = block.len() / dim;
+    for tile in 0..width / TILE {
         subtract_mean(block, mean, tile, space);
         let mut i = 0;
         while i + 1 < dim {
             store_columns(
                 whitened_columns::<A, 2>(inverse, dim, i, space),
-                i * stride + tile * TILE,
-                stride,
+                i * width + tile * TILE,
+                width,
                 out,
             );
             i += 2;
@@ -129,8 +131,8 @@ fn whitened_kernel<A: Arithmetic>(
         if i < dim {
             store_columns(
                 whitened_columns::<A, 1>(inverse, dim, i, space),
-                i * stride + tile * TILE,
-                stride,
+                i * width + tile * TILE,
+                width,
                 out,
             );
         }
@@ -138,9 +140,9 @@ fn whitened_kernel<A: Arithmetic>(
 }
 
 #[inline(always)]
-fn store_columns<const N: usize>(columns: [[f64; TILE]; N], from: usize, stride: usize, out: &mut [f64]) {
+fn store_columns<const N: usize>(columns: [[f64; TILE]; N], first: usize, width: usize, out: &mut [f64]) {
     for (n, column) in columns.iter().enumerate() {
-        out[from + n * stride..][..TILE].copy_from_slice(column);
+        out[first + n * width..][..TILE].copy_from_slice(column);
     }
 }
 

@@ -10,6 +10,7 @@ mod gram;
 mod row_blocks;
 pub(crate) mod simd;
 pub(crate) mod special;
+mod table;
 // Vector loads, stores and instructions. Each block of unsafe code says what makes it sound.
 #[allow(unsafe_code)]
 pub(crate) mod vector;
@@ -20,3 +21,4 @@ pub use covariance_type::CovarianceType;
 pub use eigen::symmetric_eigenvalues;
 pub use factor::{Factor, FactorError};
 pub use simd::kernels;
+pub(crate) use table::{MAX_EXACT, Table};

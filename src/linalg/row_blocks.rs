@@ -5,6 +5,7 @@ use ndarray::ArrayView2;
 
 use super::blocks::BLOCK;
 use super::has_gaps;
+use super::table::{Table, unpacked};
 
 /// Weighted rows in blocks of [`BLOCK`]; within a block, each column is contiguous. Zeros fill up the last block. Weights are
 /// 1 by default.
@@ -236,7 +237,7 @@ impl RowBlocks {
 /// squares do not overflow.
 #[derive(Debug, Clone)]
 pub struct UnitTable {
-    values: Arc<Vec<f64>>,
+    values: Arc<Table>,
     /// Rows appended later.
     more: Vec<f64>,
     /// Centre and unit of each column.
@@ -248,7 +249,7 @@ const TOGETHER: usize = 8;
 
 impl UnitTable {
     /// From values by rows, and centre and unit of each column.
-    pub fn new(values: Arc<Vec<f64>>, units: Vec<(f64, f64)>) -> Self {
+    pub fn new(values: Arc<Table>, units: Vec<(f64, f64)>) -> Self {
         UnitTable { values, more: Vec::new(), units }
     }
 
@@ -260,25 +261,35 @@ impl UnitTable {
         (self.values.len() + self.more.len()) / self.dim()
     }
 
-    fn row(&self, i: usize) -> &[f64] {
-        let (dim, from) = (self.dim(), i * self.dim());
-        match from.checked_sub(self.values.len()) {
-            None => &self.values[from..from + dim],
-            Some(from) => &self.more[from..from + dim],
+    /// The value in row `i` and column `j`, in the units of the data.
+    fn own_value(&self, i: usize, j: usize) -> f64 {
+        let dim = self.dim();
+        match (i * dim).checked_sub(self.values.len()) {
+            None => self.values.value(i, j, dim),
+            Some(from) => self.more[from + j],
         }
     }
 
     fn value(&self, i: usize, j: usize) -> f64 {
-        in_units(self.row(i)[j], self.units[j])
+        in_units(self.own_value(i, j), self.units[j])
     }
 
     /// Copies these rows to the front of a block.
     fn lay_out(&self, rows: &[usize], block: &mut [f64]) {
+        let (dim, kept) = (self.dim(), self.values.len());
         for (from, rows) in (0..).step_by(TOGETHER).zip(rows.chunks(TOGETHER)) {
-            let row = |r: usize| self.row(rows[r.min(rows.len() - 1)]);
-            let sources: [&[f64]; TOGETHER] = std::array::from_fn(row);
+            let here: [usize; TOGETHER] = std::array::from_fn(|r| rows[r.min(rows.len() - 1)] * dim);
+            let all_kept = here.iter().all(|&at| at < kept);
             for (j, (unit, column)) in self.units.iter().zip(block.chunks_exact_mut(BLOCK)).enumerate() {
-                let scaled: [f64; TOGETHER] = std::array::from_fn(|r| in_units(sources[r][j], *unit));
+                let scaled: [f64; TOGETHER] = match &*self.values {
+                    Table::Exact(values) if all_kept => {
+                        std::array::from_fn(|r| in_units(values[here[r] + j], *unit))
+                    }
+                    Table::Single { units, values } if all_kept => {
+                        std::array::from_fn(|r| in_units(unpacked(values[here[r] + j], units[j]), *unit))
+                    }
+                    _ => std::array::from_fn(|r| self.value(here[r] / dim, j)),
+                };
                 column[from..from + rows.len()].copy_from_slice(&scaled[..rows.len()]);
             }
         }
@@ -313,7 +324,7 @@ mod tests {
         let units = vec![(0.3, 1.7); dim];
         let order: Vec<usize> = (0..rows).map(|i| (i * 7 + 3) % rows).collect();
         let laid_out = RowBlocks::from_fn(rows, dim, |i, j| in_units(numbers[(i, j)], units[j]));
-        let table = UnitTable::new(Arc::new(numbers.iter().copied().collect()), units);
+        let table = UnitTable::new(Arc::new(Table::Exact(numbers.iter().copied().collect())), units);
         let every = (0..rows).collect();
         let gathered =
             RowBlocks::with_values(rows, dim, Layout::Gathered { table: Arc::new(table), rows: every });

@@ -12,7 +12,6 @@ mod pass;
 mod recipe;
 mod seal;
 
-pub use anomaly::Detector;
 pub use curve::CurvePoint;
 pub(crate) use file::FORMAT;
 pub use file::{LooksLike, ModelError, VERSION};
@@ -25,7 +24,9 @@ pub use seal::Seal;
 
 pub use crate::learn::{Lineage, MergeReport, Numbered};
 
-use ndarray::ArrayView2;
+use std::borrow::Cow;
+
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -355,11 +356,19 @@ impl Model {
     }
 
     /// Rows of the data that the model contains: a sample that is kept for revisions, or those buffered for the start.
-    pub(crate) fn kept_rows(&self) -> ArrayView2<'_, f64> {
-        let kept = self.state.kept.as_ref().map(|kept| kept.reservoir());
-        let (values, dim) =
-            (self.state.pending.as_deref().or(kept).unwrap_or_default(), self.columns.len().max(1));
-        ArrayView2::from_shape((values.len() / dim, dim), values).expect("kept rows are whole")
+    pub(crate) fn kept_rows(&self) -> CowArray<'_, f64, Ix2> {
+        let dim = self.columns.len().max(1);
+        let kept = || self.state.kept.as_ref().map(|kept| kept.reservoir(dim));
+        let pending = self.state.pending.as_deref().map(Cow::Borrowed);
+        let shape = |values: usize| (values / dim, dim);
+        match pending.or_else(kept).unwrap_or_default() {
+            Cow::Borrowed(values) => {
+                ArrayView2::from_shape(shape(values.len()), values).expect("kept rows are whole").into()
+            }
+            Cow::Owned(values) => {
+                Array2::from_shape_vec(shape(values.len()), values).expect("kept rows are whole").into()
+            }
+        }
     }
 
     /// The course of the score of the K at a place among all K: rows seen, and the mean score of the rows since the point
@@ -379,7 +388,7 @@ impl Model {
     /// How many rows of the data the model file contains: those kept for revisions, or those buffered for the start.
     pub fn rows_in_file(&self) -> u64 {
         let kept = self.state.kept.as_ref();
-        let kept = kept.map_or(0, |kept| kept.reservoir().len() + kept.validation().len());
+        let kept = kept.map_or(0, |kept| kept.reservoir_len() + kept.validation().len());
         let pending = self.state.pending.as_ref().map_or(0, Vec::len);
         ((kept + pending) / self.columns.len().max(1)) as u64
     }

@@ -79,7 +79,8 @@ impl Model {
     /// What a user should know about the data, as far as the model tells it. A pass that is under way knows more:
     /// [`OnlineFit::findings`].
     pub fn findings(&self) -> Vec<Finding> {
-        let (rows, names) = (self.kept_rows(), self.column_names().names);
+        let (kept, names) = (self.kept_rows(), self.column_names().names);
+        let rows = kept.view();
         let mut found: Vec<Finding> = find_discrete_columns(rows, &names)
             .filter(|_| !self.settings.dequantize().is_on())
             .into_iter()

@@ -259,7 +259,7 @@ impl Shown {
         given: Option<ArrayView2<f64>>,
         place: impl Fn(usize) -> usize,
     ) -> (Vec<Vec<Option<f64>>>, Vec<usize>, u64) {
-        let all = given.unwrap_or_else(|| model.kept_rows());
+        let all = given.map_or_else(|| model.kept_rows(), |rows| rows.into());
         let most = (MAX_ROW_NUMBERS / self.columns.len().max(1)).clamp(50, MAX_ROWS).min(all.nrows());
         let chosen: Vec<usize> = (0..most).map(|i| i * all.nrows() / most).collect();
         let sample: Array2<f64> = all.select(Axis(0), &chosen);

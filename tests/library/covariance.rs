@@ -12,9 +12,16 @@ const CONSTRAINED: [CovarianceType; 3] =
     [CovarianceType::Tied, CovarianceType::Diag, CovarianceType::Spherical];
 
 /// Rows of a mixture with covariances of this kind, and the mixture. Centres are about seven standard deviations apart.
-fn synthetic(kind: CovarianceType, rows: usize, k: usize, dim: usize, seed: u64) -> (Array2<f64>, GaussianMixture) {
+fn synthetic(
+    kind: CovarianceType,
+    rows: usize,
+    k: usize,
+    dim: usize,
+    seed: u64,
+) -> (Array2<f64>, GaussianMixture) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let means = Array2::from_shape_fn((k, dim), |_| 6.0 * rng.random_range(-1.0..1.0) * (9.0 / dim as f64).sqrt());
+    let means =
+        Array2::from_shape_fn((k, dim), |_| 6.0 * rng.random_range(-1.0..1.0) * (9.0 / dim as f64).sqrt());
     let spread = Array2::from_shape_fn((k, dim), |(j, l)| match kind {
         CovarianceType::Spherical => 0.6 + 0.2 * (j % 3) as f64,
         CovarianceType::Tied => 0.5 + 0.1 * (l % 5) as f64,

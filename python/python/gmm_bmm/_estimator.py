@@ -19,7 +19,7 @@ from gmm_bmm._components import bounds
 from gmm_bmm._covariances import beginning, correlated, counted_rows, initial, roots
 from gmm_bmm._exchange import ScikitLearnExchange
 from gmm_bmm._files import Resumable
-from gmm_bmm._input import as_rows, as_weights, is_plain, refusal
+from gmm_bmm._input import as_rows, as_weights, count_rows, is_plain, refusal
 
 _BEGINNING = threading.Lock()
 
@@ -219,7 +219,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         low, high, learned = bounds(self.n_components)
         least = low if learned else high
         weights = as_weights(sample_weight, X)
-        count = X.shape[0] if weights is None else np.count_nonzero(weights)
+        count = count_rows(X, weights)
         if count < least:
             raise ValueError(f"Expected n_samples >= n_components but got n_components = {least}, n_samples = {count}")
         fit = self._new_fit(X)
@@ -366,8 +366,8 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
-        A row with a rank near 0 is unusual. Missing values count as if they were as probable as usual, and components of outliers
-        do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
+        A row with a rank near 0 is unusual. A row with missing values has the rank of a whole row that is as rare, and components of
+        outliers do not count. NaN if the learned rows are not known, as after ``from_sklearn``.
 
         Returns
         -------

@@ -78,7 +78,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, default_value_t = CovarianceType::Full, hide_possible_values = true, value_name = "TYPE")]
     pub(super) covariance: CovarianceType,
 
-    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns]
+    /// Rows that the start is fitted to [default: the larger of 5000 and 5·K·columns, but at most 32 MB]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) init_rows: Option<u32>,
 

@@ -1,6 +1,6 @@
 //! Columns before any mixture is fitted: their summaries, and columns on which no density is bounded.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 
 use crate::linalg::lower_inverse;
 use crate::stats::ColumnSummary;
@@ -8,11 +8,12 @@ use crate::stats::ColumnSummary;
 /// Summaries of the columns of `rows`. Leaves out missing values, which are NaN, and values that are more than a thousand interquartile ranges from the median:
 /// they alone would set the unit.
 pub(in crate::learn) fn tame_summaries(rows: ArrayView2<f64>) -> Vec<ColumnSummary> {
-    rows.columns().into_iter().map(summary_without_wild_values).collect()
+    rows.columns().into_iter().map(|column| tame_summary(column.to_vec())).collect()
 }
 
-fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
-    let mut values = column.to_vec();
+/// The summary of a column without wild values.
+pub(in crate::learn) fn tame_summary(column: Vec<f64>) -> ColumnSummary {
+    let mut values = column.clone();
     values.retain(|value| !value.is_nan());
     if values.is_empty() {
         return ColumnSummary::default();
@@ -24,8 +25,8 @@ fn summary_without_wild_values(column: ArrayView1<f64>) -> ColumnSummary {
     };
     let (low, middle, high) = (quantile(0.25), quantile(0.5), quantile(0.75));
     let reach = 1000.0 * (high - low);
-    let tame = |value: &&f64| !value.is_nan() && (!(reach > 0.0) || (**value - middle).abs() <= reach);
-    column.iter().filter(tame).copied().collect()
+    let tame = |value: &f64| !value.is_nan() && (!(reach > 0.0) || (*value - middle).abs() <= reach);
+    column.into_iter().filter(tame).collect()
 }
 
 /// A column on which no density is bounded.

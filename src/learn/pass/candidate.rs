@@ -1,5 +1,7 @@
 //! One K of a pass: its learner, its score, and the history of its structure.
 
+use std::borrow::Cow;
+
 use crate::dist::GaussianMixture;
 use crate::learn::monitor::changes::{ChangeWatch, DataChanges};
 use crate::learn::monitor::today::{RunScores, Today};
@@ -179,6 +181,11 @@ impl Candidate {
         }
     }
 
+    /// The identifiers of its components.
+    pub fn identifiers(&self) -> &Identifiers {
+        &self.structure.identifiers
+    }
+
     /// The revisions so far.
     pub fn history(&self) -> &[RevisionRecord] {
         &self.structure.history
@@ -253,7 +260,8 @@ impl Candidate {
         last: Option<RevisedCandidate>,
         all: Option<&Reviser>,
     ) -> Result<Option<Finished>, LearnError> {
-        if kept.validation().is_empty() && last.is_none() {
+        let forgets = kept.forgetting().is_some_and(|forgetting| forgetting.has_forgotten(kept.learned()));
+        if last.is_none() && (kept.validation().is_empty() || forgets) {
             return Ok(None);
         }
         let (mut algorithm, mut learned) = (settings.algorithm, None);
@@ -269,9 +277,11 @@ impl Candidate {
                 prior_rows = last.prior_rows;
             }
         }
+        let learned_anew = learned.is_some();
         let learned = learned.unwrap_or_else(|| self.learner.state());
         let before = self.learner.health();
-        let searched = all.filter(|_| is_revised).and_then(|all| {
+        let adjusts = is_revised && (!forgets || learned_anew);
+        let searched = all.filter(|_| adjusts).and_then(|all| {
             let (revised, origins) = all.finish(&learned.estimate(), self.size);
             let state = algorithm.reviser().revise(Some(&learned), &revised)?;
             Some((state, revised.strength, revised.health, origins))
@@ -291,8 +301,10 @@ impl Candidate {
             }
             None => {
                 let mut copy = settings.learner(&algorithm, learned, floor.to_vec(), before + health)?;
-                let rows = kept.validation_to_learn(floor.len());
-                copy.observe_block(rows.rows(floor.len()), &mut Prequential::default());
+                // With a half-life, the validation rows are older than most that were learned.
+                if !forgets {
+                    copy.observe_block(kept.validation_rows(floor.len()), &mut Prequential::default());
+                }
                 (Estimate::of(copy.state()), copy.health().since(before))
             }
         };
@@ -312,6 +324,9 @@ impl Candidate {
         closing: Option<&RevisionRecord>,
     ) -> ScoreRanks {
         if self.ranks.half_life().is_some() && self.ranks.rows() >= MIN_RANKED {
+            if !closing.is_some_and(|closing| closing.kept) {
+                return self.ranks.clone();
+            }
             let mut ranks = self.ranks.clone();
             ranks.shift(gain_of_newest(&self.learner.estimate(), mixture, kept));
             return ranks;
@@ -406,9 +421,9 @@ const LEVEL_MARGIN: f64 = 5.0;
 
 /// A log-density that few kept rows are below. Rows with gaps do not count, because their log-densities are of fewer columns.
 fn usual_least(mixture: &GaussianMixture, kept: &KeptRows) -> Option<f64> {
-    let rows = rows_of(kept.reservoir(), mixture.dim());
-    let step = rows.nrows().div_ceil(LEVEL_ROWS).max(1);
-    let rows = rows.slice_move(ndarray::s![..;step, ..]);
+    let step = kept.held(mixture.dim()).div_ceil(LEVEL_ROWS).max(1);
+    let rows = kept.every_row(step, mixture.dim());
+    let rows = rows_of(&rows, mixture.dim());
     let log_densities = mixture.log_densities(rows);
     let complete = |row: ndarray::ArrayView1<f64>| row.iter().all(|value| !value.is_nan());
     if let Some(weights) = kept.reservoir_weights() {
@@ -444,7 +459,8 @@ const MIN_VALIDATION: usize = 20;
 fn judge(before: &GaussianMixture, after: &GaussianMixture, kept: &KeptRows) -> (f64, f64) {
     let dim = before.dim();
     let enough = kept.validation().len() >= MIN_VALIDATION * dim;
-    let rows = rows_of(if enough { kept.validation() } else { kept.reservoir() }, dim);
+    let rows = if enough { Cow::Borrowed(kept.validation()) } else { kept.reservoir(dim) };
+    let rows = rows_of(&rows, dim);
     let gains = after.log_densities(rows) - before.log_densities(rows);
     match if enough { kept.validation_weights() } else { kept.reservoir_weights() } {
         None => capped_mean_and_error(gains),

@@ -36,8 +36,8 @@ impl FitSettings {
     /// An error where the kept rows do not fit into a model file.
     fn check_kept_rows(&self, columns: usize) -> Result<(), LearnError> {
         let Some(rows) = self.keep_rows else { return Ok(()) };
-        // Three bytes become four letters.
-        let bytes = 4.0 / 3.0 * 8.0 * columns as f64 * rows as f64;
+        // Many rows are kept in single precision, and three bytes become four letters.
+        let bytes = 4.0 / 3.0 * 4.0 * columns as f64 * rows as f64;
         if bytes <= 0.9 * MAX_MODEL_BYTES as f64 {
             return Ok(());
         }

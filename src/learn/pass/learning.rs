@@ -16,7 +16,7 @@ use crate::learn::{
     Algorithm, BlindPrior, CandidateState, Finished, FitSettings, Health, LearnError, Prequential, Rows,
     StartKind, Structure, blind_start,
 };
-use crate::linalg::{CovarianceType, has_gaps};
+use crate::linalg::{CovarianceType, MAX_EXACT, Table, has_gaps};
 use crate::stats::BatchSums;
 
 /// The candidates of a pass after the start.
@@ -90,7 +90,7 @@ fn begin_fitted(
     let mut kept = KeptRows::new(settings.seed, most, most > 0 && !shards);
     kept.set_half_life(settings.half_life, dim);
     let (learned, weights) = route_first(&mut kept, first);
-    let learned_rows = Rows::new(&learned, dim).with_weights(weights.as_deref());
+    let learned_rows = Rows::new(learned.exact().unwrap_or_default(), dim).with_weights(weights.as_deref());
     let rows = learned_rows.count() as u64;
     let forgetting = settings.half_life.map(Forgetting::new);
     let (prior, seed) = (settings.prior_strength, settings.seed);
@@ -114,7 +114,7 @@ fn begin_fitted(
         let structure = Structure { prior_rows, ..Structure::new(k, schedule) };
         let mut candidate = Candidate::new(learner, size, structure, &kept);
         if kept.most() == 0 {
-            let scores = whole_scores(&candidate.learner.estimate(), &learned);
+            let scores = whole_scores(&candidate.learner.estimate(), learned_rows.values());
             let weights = learned_rows.iter().map(|(_, weight)| weight);
             candidate.ranks.extend_weighted(scores.into_iter().zip(weights));
         }
@@ -144,9 +144,9 @@ fn revision_rows(
 }
 
 /// Routes the first rows and returns those to learn, and their weights if they have any. Rows are not copied if the reservoir
-/// holds all of them.
-fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Vec<f64>>, Option<Vec<f64>>) {
-    let has_room = first.count() <= kept.most();
+/// holds all of them, exactly.
+fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Table>, Option<Vec<f64>>) {
+    let has_room = first.count() <= kept.most() && first.values().len() <= MAX_EXACT;
     let mut learned = RowBuffer::default();
     for rows in first.chunks(BATCH as usize) {
         if has_room {
@@ -154,11 +154,11 @@ fn route_first(kept: &mut KeptRows, first: Rows) -> (Arc<Vec<f64>>, Option<Vec<f
         }
         kept.route(rows, &mut learned);
     }
-    if kept.is_complete() {
+    if has_room && kept.is_complete() {
         return (kept.shared_reservoir(), kept.own_weights_of_reservoir().map(<[f64]>::to_vec));
     }
     let weights = learned.weights().map(<[f64]>::to_vec);
-    (Arc::new(learned.into_values()), weights)
+    (Arc::new(Table::Exact(learned.into_values())), weights)
 }
 
 impl Learning {
@@ -257,7 +257,7 @@ impl Learning {
         stop: &AtomicBool,
     ) -> Result<Vec<Option<Finished>>, LearnError> {
         let Learning { floor, candidates, kept, .. } = self;
-        let gaps = has_gaps(kept.reservoir());
+        let gaps = kept.reservoir_parts(floor.len()).any(|rows| has_gaps(&rows));
         let finish = |candidate: &Candidate| {
             let limits = if kept.is_complete() {
                 let shape = (settings.covariance, candidate.k(), floor.len());
@@ -296,7 +296,11 @@ impl Learning {
         };
         let parts: Vec<Rows> = self.scores.cut(rows.count()).into_iter().map(part).collect();
         let learn = |candidate: &mut Candidate| candidate.observe_parts(&parts);
-        let totals: Vec<Vec<f64>> = self.candidates.par_iter_mut().map(learn).collect();
+        // Threads take longer than a few rows.
+        let totals: Vec<Vec<f64>> = match self.candidates.as_mut_slice() {
+            [one] => vec![learn(one)],
+            all => all.par_iter_mut().map(learn).collect(),
+        };
         for (i, part) in parts.iter().enumerate() {
             let totals: Vec<f64> = totals.iter().map(|totals| totals[i]).collect();
             self.scores.record_weighted(part.count() as u64, part.weights(), &totals);

@@ -14,9 +14,7 @@ pub(super) fn gain_of_newest(from: &GaussianMixture, to: &GaussianMixture, kept:
     const NEW: f64 = 0.6;
     let (Some(weights), dim) = (kept.reservoir_ages(), from.dim()) else { return 0.0 };
     let most = weights.iter().copied().fold(0.0, f64::max);
-    let is_new = |(_, weight): &(&[f64], &f64)| **weight >= NEW * most;
-    let newest = kept.reservoir().chunks_exact(dim).zip(&weights).filter(is_new);
-    let newest: Vec<f64> = newest.flat_map(|(row, _)| row).copied().collect();
+    let newest = kept.copied((0..weights.len()).filter(|&i| weights[i] >= NEW * most), dim);
     let gains = whole_scores(to, &newest) - whole_scores(from, &newest);
     capped_mean_and_error(gains).0
 }
@@ -33,24 +31,22 @@ pub(super) fn ranks_of_kept(mixture: &GaussianMixture, kept: &KeptRows) -> Score
 pub fn ranks_by(kept: &KeptRows, dim: usize, score: impl Fn(ArrayView2<f64>) -> Array1<f64>) -> ScoreRanks {
     let mut ranks = ScoreRanks::default();
     let least = if kept.has_own_weights() { 0.0 } else { NEGLIGIBLE_ROWS };
-    let mut extend = |rows: &[f64], weights: Option<Vec<f64>>, usual: f64| {
-        let scores = score(rows_of(rows, dim));
-        match weights {
-            Some(weights) => {
-                let weighted = scores.into_iter().zip(weights).filter(|(_, weight)| *weight >= least);
-                ranks.extend_weighted(weighted.map(|(score, weight)| (score, usual * weight)));
-            }
-            None => ranks.extend(scores, usual),
+    let mut extend = |scores: Vec<f64>, weights: Option<Vec<f64>>, usual: f64| match weights {
+        Some(weights) => {
+            let weighted = scores.into_iter().zip(weights).filter(|(_, weight)| *weight >= least);
+            ranks.extend_weighted(weighted.map(|(score, weight)| (score, usual * weight)));
         }
+        None => ranks.extend(scores, usual),
     };
     let usual = kept.rows_per_kept_row(dim);
     let usual = if kept.forgetting().is_some() { 1.0 } else { usual };
-    extend(kept.reservoir(), kept.reservoir_weights(), usual);
-    extend(kept.validation(), kept.validation_weights(), 1.0);
+    let scores = kept.reservoir_parts(dim).flat_map(|rows| score(rows_of(&rows, dim)));
+    extend(scores.collect(), kept.reservoir_weights(), usual);
+    extend(score(rows_of(kept.validation(), dim)).to_vec(), kept.validation_weights(), 1.0);
     ranks
 }
 
-/// The log-density of each row, where missing values are as probable as usual.
+/// The log-density of each row, where rows with gaps count as whole rows that are as rare.
 pub(in crate::learn) fn whole_scores(mixture: &GaussianMixture, values: &[f64]) -> Array1<f64> {
     mixture.score_whole(rows_of(values, mixture.dim()))
 }

@@ -8,7 +8,7 @@ use ndarray::ArrayView2;
 use crate::dist::{GaussianMixture, Posterior};
 use crate::learn::structure::{Effort, Finder, PriorStrength, RIDGE, ScaledRows, Size};
 use crate::learn::{LearnError, prior_around};
-use crate::linalg::CovarianceType;
+use crate::linalg::{CovarianceType, MAX_EXACT};
 use crate::stats::ColumnSummary;
 
 /// Least variance of a column given the columns before it, relative to the column's variance. All learners use it against
@@ -42,7 +42,8 @@ impl Start {
     }
 }
 
-/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`.
+/// The default number of rows that the start is fitted to: `max(5000, 5·K·d)`. Rows of many columns are fewer, as many as are
+/// kept exactly, because the prior of the covariances makes up for them.
 pub fn default_start_rows(k: usize, dim: usize) -> usize {
     start_rows_of(CovarianceType::Full, k, dim)
 }
@@ -50,7 +51,7 @@ pub fn default_start_rows(k: usize, dim: usize) -> usize {
 /// The default for these covariances: `max(5000, 5·d, 50·K)` if they are tied, and `max(5000, 50·K)` if they are diagonal.
 pub(in crate::learn) fn start_rows_of(kind: CovarianceType, k: usize, dim: usize) -> usize {
     let wanted = match kind {
-        CovarianceType::Full => 5 * k * dim,
+        CovarianceType::Full => (5 * k * dim).min((MAX_EXACT / dim.max(1)).max(40 * k)),
         CovarianceType::Tied => (5 * dim).max(50 * k),
         CovarianceType::Diag | CovarianceType::Spherical => 50 * k,
     };
@@ -62,9 +63,17 @@ pub fn fit_start(rows: ArrayView2<f64>, k: usize, seed: u64) -> Result<Start, Le
     let never = AtomicBool::new(false);
     let rows = ScaledRows::new(rows, 1, CovarianceType::Full)?;
     let (size, limits, prior) = (Size::Given(k), Effort::Default.limits(), PriorStrength::Auto);
-    let (found, _) =
-        Finder { kind: CovarianceType::Full, size, prior, limits, ridge: RIDGE, seed, stop: &never }
-            .find(&rows.blocks);
+    let (found, _) = Finder {
+        kind: CovarianceType::Full,
+        size,
+        first_k: None,
+        prior,
+        limits,
+        ridge: RIDGE,
+        seed,
+        stop: &never,
+    }
+    .find(&rows.blocks);
     let floor = rows.columns().iter().map(variance_floor).collect();
     let count = rows.rows();
     Ok(Start { mixture: rows.unscale(&found), prior: None, floor, rows: count as u64, weight: count as f64 })

@@ -22,6 +22,7 @@ mod merge;
 mod misfit;
 mod noise;
 pub(in crate::learn) mod packed;
+mod packed_table;
 mod posterior;
 mod price;
 mod refill;

@@ -1,6 +1,7 @@
-//! Doubles as a list of JSON strings: the base64 of their little-endian bytes, which is exact and compact.
+//! Numbers as a list of JSON strings: the base64 of their little-endian bytes, which is exact and compact.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -8,36 +9,81 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
 
-/// Doubles in a string, whose text has 64 KiB then. So the parser never holds the text of all of them.
-const PART: usize = 64 * 1024 / 4 * 3 / 8;
+/// Bytes in a string, whose text has 64 KiB then. So the parser never holds the text of all of them.
+const PART: usize = 64 * 1024 / 4 * 3;
+
+/// A number of a fixed size.
+pub(super) trait Number: Copy {
+    const SIZE: usize;
+    fn append(self, bytes: &mut Vec<u8>);
+    fn read(bytes: &[u8]) -> Self;
+}
+
+impl Number for f64 {
+    const SIZE: usize = 8;
+
+    fn append(self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.to_le_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        f64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+    }
+}
+
+impl Number for f32 {
+    const SIZE: usize = 4;
+
+    fn append(self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.to_le_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        f32::from_le_bytes(bytes.try_into().expect("four bytes"))
+    }
+}
 
 pub(in crate::learn) fn serialize<S: Serializer>(
     values: &Arc<Vec<f64>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(values.chunks(PART).map(|part| {
-        let bytes: Vec<u8> = part.iter().flat_map(|value| value.to_le_bytes()).collect();
-        STANDARD.encode(bytes)
-    }))
+    serialize_numbers(values, serializer)
 }
 
 pub(in crate::learn) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Arc<Vec<f64>>, D::Error> {
-    struct Parts;
+    deserialize_numbers(deserializer).map(Arc::new)
+}
 
-    impl<'de> Visitor<'de> for Parts {
-        type Value = Arc<Vec<f64>>;
+pub(super) fn serialize_numbers<T: Number, S: Serializer>(
+    values: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.chunks(PART / T::SIZE).map(|part| {
+        let mut bytes = Vec::with_capacity(PART);
+        part.iter().for_each(|value| value.append(&mut bytes));
+        STANDARD.encode(bytes)
+    }))
+}
+
+pub(super) fn deserialize_numbers<'de, T: Number, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Parts<T>(PhantomData<T>);
+
+    impl<'de, T: Number> Visitor<'de> for Parts<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            f.write_str("base64 of little-endian doubles")
+            f.write_str("base64 of little-endian numbers")
         }
 
         /// Files of version 5 have one string.
         fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
             let mut values = Vec::new();
             unpack(text, &mut values).map_err(E::custom)?;
-            Ok(Arc::new(values))
+            Ok(values)
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
@@ -45,20 +91,19 @@ pub(in crate::learn) fn deserialize<'de, D: Deserializer<'de>>(
             while let Some(part) = parts.next_element::<String>()? {
                 unpack(&part, &mut values).map_err(A::Error::custom)?;
             }
-            Ok(Arc::new(values))
+            Ok(values)
         }
     }
 
-    deserializer.deserialize_any(Parts)
+    deserializer.deserialize_any(Parts(PhantomData))
 }
 
-/// Appends the doubles of a string.
-fn unpack(text: &str, values: &mut Vec<f64>) -> Result<(), String> {
+/// Appends the numbers of a string.
+fn unpack<T: Number>(text: &str, values: &mut Vec<T>) -> Result<(), String> {
     let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
-    if !bytes.len().is_multiple_of(8) {
-        return Err("the doubles are not whole".into());
+    if !bytes.len().is_multiple_of(T::SIZE) {
+        return Err("the numbers are not whole".into());
     }
-    let whole = bytes.chunks_exact(8);
-    values.extend(whole.map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))));
+    values.extend(bytes.chunks_exact(T::SIZE).map(T::read));
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Rows of a stream that are kept: the reservoir for revisions, and validation rows that revisions are compared on.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,7 @@ use crate::hash::mix_bits;
 use crate::learn::Rows;
 use crate::learn::rows::RowBuffer;
 use crate::learn::rules::forgetting::Forgetting;
+use crate::linalg::Table;
 
 /// The default limit of the reservoir in bytes.
 const MAX_BYTES: usize = 64 << 20;
@@ -21,7 +24,7 @@ const MAX_VALIDATION: usize = 4000;
 
 /// The default capacity of the reservoir for rows of `dim` numbers.
 pub fn default_kept_rows(dim: usize) -> usize {
-    (MAX_BYTES / (8 * dim.max(1))).min(MAX_ROWS)
+    (MAX_BYTES / (4 * dim.max(1))).min(MAX_ROWS)
 }
 
 /// The least number of validation rows in a pass with a half-life.
@@ -54,8 +57,8 @@ pub struct KeptRows {
     drawn: u64,
     /// Whether rows are held back for validation.
     holds_back: bool,
-    #[serde(with = "super::packed")]
-    reservoir: Arc<Vec<f64>>,
+    #[serde(with = "super::packed_table")]
+    reservoir: Arc<Table>,
     #[serde(with = "super::packed")]
     validation: Arc<Vec<f64>>,
     /// The weights of the rows, if the pass has a half-life.
@@ -103,7 +106,7 @@ impl KeptRows {
     /// Changes the half-life. Rows that had no weights get those of their ages if their order is known, and equal ones
     /// otherwise. If there is no half-life any more, rows stay with a probability equal to their weight, and count alike.
     pub(in crate::learn) fn set_half_life(&mut self, half_life: Option<u64>, dim: usize) {
-        let (held, validation) = (self.reservoir.len() / dim, self.validation.len() / dim);
+        let (held, validation) = (self.held(dim), self.validation.len() / dim);
         match (half_life, &mut self.fading) {
             (None, None) => {}
             (Some(rows), Some(fading)) => fading.half_life = rows.max(1),
@@ -133,14 +136,16 @@ impl KeptRows {
             (None, Some(fading)) => {
                 let total = fading.forgetting().weight_of(self.learned_weight());
                 let stay = [self.staying(self.reservoir_ages()), self.staying(self.validation_ages())];
-                self.reservoir = Arc::new(chosen(&self.reservoir, &stay[0], dim));
+                if let Some(stay) = &stay[0] {
+                    self.reservoir = Arc::new(self.reservoir.chosen(stay.iter().copied(), dim));
+                }
                 self.validation = Arc::new(chosen(&self.validation, &stay[1], dim));
                 if let Some(own) = &mut self.own_weights {
                     own.learned = total;
                     own.of_reservoir = Arc::new(chosen(&own.of_reservoir, &stay[0], 1));
                     own.of_validation = Arc::new(chosen(&own.of_validation, &stay[1], 1));
                 }
-                self.learned = (total.round() as u64).max((self.reservoir.len() / dim) as u64);
+                self.learned = (total.round() as u64).max(self.held(dim) as u64);
                 self.drawn = (self.validation.len() / dim) as u64;
                 self.fading = None;
             }
@@ -208,12 +213,9 @@ impl KeptRows {
         admission(most_validation(fading), self.drawn, rate)
     }
 
-    /// The validation rows to learn at the end of the stream: with a half-life, each with a probability equal to the weight of
-    /// its age.
-    pub(in crate::learn) fn validation_to_learn(&self, dim: usize) -> RowBuffer {
-        let stay = self.staying(self.validation_ages());
-        let own = self.own_weights_of_validation().map(|own| chosen(own, &stay, 1));
-        RowBuffer::new(chosen(&self.validation, &stay, dim), own)
+    /// The validation rows with their own weights.
+    pub(in crate::learn) fn validation_rows(&self, dim: usize) -> Rows<'_> {
+        Rows::new(&self.validation, dim).with_weights(self.own_weights_of_validation())
     }
 
     /// Which rows stay, with a probability equal to their weight; `None` if all do.
@@ -227,7 +229,7 @@ impl KeptRows {
     /// Notes that a row has this weight. Until one has another weight than 1, none is kept.
     fn note_weight(&mut self, weight: f64, dim: usize) {
         if weight != 1.0 && self.own_weights.is_none() {
-            let held = [self.reservoir.len() / dim, self.validation.len() / dim];
+            let held = [self.held(dim), self.validation.len() / dim];
             self.own_weights = Some(OwnWeights::ones(self.learned, held[0], held[1]));
         }
     }
@@ -365,7 +367,7 @@ impl KeptRows {
         let reservoir = Arc::make_mut(&mut self.reservoir);
         if reservoir.len() < self.most.saturating_mul(row.len()) {
             weights.push();
-            reservoir.extend_from_slice(row);
+            reservoir.push(row);
             if let Some(own) = &mut own {
                 own.push(weight);
             }
@@ -375,7 +377,7 @@ impl KeptRows {
             if uniform(random) < p {
                 let place = below(mix_bits(random), self.most as u64) as usize;
                 weights.replace(place, p);
-                reservoir[place * row.len()..][..row.len()].copy_from_slice(row);
+                reservoir.set(place, row);
                 if let Some(own) = &mut own {
                     own[place] = weight;
                 }
@@ -399,9 +401,10 @@ impl KeptRows {
         if self.most == 0 {
             return;
         }
-        let (fitting, others) = rows.split_at(self.most - self.reservoir.len() / dim);
+        let (fitting, others) = rows.split_at(self.most - self.held(dim));
         if !fitting.is_empty() {
-            Arc::make_mut(&mut self.reservoir).extend_from_slice(fitting.values());
+            let reservoir = Arc::make_mut(&mut self.reservoir);
+            fitting.iter().for_each(|(row, _)| reservoir.push(row));
             if let Some(own) = &mut self.own_weights {
                 Arc::make_mut(&mut own.of_reservoir).extend(fitting.iter().map(|(_, weight)| weight));
             }
@@ -410,7 +413,7 @@ impl KeptRows {
         for (index, (row, weight)) in (index..).zip(others.iter()) {
             let place = below(random(self.seed, index, RESERVOIR), index + 1) as usize;
             if place < self.most {
-                Arc::make_mut(&mut self.reservoir)[place * dim..][..dim].copy_from_slice(row);
+                Arc::make_mut(&mut self.reservoir).set(place, row);
                 if let Some(own) = &mut self.own_weights {
                     Arc::make_mut(&mut own.of_reservoir)[place] = weight;
                 }
@@ -419,12 +422,49 @@ impl KeptRows {
     }
 
     /// The rows of the reservoir, one after the other.
-    pub fn reservoir(&self) -> &[f64] {
-        &self.reservoir
+    pub fn reservoir(&self, dim: usize) -> Cow<'_, [f64]> {
+        self.reservoir_rows(0..self.held(dim), dim)
+    }
+
+    /// Some rows of the reservoir, one after the other.
+    fn reservoir_rows(&self, rows: Range<usize>, dim: usize) -> Cow<'_, [f64]> {
+        match self.reservoir.exact() {
+            Some(values) => Cow::Borrowed(&values[rows.start * dim..rows.end * dim]),
+            None => Cow::Owned(self.copied(rows, dim)),
+        }
+    }
+
+    /// The rows of the reservoir, a few at a time, so that many are never in memory as doubles.
+    pub(in crate::learn) fn reservoir_parts(&self, dim: usize) -> impl Iterator<Item = Cow<'_, [f64]>> {
+        const PART: usize = 8192;
+        let held = self.held(dim);
+        (0..held).step_by(PART).map(move |from| self.reservoir_rows(from..held.min(from + PART), dim))
+    }
+
+    /// Every `step`-th row of the reservoir, one after the other.
+    pub(in crate::learn) fn every_row(&self, step: usize, dim: usize) -> Vec<f64> {
+        self.copied((0..self.held(dim)).step_by(step), dim)
+    }
+
+    /// The rows of the reservoir with these indices.
+    pub(in crate::learn) fn copied(&self, rows: impl Iterator<Item = usize>, dim: usize) -> Vec<f64> {
+        let mut values = Vec::new();
+        rows.for_each(|i| self.reservoir.copy_row(i, dim, &mut values));
+        values
+    }
+
+    /// How many numbers the reservoir has.
+    pub(crate) fn reservoir_len(&self) -> usize {
+        self.reservoir.len()
+    }
+
+    /// How many rows the reservoir has.
+    pub(in crate::learn) fn held(&self, dim: usize) -> usize {
+        self.reservoir.len() / dim
     }
 
     /// A shared reference to the reservoir. While it is held, a change of the reservoir copies all rows.
-    pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Vec<f64>> {
+    pub(in crate::learn) fn shared_reservoir(&self) -> Arc<Table> {
         Arc::clone(&self.reservoir)
     }
 
@@ -445,7 +485,7 @@ impl KeptRows {
 
     /// How many learned rows a row of the reservoir represents.
     pub(in crate::learn) fn rows_per_kept_row(&self, dim: usize) -> f64 {
-        let held = (self.reservoir.len() / dim).max(1) as f64;
+        let held = self.held(dim).max(1) as f64;
         self.learned.saturating_add(self.unknown) as f64 / held
     }
 
@@ -480,7 +520,7 @@ impl KeptRows {
         let first = parts.first()?;
         let total: u64 = parts.iter().map(|part| part.learned).fold(0, u64::saturating_add);
         let share = |part: &&KeptRows| {
-            let held = part.reservoir.len() / dim;
+            let held = part.held(dim);
             (held > 0).then(|| held as f64 / part.learned as f64)
         };
         let least = parts.iter().filter_map(share).fold(1.0, f64::min);
@@ -493,7 +533,7 @@ impl KeptRows {
         for part in parts {
             part.copy_evenly(part.wanted(fraction, dim), dim, rows);
         }
-        rows.truncate(most.saturating_mul(dim));
+        rows.truncate(most, dim);
         if weighted {
             let mut own = OwnWeights::ones(0, 0, 0);
             own.learned = parts.iter().map(|part| part.learned_weight()).sum();
@@ -512,7 +552,7 @@ impl KeptRows {
 
     /// Lowers the capacity to the rows held if they are not all rows learned, so that a reservoir that is not full is complete.
     fn limited_to_held(mut self, dim: usize) -> Self {
-        let held = self.reservoir.len() / dim;
+        let held = self.held(dim);
         if (held as u64) < self.learned {
             self.most = held;
         }
@@ -521,29 +561,31 @@ impl KeptRows {
 
     /// How many rows of the reservoir are this fraction of the rows learned.
     fn wanted(&self, fraction: f64, dim: usize) -> usize {
-        ((fraction * self.learned as f64).round() as usize).min(self.reservoir.len() / dim)
+        ((fraction * self.learned as f64).round() as usize).min(self.held(dim))
     }
 
     /// [`KeptRows::copy_evenly`] of the rows' own weights.
     fn copy_weights_evenly(&self, wanted: usize, dim: usize, to: &mut Vec<f64>) {
-        let (held, own) = (self.reservoir.len() / dim, self.own_weights_of_reservoir());
+        let (held, own) = (self.held(dim), self.own_weights_of_reservoir());
         to.extend((0..wanted).map(|i| own.map_or(1.0, |own| own[i * held / wanted])));
     }
 
     /// Appends `wanted` rows of the reservoir to `to`, at equal distances: before a reservoir is full, its rows are in the order
     /// of the stream.
-    fn copy_evenly(&self, wanted: usize, dim: usize, to: &mut Vec<f64>) {
-        let held = self.reservoir.len() / dim;
+    fn copy_evenly(&self, wanted: usize, dim: usize, to: &mut Table) {
+        let (held, mut row) = (self.held(dim), Vec::with_capacity(dim));
         (0..wanted).map(|i| i * held / wanted).for_each(|i| {
-            to.extend_from_slice(&self.reservoir[i * dim..(i + 1) * dim]);
+            row.clear();
+            self.reservoir.copy_row(i, dim, &mut row);
+            to.push(&row);
         });
     }
 
     /// Adds rows of `sample`, a sample of the same stream, up to `most` rows. The reservoir stays a part of the rows learned.
     pub(crate) fn filled_from(mut self, sample: &KeptRows, dim: usize, most: usize) -> Self {
-        let held = self.reservoir.len() / dim;
+        let held = self.held(dim);
         let wanted = most.min(self.learned.saturating_sub(1) as usize).saturating_sub(held);
-        let wanted = wanted.min(sample.reservoir.len() / dim);
+        let wanted = wanted.min(sample.held(dim));
         if self.has_own_weights() || sample.has_own_weights() {
             let learned = self.learned;
             let own = self.own_weights.get_or_insert_with(|| OwnWeights::ones(learned, held, 0));
@@ -559,7 +601,7 @@ impl KeptRows {
         let whole = |values: &[f64]| {
             values.len().is_multiple_of(dim) && values.iter().all(|value| !value.is_infinite())
         };
-        let held = (self.reservoir.len() / dim) as u64;
+        let held = self.held(dim) as u64;
         let validation = (self.validation.len() / dim) as u64;
         let weighted = self.fading.as_ref().is_none_or(|fading| {
             fading.half_life > 0
@@ -569,7 +611,7 @@ impl KeptRows {
         let own = self.own_weights.as_ref();
         weighted
             && own.is_none_or(|own| own.is_sound(held as usize, validation as usize))
-            && whole(&self.reservoir)
+            && self.reservoir.is_sound(dim)
             && whole(&self.validation)
             && held <= self.learned.min(self.most as u64)
             && validation <= (MAX_VALIDATION as u64).min(self.drawn)

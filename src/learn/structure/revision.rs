@@ -23,7 +23,7 @@ use crate::dist::{Dirichlet, Gaussian, GaussianMixture, Posterior};
 use crate::learn::rules::forgetting::Forgetting;
 use crate::learn::{Health, LearnError, RELATIVE_FLOOR, Start};
 use crate::linalg::blocks::{BLOCK, RowBlocks};
-use crate::linalg::{CovarianceType, lower_inverse};
+use crate::linalg::{CovarianceType, Table, lower_inverse};
 
 /// The result of a revision.
 #[derive(Debug, Clone)]
@@ -134,7 +134,7 @@ impl<'a> Reviser<'a> {
 
     /// A reviser on all learned rows, of `dim` numbers each, in the order of the stream, with their own weights if they have any.
     pub fn on_all(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         own: Option<&[f64]>,
         dim: usize,
         forgetting: Option<Forgetting>,
@@ -170,21 +170,25 @@ impl<'a> Reviser<'a> {
         !self.complete
     }
 
-    /// The size with a price that held-out rows decide on, if the stream is short and has ended.
-    fn judged(&self, size: Size) -> Size {
+    /// The size with a price that held-out rows decide on, if the stream is short and has ended. Also returns the mixture of a part
+    /// of the rows that was found with it.
+    fn judged(&self, size: Size) -> (Size, Option<GaussianMixture>) {
         let judges = self.how.closing && self.how.limits.restarts > 1;
-        if judges { with_judged_price(&self.rows.blocks, self.finder(size, RELATIVE_FLOOR)) } else { size }
+        match judges {
+            true => with_judged_price(&self.rows.blocks, self.finder(size, RELATIVE_FLOOR)),
+            false => (size, None),
+        }
     }
 
     fn finder(&self, size: Size, ridge: f64) -> Finder<'a> {
         let Revising { limits, kind, prior, seed, stop, .. } = self.how;
-        Finder { kind, size, prior, limits, ridge, seed, stop }
+        Finder { kind, size, first_k: None, prior, limits, ridge, seed, stop }
     }
 
     /// Finds a mixture without an earlier one, in the units of the data.
     pub fn start(&self, size: Size) -> (Revised, Start) {
-        let size = self.judged(size);
-        let (found, rows) = self.find_anew(size);
+        let (size, known) = self.judged(size);
+        let (found, rows) = self.find_anew(size, known.as_ref());
         let mixture = ordered_by_means(&found.mixture);
         let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None);
         let prior = Some(revised.prior.clone());
@@ -194,19 +198,36 @@ impl<'a> Reviser<'a> {
         (revised, start)
     }
 
-    /// The best mixture of several starts, and the rows that EM used.
-    fn find_anew(&self, size: Size) -> (Improved, RowBlocks) {
-        let from = |restart: u64| {
-            let ridge = if self.how.closing { RELATIVE_FLOOR } else { RIDGE };
-            let mut finder = self.finder(size, ridge);
-            finder.seed = finder.seed.wrapping_add(restart);
-            let (found, rows) = finder.find(&self.rows.blocks);
-            let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
-            (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
-        };
-        // The first one of equals is kept.
-        let better = |a: (Improved, _), b: (Improved, _)| if b.0.level > a.0.level { b } else { a };
-        (0..self.how.limits.restarts).map(from).reduce(better).expect("there is at least one start")
+    /// The best mixture of several starts, and the rows that EM used. The first start is a mixture that is known for similar rows,
+    /// if there is one.
+    fn find_anew(&self, size: Size, known: Option<&GaussianMixture>) -> (Improved, RowBlocks) {
+        let finder = self.start_finder(size);
+        let rows = &self.rows.blocks;
+        let first = self
+            .polished(known.map_or_else(|| finder.find(rows), |known| finder.find_from(rows, known)), size);
+        let first_k = Some(first.0.mixture.k());
+        let restarts = 1..self.how.limits.restarts;
+        restarts.map(|restart| self.find_again(size, first_k, restart)).fold(first, better)
+    }
+
+    /// A mixture from other seeds than the first, of this number of components if K is learned.
+    fn find_again(&self, size: Size, first_k: Option<usize>, restart: u64) -> (Improved, RowBlocks) {
+        let finder = self.start_finder(size);
+        let seed = finder.seed.wrapping_add(restart);
+        self.polished(Finder { seed, first_k, ..finder }.find(&self.rows.blocks), size)
+    }
+
+    fn start_finder(&self, size: Size) -> Finder<'a> {
+        self.finder(size, if self.how.closing { RELATIVE_FLOOR } else { RIDGE })
+    }
+
+    fn polished(
+        &self,
+        (found, rows): (GaussianMixture, Option<RowBlocks>),
+        size: Size,
+    ) -> (Improved, RowBlocks) {
+        let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
+        (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
     }
 
     /// Revises a mixture. If `stop` is set meanwhile, returns the best mixture so far.
@@ -225,8 +246,10 @@ impl<'a> Reviser<'a> {
         let rows = complete.as_ref().unwrap_or(rows);
         let (Found { mixture, moves, origins }, strength) =
             self.search(rows, &current, identifiers, task, noise);
-        if moves.is_empty() && !closing && !task.adjusts {
-            // The posterior from all rows is more accurate than an adjustment to some of them.
+        let forgets = self.forgetting.is_some_and(|forgetting| forgetting.has_forgotten(self.learned));
+        if moves.is_empty() && !task.adjusts && (!closing || forgets) {
+            // The posterior from all rows is more accurate than an adjustment to some of them. With a half-life, the rows of any
+            // sample are older than the next ones, and an adjustment follows the path of data that drift.
             return Revision { revised: None, moves };
         }
         let closely = closing && !self.complete && !moves.is_empty();
@@ -298,10 +321,14 @@ impl<'a> Reviser<'a> {
     /// returns the index of each component before; `None` if it has no counterpart.
     pub fn finish(&self, current: &GaussianMixture, size: Size) -> (Revised, Vec<Option<usize>>) {
         let current = self.rows.scale(current);
-        let size = self.judged(size);
+        let (size, known) = self.judged(size);
         let rows = &self.rows.blocks;
         let own = self.polish(rows, &current, size, 3 * self.polish_iterations(current.k()), None);
-        let anew = (self.how.limits.restarts > 1).then(|| self.find_anew(size).0);
+        let anew = (self.how.limits.restarts > 1).then(|| match &known {
+            Some(known) => self.find_anew(size, Some(known)).0,
+            // The present mixture is what a search from the start has found.
+            None => self.find_again(size, Some(own.mixture.k()), 1).0,
+        });
         let better = anew.filter(|anew| anew.level > own.level + MIN_RISE);
         let (fit, origins) = match better {
             Some(anew) => {
@@ -418,9 +445,14 @@ impl<'a> Reviser<'a> {
     }
 }
 
+/// The better one of two mixtures, the first one of equals.
+fn better(a: (Improved, RowBlocks), b: (Improved, RowBlocks)) -> (Improved, RowBlocks) {
+    if b.0.level > a.0.level { b } else { a }
+}
+
 /// About `most` rows with the weights of their ages and their own weights, if they have any.
 fn weighted_rows(
-    rows: Arc<Vec<f64>>,
+    rows: Arc<Table>,
     dim: usize,
     ages: Option<&[f64]>,
     own: Option<&[f64]>,

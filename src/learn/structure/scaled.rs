@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::ArrayView2;
 
-use super::rows_of;
 use crate::dist::{Gaussian, GaussianMixture, Mixture};
 use crate::learn::LearnError;
-use crate::learn::monitor::column_faults::tame_summaries;
-use crate::linalg::CovarianceType;
+use crate::learn::monitor::column_faults::{tame_summaries, tame_summary};
 use crate::linalg::blocks::{RowBlocks, UnitTable, in_units};
+use crate::linalg::{CovarianceType, Table};
 use crate::stats::ColumnSummary;
 
 /// Rows in units of their columns, which makes searches independent of the units of the data.
@@ -35,15 +34,15 @@ impl ScaledRows {
 
     /// Scales every `step`-th of shared rows of `dim` numbers. A large table is not copied.
     pub fn shared(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         dim: usize,
         step: usize,
         kind: CovarianceType,
     ) -> Result<Self, LearnError> {
-        if rows.is_empty() {
+        if rows.len() == 0 {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
-        let columns = tame_summaries(rows_of(&rows, dim).slice(ndarray::s![..;step, ..]));
+        let columns = summaries_of(&rows, dim, (0..rows.len() / dim).step_by(step));
         let units = units(&columns, kind);
         let blocks = RowBlocks::of_table(UnitTable::new(rows, units.clone()), step);
         Ok(ScaledRows { columns, units, blocks })
@@ -52,7 +51,7 @@ impl ScaledRows {
     /// Scales the rows with these indices and weights, of shared rows of `dim` numbers. `counts` is that of
     /// [`RowBlocks::weighted`].
     pub fn weighted(
-        rows: Arc<Vec<f64>>,
+        rows: Arc<Table>,
         dim: usize,
         chosen: &[usize],
         weights: &[f64],
@@ -62,7 +61,7 @@ impl ScaledRows {
         if chosen.is_empty() {
             return Err(LearnError::TooFewRows { k: 1, rows: 0 });
         }
-        let columns = tame_summaries(rows_of(&rows, dim).select(Axis(0), chosen).view());
+        let columns = summaries_of(&rows, dim, chosen.iter().copied());
         let units = units(&columns, kind);
         let all = RowBlocks::of_table(UnitTable::new(rows, units.clone()), 1);
         Ok(ScaledRows { columns, units, blocks: all.weighted(chosen, weights, counts) })
@@ -103,6 +102,11 @@ impl ScaledRows {
         let factors: Vec<f64> = self.units.iter().map(|(_, unit)| 1.0 / unit).collect();
         convert(mixture, &factors, in_units, &self.units)
     }
+}
+
+/// The summaries of the columns of these rows.
+fn summaries_of(rows: &Table, dim: usize, chosen: impl Iterator<Item = usize> + Clone) -> Vec<ColumnSummary> {
+    (0..dim).map(|j| tame_summary(chosen.clone().map(|i| rows.value(i, j, dim)).collect())).collect()
 }
 
 /// The centre and the unit of each column. For spherical covariances all columns have the same unit, since a sphere in other units

@@ -30,7 +30,7 @@ fn every_row_is_learned_once_or_held_back() {
     all.sort_by(f64::total_cmp);
     assert!(all.iter().enumerate().all(|(i, row)| *row == i as f64) && all.len() == 120_000);
     assert_eq!(kept.validation().len(), MAX_VALIDATION);
-    assert_eq!(kept.reservoir().len(), 500);
+    assert_eq!(kept.reservoir_len(), 500);
     assert!(kept.is_sound(1) && !kept.is_complete() && !kept.is_sound(3));
 }
 
@@ -39,7 +39,7 @@ fn both_samples_are_uniform() {
     let mut halves = [0; 4];
     for seed in 0..200 {
         let (kept, _) = stream(1000, seed, 50);
-        kept.reservoir().iter().for_each(|row| halves[usize::from(*row >= 500.0)] += 1);
+        kept.reservoir(1).iter().for_each(|row| halves[usize::from(*row >= 500.0)] += 1);
         kept.validation().iter().for_each(|row| halves[2 + usize::from(*row >= 500.0)] += 1);
     }
     assert!(halves.iter().all(|half| (4700..5300).contains(half)), "{halves:?}");
@@ -62,8 +62,8 @@ fn merged_reservoirs_are_in_proportion_to_the_rows() {
     let (large, _) = stream(2000, 2, 100);
     let merged = KeptRows::merged(&[&small, &large], 1, large.most()).unwrap();
     assert_eq!(merged.learned(), small.learned() + large.learned());
-    assert!((95..=100).contains(&merged.reservoir().len()));
-    let of_small = merged.reservoir().iter().take(12).filter(|row| **row < 200.0).count();
+    assert!((95..=100).contains(&merged.reservoir_len()));
+    let of_small = merged.reservoir(1).iter().take(12).filter(|row| **row < 200.0).count();
     assert!(of_small >= 9);
 }
 
@@ -73,9 +73,37 @@ fn a_merged_reservoir_that_is_not_all_rows_is_not_complete() {
     let (many, _) = stream(2000, 2, 1000);
     // The first kept one row in twenty, and so gives the second no more than that.
     let merged = KeptRows::merged(&[&few, &many], 1, 80_000).unwrap();
-    assert!((190..=210).contains(&merged.reservoir().len()) && !merged.is_complete() && merged.is_sound(1));
+    assert!((190..=210).contains(&merged.reservoir_len()) && !merged.is_complete() && merged.is_sound(1));
     let (sample, _) = stream(500, 3, 80_000);
     let filled = merged.clone().filled_from(&sample, 1, 80_000);
-    assert_eq!(filled.reservoir().len(), merged.reservoir().len() + sample.reservoir().len());
+    assert_eq!(filled.reservoir_len(), merged.reservoir_len() + sample.reservoir_len());
     assert!(!filled.is_complete() && filled.is_sound(1));
+}
+
+#[test]
+fn rows_in_single_precision_do_not_depend_on_batches_or_on_a_file_between() {
+    let (rows, dim) = (120_000, 50);
+    let values: Vec<f64> =
+        (0..rows * dim).map(|i| (i as f64 * 0.37).sin() * 1e-3 + (i % dim) as f64).collect();
+    let begun = || (KeptRows::new(3, 90_000, true), RowBuffer::default());
+    let (mut straight, mut learned) = begun();
+    straight.route(Rows::new(&values, dim), &mut learned);
+    assert!(straight.shared_reservoir().exact().is_none() && straight.is_sound(dim));
+    let (mut resumed, mut learned) = begun();
+    for (i, batch) in Rows::new(&values, dim).chunks(7000).enumerate() {
+        if i % 5 == 4 {
+            resumed = serde_json::from_str(&serde_json::to_string(&resumed).unwrap()).unwrap();
+        }
+        learned.clear();
+        resumed.route(batch, &mut learned);
+    }
+    assert!(resumed == straight);
+    // Each row is still the one of the stream, and another part of the stream merges into it.
+    let merged = KeptRows::merged(&[&straight, &resumed], dim, 90_000).unwrap();
+    for kept in [&straight, &merged] {
+        let row = kept.every_row(kept.held(dim), dim);
+        assert!(row.iter().enumerate().all(|(j, value)| (value - j as f64).abs() < 2e-3));
+        let parts: Vec<f64> = kept.reservoir_parts(dim).flat_map(|part| part.to_vec()).collect();
+        assert!(parts == *kept.reservoir(dim));
+    }
 }
