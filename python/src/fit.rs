@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use gmm_bmm::dist::AnomalyScore;
+use gmm_bmm::dist::{AnomalyScore, Uniting};
 use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
@@ -351,6 +351,7 @@ impl Fit {
         py: Python<'py>,
         rows: PyReadonlyArray2<f64>,
         overlap: f64,
+        clusters: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = rows.as_array();
         let ranks = self.with_model(py, |model| {
@@ -359,7 +360,7 @@ impl Fit {
             };
             let noisy = model.noise().map(|noise| noise.noisy(rows, 0));
             let rows = noisy.as_ref().map_or(rows, |noisy| noisy.view());
-            let usualness = model.estimate().usualness(rows, overlap);
+            let usualness = model.estimate().usualness(rows, uniting(overlap, clusters));
             Ok(usualness.into_iter().map(|one| table.rank(one).unwrap_or(f64::NAN)).collect::<Vec<f64>>())
         })?;
         Ok(ranks.into_pyarray(py))
@@ -385,12 +386,12 @@ impl Fit {
         Ok(scores.into_pyarray(py))
     }
 
-    /// The score below which a row is an anomaly.
-    fn anomaly_offset(&self, py: Python<'_>, contamination: Option<f64>) -> PyResult<f64> {
+    /// The score below which a row is an anomaly if the contamination is not known.
+    fn anomaly_offset(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |pass| {
-            let score = pass.anomaly_score(contamination)?.clone();
+            let score = pass.anomaly_score(None)?.clone();
             let model = pass.model()?;
-            with_threads(|| model.anomaly_offset(&score, contamination))
+            with_threads(|| model.anomaly_offset(&score, None))
         })
     }
 
@@ -400,9 +401,21 @@ impl Fit {
     }
 
     /// The cluster of each component, -1 for a component of outliers.
-    fn clusters<'py>(&self, py: Python<'py>, overlap: f64) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    fn clusters<'py>(
+        &self,
+        py: Python<'py>,
+        overlap: f64,
+        clusters: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let names = self.with_model(py, |model| {
-            let labels = model.labels(overlap);
+            let labels = model.labels(uniting(overlap, clusters));
+            let found = labels.clusters().count();
+            if clusters.is_some_and(|wanted| found < wanted) {
+                return Err(PyValueError::new_err(format!(
+                    "n_clusters={} is more than the {found} components that are not outliers",
+                    clusters.unwrap_or_default()
+                )));
+            }
             let name =
                 |place| labels.clusters().of(place).map_or(-1, |cluster| labels.cluster_name(cluster) as i64);
             Ok((0..labels.identifiers().len()).map(name).collect::<Vec<i64>>())
@@ -480,11 +493,12 @@ impl Fit {
     }
 
     /// A page of HTML that shows the model.
-    fn to_html(&self, py: Python<'_>, overlap: f64) -> PyResult<String> {
+    fn to_html(&self, py: Python<'_>, overlap: f64, clusters: Option<usize>) -> PyResult<String> {
         self.with(py, |pass| {
             pass.model()?;
             let findings = with_threads(|| pass.fit.findings().iter().map(Finding::to_string).collect())?;
-            let options = PageOptions { overlap, findings, ..PageOptions::default() };
+            let options =
+                PageOptions { clusters: uniting(overlap, clusters), findings, ..PageOptions::default() };
             let model = pass.model()?;
             let page = with_threads(|| model.to_html(&options))?;
             page.ok_or_else(|| PyRuntimeError::new_err("there is no model"))
@@ -617,4 +631,9 @@ const EFFORTS: &[(&str, Effort)] =
 
 fn columns(dim: usize, names: Option<Vec<String>>) -> ColumnNames {
     names.map_or_else(|| ColumnNames::unnamed(dim), ColumnNames::named)
+}
+
+/// Which components are one cluster.
+fn uniting(overlap: f64, clusters: Option<usize>) -> Uniting {
+    clusters.map_or(Uniting::Overlap(overlap), Uniting::Count)
 }

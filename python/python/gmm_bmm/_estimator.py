@@ -71,8 +71,9 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     missing : {'error', 'marginal'}, default='error'
         What to do about missing values, which are NaN. ``'error'`` refuses them. ``'marginal'`` learns and scores a row by the
         values that it has.
-    cluster_overlap : float, default=0.03
+    cluster_overlap : float, default=0.01
         Components are united into a cluster while the probability that a row of one is assigned to the other is larger.
+<<<<<<< HEAD
     weights_init, means_init, precisions_init : array-like, default=None
         A mixture that the pass begins from instead of a fit to the first rows, in the shapes of ``weights_``, ``means_`` and
         ``precisions_``. Only ``means_init`` is necessary, and ``n_components`` must allow for its number of rows. Weights are equal by default.
@@ -82,10 +83,14 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         Whether ``fit`` begins from the mixture of the fit before, as with ``means_init``. ``partial_fit`` continues a pass instead.
     verbose : int, default=0
         1 prints each revision of the structure that is kept.
+=======
+    n_clusters : int, default=None
+        Components are united until so many clusters are left. By default ``cluster_overlap`` decides.
+>>>>>>> main
     random_state : int, RandomState instance or None, default=None
         Seed of all random choices. An integer makes results repeatable bit for bit.
 
-    ``half_life``, ``missing`` and ``cluster_overlap`` can be changed between calls of ``partial_fit``. A new ``random_state``
+    ``half_life``, ``missing``, ``cluster_overlap`` and ``n_clusters`` can be changed between calls of ``partial_fit``. A new ``random_state``
     changes only what ``sample`` and ``sample_missing`` draw. Of the other parameters a pass keeps those that it began with, and
     ``partial_fit`` raises an error if one has changed.
 
@@ -149,11 +154,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         "dequantize": ["boolean"],
         "missing": [StrOptions({"error", "marginal"})],
         "cluster_overlap": [Interval(Real, 0.0, 1.0, closed="neither")],
+<<<<<<< HEAD
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
+=======
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+>>>>>>> main
         "random_state": ["random_state"],
     }
 
@@ -170,12 +179,17 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         prior_strength="auto",
         dequantize=False,
         missing="error",
+<<<<<<< HEAD
         cluster_overlap=0.03,
         weights_init=None,
         means_init=None,
         precisions_init=None,
         warm_start=False,
         verbose=0,
+=======
+        cluster_overlap=0.01,
+        n_clusters=None,
+>>>>>>> main
         random_state=None,
     ):
         self.n_components = n_components
@@ -189,11 +203,15 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         self.dequantize = dequantize
         self.missing = missing
         self.cluster_overlap = cluster_overlap
+<<<<<<< HEAD
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
         self.warm_start = warm_start
         self.verbose = verbose
+=======
+        self.n_clusters = n_clusters
+>>>>>>> main
         self.random_state = random_state
 
     # Learning
@@ -363,6 +381,17 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         weights = as_weights(sample_weight, scores[:, np.newaxis])
         return float(np.mean(scores) if weights is None else np.average(scores, weights=weights))
 
+    def predict_cluster(self, X):
+        """The cluster of the most probable component of each row; -1 for a component of outliers.
+
+        ``clusters_`` has the cluster of each component. ``n_clusters`` or ``cluster_overlap`` decide which components are one.
+
+        Returns
+        -------
+        clusters : ndarray of shape (n_samples,)
+        """
+        return self.clusters_[self.predict(X)]
+
     def rank_samples(self, X):
         """The fraction of the rows learned so far with a lower log-density than each row of X.
 
@@ -374,7 +403,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
         ranks : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._fit.ranks(self._rows(X), self.cluster_overlap)
+        return self._fit.ranks(self._rows(X), self.cluster_overlap, self.n_clusters)
 
     def explain(self, X):
         """How improbable each column is given the other columns, as a number of standard deviations.
@@ -504,7 +533,7 @@ class OnlineGaussianMixture(Resumable, ScikitLearnExchange, DensityMixin, BaseEs
     @property
     def clusters_(self):
         self._require_fit()
-        return self._fit.clusters(self.cluster_overlap)
+        return self._fit.clusters(self.cluster_overlap, self.n_clusters)
 
     @property
     def weight_concentration_(self):

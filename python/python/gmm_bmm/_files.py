@@ -49,7 +49,7 @@ class Resumable:
         the course of the score with revisions and changes of the data, and findings. It contains a few hundred of the learned rows.
         """
         self._require_fit()
-        return self._fit.to_html(self.cluster_overlap)
+        return self._fit.to_html(self.cluster_overlap, self.n_clusters)
 
     @classmethod
     def load(cls, path: str | PathLike):

@@ -84,7 +84,7 @@ fn merge_concentration(prior: f64, gained: f64) -> (f64, f64) {
 }
 
 fn distance(a: &NormalWishart, b: &NormalWishart) -> f64 {
-    bhattacharyya(&a.point_estimate(), &b.point_estimate())
+    a.point_estimate().bhattacharyya(&b.point_estimate())
 }
 
 /// The components of the product of posteriors whose components share `Ψ`, and the power that they are damped with.
@@ -205,24 +205,6 @@ fn add_outer(matrix: &mut Array2<f64>, times: f64, v: &Array1<f64>) {
     }
 }
 
-/// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
-fn bhattacharyya(a: &Gaussian, b: &Gaussian) -> f64 {
-    let [own, other] = [a, b].map(|gaussian| diagonal_or_matrix(gaussian.covariance()));
-    let middle = match own.dim() == other.dim() {
-        true => 0.5 * (own + other),
-        false => 0.5 * (a.covariance().matrix() + b.covariance().matrix()),
-    };
-    let middle = match middle.ncols() {
-        1 => Factor::from_variances(&middle.column(0).to_vec()),
-        _ => Factor::from_matrix(middle.view()),
-    };
-    let Ok(middle) = middle else { return f64::INFINITY };
-    let apart: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
-    let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
-    let shapes = middle.log_det() - 0.5 * (a.covariance().log_det() + b.covariance().log_det());
-    q / 8.0 + 0.5 * shapes.max(0.0)
-}
-
 /// Which component of `part` belongs to each component of `prior`: the assignment with the least total distance.
 /// This is the identity unless the components were permuted.
 pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
@@ -231,7 +213,7 @@ pub fn align(prior: &Posterior, part: &Posterior) -> Vec<usize> {
     };
     let (ours, theirs) = (estimates(prior), estimates(part));
     let costs = Array2::from_shape_fn((prior.k(), part.k()), |(i, j)| {
-        bhattacharyya(&ours[i], &theirs[j]).min(f64::MAX.sqrt())
+        ours[i].bhattacharyya(&theirs[j]).min(f64::MAX.sqrt())
     });
     best_assignment(costs.view())
 }
