@@ -104,10 +104,11 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         rows = self._rows(X, reset=True, ensure_min_samples=2)
         weights = as_weights(sample_weight, rows)
         self.mixture_ = self._new_mixture(count_rows(rows, weights)).fit(rows, sample_weight=weights)
+        self._sample = _Sample().add(rows, weights, self.half_life)
         if self._share() is None:
-            self._offset = self.mixture_._fit.anomaly_offset(None)
+            self._offset = self.mixture_._fit.anomaly_offset()
         else:
-            self._offset = _quantile(self._scores(rows), weights, self.contamination)
+            self._offset = _quantile(self._scores(rows), weights, self._share())
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -123,8 +124,10 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         weights = as_weights(sample_weight, rows)
         if first:
             self.mixture_ = self._new_mixture()
+            self._sample = _Sample()
         self.mixture_.set_params(half_life=self.half_life, missing=self.missing)
         self.mixture_.partial_fit(rows, sample_weight=weights)
+        self._sample.add(rows, weights, self.half_life)
         self._offset = None
         return self
 
@@ -144,7 +147,10 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
     def offset_(self) -> float:
         check_is_fitted(self)
         if self._offset is None:
-            self._offset = self.mixture_._fit.anomaly_offset(self._share())
+            if self._share() is None:
+                self._offset = self.mixture_._fit.anomaly_offset()
+            else:
+                self._offset = _quantile(self._scores(self._sample.rows), self._sample.weights, self._share())
         return self._offset
 
     def score_samples(self, X):
@@ -202,6 +208,38 @@ class MixtureOutlierDetector(OutlierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "marginal"
         return tags
+
+
+class _Sample:
+    """A sample of the learned rows, in which heavy rows are more probable. It does not depend on how rows are cut into batches."""
+
+    MAX_ROWS = 1000
+
+    def __init__(self):
+        self.rows = self.weights = None
+        self._keys = np.empty(0)
+        self._random = np.random.default_rng(0)
+        self._seen = 0
+
+    def add(self, rows: np.ndarray, weights: np.ndarray | None, half_life: int | None) -> _Sample:
+        """Offers further rows, of which older ones lose weight with a half-life."""
+        log_weights = np.zeros(len(rows)) if weights is None else np.log(weights, where=weights > 0, out=np.full(len(rows), -np.inf))
+        counted = np.isfinite(log_weights)
+        rows, log_weights = rows[counted], log_weights[counted]
+        if half_life is not None:
+            log_weights += (self._seen + np.arange(len(rows))) * (np.log(2) / half_life)
+        self._seen += len(rows)
+        if self.rows is not None:
+            rows, log_weights = np.concatenate([self.rows, rows]), np.concatenate([self._log_weights, log_weights])
+        new = len(rows) - len(self._keys)
+        self._keys = np.concatenate([self._keys, np.log(self._random.exponential(size=new)) - log_weights[len(rows) - new :]])
+        order = np.argsort(self._keys, kind="stable")[: self.MAX_ROWS]
+        order.sort()
+        self.rows, self._log_weights, self._keys = rows[order], log_weights[order], self._keys[order]
+        # A sample that has left rows out has drawn them by their weights.
+        complete = self._seen == len(self.rows)
+        self.weights = np.exp(self._log_weights - self._log_weights.max(initial=-np.inf)) if complete else None
+        return self
 
 
 def _quantile(scores: np.ndarray, weights: np.ndarray | None, share: float) -> float:

@@ -58,7 +58,7 @@ impl Scorer {
                 "the model has no ranks, which --max-rank needs: learn it again, or use --top",
             ));
         }
-        let labels = args.scores.as_ref().map(|_| model.labels(args.clusters.overlap));
+        let labels = args.scores.as_ref().map(|_| args.clusters.labels(model)).transpose()?;
         Ok(Scorer {
             columns: model.column_names(),
             seed: model.seed(),
