@@ -10,12 +10,11 @@ use gmm_bmm::dist::{AnomalyScore, Uniting};
 use gmm_bmm::findings::Finding;
 use gmm_bmm::ndarray::{Array2, ArrayView2, s};
 use gmm_bmm::scores::ScoreRanks;
-use gmm_bmm::settings::{Components, Effort, PriorStrength};
+use gmm_bmm::settings::{Components, CovarianceType, Effort, PriorStrength};
 use gmm_bmm::{
-    ColumnNames, FitSettings, GaussianMixture, MergeOptions, Model, ModelError, OnlineFit, PageOptions,
-    Progress, merge_models,
+    ColumnNames, FitSettings, MergeOptions, Model, ModelError, OnlineFit, PageOptions, Progress, merge_models,
 };
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -23,7 +22,7 @@ use serde_json::{Map, Value};
 
 use crate::errors::{content_error, file_error, learn_error, merge_error, os_error, width_error};
 use crate::interrupt::{check_signals, interruptible};
-use crate::mixture::Mixture;
+use crate::mixture::{Mixture, mixture_of};
 use crate::one::{Columns, One};
 use crate::range::find_unusable;
 use crate::threads::{forks, with_threads};
@@ -47,6 +46,10 @@ struct Pass {
     anomaly_score: Option<(Option<f64>, AnomalyScore)>,
     one: One,
 }
+
+/// Weights, means and covariances of a mixture that a pass begins from, and the rows that it counts for.
+type StartArrays<'py> =
+    (PyReadonlyArray1<'py, f64>, PyReadonlyArray2<'py, f64>, PyReadonlyArrayDyn<'py, f64>, u64);
 
 type Posterior<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
@@ -178,7 +181,7 @@ impl Fit {
     #[new]
     #[pyo3(signature = (dim, *, names=None, components=(1, 50), learned=true, algorithm="obmm", effort="default",
                         start_rows=None, keep_rows=None, half_life=None, prior_strength=None, dequantize=false, gaps=false,
-                        seed=1))]
+                        seed=1, covariance_type="full", start=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn new(
         dim: usize,
@@ -194,6 +197,8 @@ impl Fit {
         dequantize: bool,
         gaps: bool,
         seed: u64,
+        covariance_type: &str,
+        start: Option<StartArrays>,
     ) -> PyResult<Self> {
         let components = if learned {
             Components::learned(components.0..=components.1)
@@ -229,27 +234,14 @@ impl Fit {
         if let Some(rows) = prior_strength {
             settings = settings.prior_strength(rows);
         }
-        let fit = OnlineFit::new(columns(dim, names), settings).map_err(learn_error)?;
-        Ok(Fit::of(fit, None))
-    }
-
-    /// A pass that continues from a mixture which was fitted to `rows` rows elsewhere.
-    #[staticmethod]
-    #[pyo3(signature = (weights, means, covariances, *, rows, names=None, seed=1))]
-    fn from_mixture(
-        weights: PyReadonlyArray1<f64>,
-        means: PyReadonlyArray2<f64>,
-        covariances: PyReadonlyArray3<f64>,
-        rows: u64,
-        names: Option<Vec<String>>,
-        seed: u64,
-    ) -> PyResult<Self> {
-        let (weights, means, covariances) = (weights.as_array(), means.as_array(), covariances.as_array());
-        let mixture = GaussianMixture::from_arrays(weights, means, covariances)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let settings = FitSettings::obmm(mixture.k()).seed(seed);
-        let names = columns(means.ncols(), names);
-        let fit = with_threads(|| OnlineFit::from_mixture(&mixture, rows, names, settings))?;
+        let kind: CovarianceType = covariance_type.parse().map_err(PyValueError::new_err)?;
+        let (settings, columns) = (settings.covariance(kind), columns(dim, names));
+        let Some((weights, means, covariances, rows)) = start else {
+            let fit = OnlineFit::new(columns, settings).map_err(learn_error)?;
+            return Ok(Fit::of(fit, None));
+        };
+        let mixture = mixture_of(weights.as_array(), means.as_array(), covariances.as_array(), kind)?;
+        let fit = with_threads(|| OnlineFit::from_mixture(&mixture, rows, columns, settings))?;
         Ok(Fit::of(fit.map_err(learn_error)?, None))
     }
 
@@ -348,7 +340,9 @@ impl Fit {
 
     /// The mixture after the latest row.
     fn mixture(&self, py: Python<'_>) -> PyResult<Mixture> {
-        self.with_model(py, |model| Ok(Mixture::new(model.estimate(), model.noise())))
+        self.with_model(py, |model| {
+            Ok(Mixture::new(model.estimate(), model.noise(), model.recipe().covariance()))
+        })
     }
 
     /// The fraction of the learned rows with a lower log-density, for each row; NaN if none is known.
@@ -576,6 +570,7 @@ impl Fit {
         // Once its shards are merged, a pass of oDMM continues as oBMM.
         let name = settings.algorithm.name();
         arguments.set_item("algorithm", if name == "odmm" { "obmm" } else { name })?;
+        arguments.set_item("covariance_type", settings.covariance.name())?;
         arguments.set_item("effort", effort.map_or("default", |effort| effort.0))?;
         arguments.set_item("start_rows", settings.start_rows)?;
         arguments.set_item("keep_rows", settings.keep_rows)?;

@@ -33,6 +33,7 @@ use crate::experiment::{
     Session, Workers, export_folds, read_records, refuse_file_as_folder, write_packed,
 };
 use crate::learn::BlindPrior;
+use crate::linalg::CovarianceType;
 use crate::report::{ReportError, SetSummary, pack, report_files, write_report};
 use crate::text::{count, printable};
 
@@ -124,6 +125,17 @@ pub(super) struct Args {
     #[arg(long, hide_short_help = true, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     half_life: Option<u64>,
 
+    /// Adds EM and oBMM revised with these covariances: a list of tied, diag, spherical
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_enum,
+        hide_possible_values = true
+    )]
+    covariance: Vec<CovarianceType>,
+
     /// What a blind start supposes about a component: the rows that its mean counts for, and its covariance as a multiple of that
     /// of the first rows
     #[arg(long, hide_short_help = true, value_name = "ROWS,SPREAD", default_value = DEFAULT_BLIND_PRIOR, value_parser = parse_blind_prior)]
@@ -169,7 +181,7 @@ pub(super) struct Args {
     /// Run nothing: make tables and pictures from the records in this folder, in the same folder or in --out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["data", "test", "dequantize", "stand_in", "keep_missing", "k",
           "algos", "start", "learner", "scorer", "learners", "time_limit", "retry_failed", "folds", "seed", "seeds", "order", "shards",
-          "warmup", "half_life", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
+          "warmup", "half_life", "covariance", "blind_prior", "alpha", "em_restarts", "repeat", "jobs"])]
     from_records: Option<PathBuf>,
 
     #[command(flatten)]

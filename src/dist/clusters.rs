@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use super::axes::whole_mixture;
 use super::{BlockScorer, Gaussian, GaussianMixture, fill_standard_normal, most_probable};
-use crate::linalg::Factor;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
+use crate::linalg::{CovarianceType, Factor};
 
 /// Which components of a mixture form a cluster, and which are outlier components.
 ///
@@ -241,9 +241,15 @@ impl GaussianMixture {
             normal.row_mut(i + 1).assign(&-&row);
         }
         let scorer = BlockScorer::of_ordered(self);
+        let correlated = |factor: &Factor| match factor.roots() {
+            Some(roots) => &normal * &Array1::from(roots),
+            None => normal.dot(&factor.lower_matrix().t()),
+        };
+        let is_tied = self.covariance_type() == CovarianceType::Tied;
+        let shared = is_tied.then(|| correlated(self.components()[0].covariance()));
         let of_component = |component: usize| {
             let gaussian = &self.components()[component];
-            let rows = normal.dot(&gaussian.covariance().lower_matrix().t());
+            let rows = shared.clone().unwrap_or_else(|| correlated(gaussian.covariance()));
             let rows = RowBlocks::new((rows + ArrayView1::from(gaussian.mean())).view());
             let mut scorer = scorer.clone();
             let mut contested = Vec::new();

@@ -43,8 +43,15 @@ impl Gaussian {
 
     /// `⅛ Δᵀ Σ̄⁻¹ Δ + ½ ln(|Σ̄| / √(|Σ₁||Σ₂|))`, `Σ̄ = (Σ₁+Σ₂)/2`: how far two Gaussians are apart.
     pub(crate) fn bhattacharyya(&self, other: &Gaussian) -> f64 {
-        let middle = 0.5 * (self.covariance().matrix() + other.covariance().matrix());
-        let Ok(middle) = Factor::from_matrix(middle.view()) else { return f64::INFINITY };
+        let covariances = [self.covariance(), other.covariance()];
+        let middle = if covariances.iter().all(|own| own.kind().is_diagonal()) {
+            let [own, others] = covariances.map(Factor::diagonal);
+            let means = own.iter().zip(&others).map(|(a, b)| 0.5 * (a + b));
+            Factor::from_variances(&means.collect::<Vec<f64>>())
+        } else {
+            Factor::from_matrix((0.5 * (covariances[0].matrix() + covariances[1].matrix())).view())
+        };
+        let Ok(middle) = middle else { return f64::INFINITY };
         let apart: Vec<f64> = self.mean().iter().zip(other.mean()).map(|(a, b)| a - b).collect();
         let q = middle.quadratic_form(&apart, &mut vec![0.0; apart.len()]);
         let shapes = middle.log_det() - 0.5 * (self.covariance().log_det() + other.covariance().log_det());

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::external::ExternalLearner;
 use super::record::{CellSettings, RunRecord};
 use crate::learn::{Algorithm, Moments, ObmmSettings, OdmmSettings, OemSettings};
+use crate::linalg::CovarianceType;
 use crate::text::count;
 
 /// The step-size exponents of online EM, chosen on the validation rows. Ties go to the first, so the default comes
@@ -68,8 +69,20 @@ pub enum Structure {
     Revised,
     /// Like `Revised`, and rows lose weight with a half-life.
     Forgetting,
+    /// Like `Revised`, with covariances that are not full.
+    Constrained(CovarianceType),
     /// Like `Revised`, and K is learned: the contender has one cell in each fold, whichever K are compared.
     LearnedK,
+}
+
+impl Structure {
+    /// The covariances of the components.
+    pub fn covariance(self) -> CovarianceType {
+        match self {
+            Structure::Constrained(covariance) => covariance,
+            _ => CovarianceType::Full,
+        }
+    }
 }
 
 macro_rules! contenders {
@@ -180,6 +193,17 @@ impl Contender {
             Way::Start => None,
             Way::Batch { structure } | Way::Online { structure, .. } => Some(*structure),
         }
+    }
+
+    /// EM and oBMM with these covariances, if they are not full.
+    pub fn of_covariance(covariance: CovarianceType) -> impl Iterator<Item = Contender> {
+        let has = move |contender: &Contender| match contender.profile().map(|profile| &profile.way) {
+            Some(Way::Batch { structure } | Way::Online { structure, .. }) => {
+                *structure == Structure::Constrained(covariance)
+            }
+            _ => false,
+        };
+        Contender::ALL.iter().cloned().filter(has)
     }
 
     /// The contender of this program with an id, or with one of earlier versions.
@@ -424,5 +448,65 @@ contenders! {
         family: "em_auto",
         description: "batch EM with moves (splits and merges of components) that also learns K, by BIC",
         way: Way::Batch { structure: Structure::LearnedK },
+    },
+    /// oBMM revised with tied covariances.
+    ObmmTied: Profile {
+        name: "oBMM tied",
+        id: "obmm_tied",
+        family: "tied",
+        description: "oBMM revised with one covariance that all components share",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Tied),
+        },
+    },
+    /// Batch EM with tied covariances.
+    EmTied: Profile {
+        name: "EM tied",
+        id: "em_tied",
+        family: "tied",
+        description: "EM with one covariance that all components share",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Tied) },
+    },
+    /// oBMM revised with diag covariances.
+    ObmmDiag: Profile {
+        name: "oBMM diag",
+        id: "obmm_diag",
+        family: "diag",
+        description: "oBMM revised with a variance of each column for each component",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Diag),
+        },
+    },
+    /// Batch EM with diag covariances.
+    EmDiag: Profile {
+        name: "EM diag",
+        id: "em_diag",
+        family: "diag",
+        description: "EM with a variance of each column for each component",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Diag) },
+    },
+    /// oBMM revised with spherical covariances.
+    ObmmSpherical: Profile {
+        name: "oBMM spherical",
+        id: "obmm_spherical",
+        family: "spherical",
+        description: "oBMM revised with one variance of all columns for each component",
+        way: Way::Online {
+            tuned: &[],
+            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
+            structure: Structure::Constrained(CovarianceType::Spherical),
+        },
+    },
+    /// Batch EM with spherical covariances.
+    EmSpherical: Profile {
+        name: "EM spherical",
+        id: "em_spherical",
+        family: "spherical",
+        description: "EM with one variance of all columns for each component",
+        way: Way::Batch { structure: Structure::Constrained(CovarianceType::Spherical) },
     },
 }

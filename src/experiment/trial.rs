@@ -184,7 +184,7 @@ impl<'a> Trial<'a> {
                 let start = self.starts(structure)?.all.clone();
                 Course { estimates: self.estimates(&algorithm, &start, row_counts)?, revisions: Vec::new() }
             }
-            Structure::Revised | Structure::Forgetting | Structure::LearnedK => {
+            Structure::Revised | Structure::Forgetting | Structure::Constrained(_) | Structure::LearnedK => {
                 self.revising(structure).course(algorithm, self.split.train.view(), row_counts)?
             }
         };
@@ -231,11 +231,14 @@ impl<'a> Trial<'a> {
             _ => self.plan.settings.em_restarts,
         };
         let learn = |rows: ArrayView2<f64>, restarts: usize| {
-            let settings = EmSettings { restarts, ..EmSettings::default() };
+            let settings =
+                EmSettings { restarts, covariance: structure.covariance(), ..EmSettings::default() };
             let seed = self.seed_of(structure);
             match structure {
                 Structure::Fixed | Structure::Blind => fit_em_from_kmeans(rows, self.k, seed, &settings),
-                Structure::Revised | Structure::Forgetting => fit_em(rows, self.k, seed, &settings),
+                Structure::Revised | Structure::Forgetting | Structure::Constrained(_) => {
+                    fit_em(rows, self.k, seed, &settings)
+                }
                 Structure::LearnedK => fit_em_learning_k(rows, Components::DEFAULT_BOUNDS, seed, &settings),
             }
         };
@@ -412,7 +415,8 @@ impl<'a> Trial<'a> {
             _ => Components::Given(vec![self.k]),
         };
         let half_life = (structure == Structure::Forgetting).then(|| self.half_life());
-        Revising { components, seed: self.seed_of(structure), half_life }
+        let covariance = structure.covariance();
+        Revising { components, covariance, seed: self.seed_of(structure), half_life }
     }
 
     fn half_life(&self) -> u64 {

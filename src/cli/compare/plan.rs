@@ -29,6 +29,7 @@ impl Args {
         if self.half_life.is_some() {
             contenders.push(Contender::ObmmForgetting);
         }
+        contenders.extend(self.covariance.iter().flat_map(|&kind| Contender::of_covariance(kind)));
         self.start.apply(&mut contenders);
         contenders.extend(self.learners.contenders()?);
         contenders.sort();

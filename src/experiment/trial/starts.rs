@@ -5,6 +5,7 @@ use ndarray::s;
 use super::{Trial, timed};
 use crate::experiment::contender::Structure;
 use crate::learn::{LearnError, Start, blind_start, blind_start_rows, default_start_rows, fit_start};
+use crate::linalg::CovarianceType;
 
 /// The starts of all online learners without revisions.
 #[derive(Clone)]
@@ -40,7 +41,7 @@ impl Trial<'_> {
         let fit = |most: usize| {
             let rows = train.slice(s![..most.min(wanted), ..]);
             match is_blind {
-                true => blind_start(rows, self.k, self.seed, supposed),
+                true => blind_start(rows, self.k, self.seed, (supposed, CovarianceType::Full)),
                 false => fit_start(rows, self.k, self.seed),
             }
         };

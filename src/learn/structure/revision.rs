@@ -256,10 +256,11 @@ impl<'a> Reviser<'a> {
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
         let fit = self.polish(&self.rows.blocks, &mixture, task.size, iterations, noise);
         let (mixture, strength) = (fit.mixture, fit.strength.or(strength));
-        let kept = if self.complete {
+        // A tied covariance is that of all components, so that none stays the same.
+        let kept = if self.complete || self.how.kind == CovarianceType::Tied {
             vec![None; mixture.k()]
         } else {
-            unmoved(rows, (&current, &mixture), &origins, noise)
+            unmoved(rows, (&current, &mixture), &origins, (noise, self.how.kind))
         };
         let changed = kept.len() != current.k() || kept.iter().any(|kept| kept.is_none());
         let revised = || self.revised(&self.rows.blocks, &mixture, strength, kept, noise);
@@ -377,14 +378,15 @@ impl<'a> Reviser<'a> {
         const WORK: f64 = 4e9;
         let rows = self.rows.rows().max(1) as f64;
         let most = 3 * self.how.limits.iterations;
-        let affordable = (ROWS / rows).min(WORK / (rows * work_per_row(k, self.rows.blocks.dim())));
+        let affordable = (ROWS / rows).min(WORK / (rows * self.how.kind.work(k, self.rows.blocks.dim())));
         (affordable as usize).clamp(2.min(most), most.max(2))
     }
 
     /// Orders the rows by component. If there are more rows than a search needs, returns a selection: the rows of the lowest
     /// density, and a part of the others with larger weights.
     fn informative_rows(&mut self, mixture: &GaussianMixture, size: Size) -> Option<RowBlocks> {
-        let wanted = self.how.limits.row_factor * search_rows(size, mixture.k(), mixture.dim());
+        let wanted =
+            self.how.limits.row_factor * search_rows(size, self.how.kind, mixture.k(), mixture.dim());
         let all = &self.rows.blocks;
         let directions = if all.has_gaps() { None } else { Directions::of(all) };
         let (labels, log_densities) = match directions {
@@ -475,18 +477,14 @@ const NEGLIGIBLE_WEIGHT: f64 = 1.0 / 128.0;
 
 /// The approximate number of rows of a search. It is smaller in many dimensions, to limit the work, and larger if K is learned,
 /// because more rows distinguish more components.
-pub(in crate::learn) fn search_rows(size: Size, k: usize, dim: usize) -> usize {
+pub(in crate::learn) fn search_rows(size: Size, kind: CovarianceType, k: usize, dim: usize) -> usize {
     const WORK: f64 = 2e8;
     let most = match size {
         Size::Given(_) => (600 * k).max(10_000),
         Size::Learned { .. } => 60_000,
     };
-    ((WORK / work_per_row(k, dim)) as usize).min(most).max(9 * k * dim)
-}
-
-/// The work of one iteration of EM for one row.
-pub(in crate::learn) fn work_per_row(k: usize, dim: usize) -> f64 {
-    k as f64 * (dim as f64).powi(2)
+    let least = if kind.is_full() { 9 * k * dim } else { 100 * k };
+    ((WORK / kind.work(k, dim)) as usize).min(most).max(least)
 }
 
 /// For each component of `after`, its index in `before` if it is about the same: less than a tenth of its rows have changed
@@ -495,7 +493,7 @@ fn unmoved(
     rows: &RowBlocks,
     (before, after): (&GaussianMixture, &GaussianMixture),
     origins: &[Option<usize>],
-    noise: Option<f64>,
+    (noise, kind): (Option<f64>, CovarianceType),
 ) -> Vec<Option<usize>> {
     let (old, new) = (Assigned::new(rows, before, noise), Assigned::new(rows, after, noise));
     let is_unmoved = |j: usize, origin: usize| {
@@ -511,7 +509,7 @@ fn unmoved(
         // Rows of weight w are no more accurate than as many rows of weight 1, so this is Kish's effective number of rows.
         let effective = if squares > 0.0 { count * count / squares } else { 0.0 };
         let dim = rows.dim() as f64;
-        let chance = 0.5 * dim * (dim + 3.0);
+        let chance = kind.of_component(dim) - 1.0;
         let difference = divergence(&before.components()[origin], &after.components()[j]);
         moved < 0.1 * count && effective * difference < chance
     };
@@ -535,6 +533,14 @@ fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
 
 /// The Kullback-Leibler divergence of `b` from `a`.
 fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
+    if a.covariance().kind().is_diagonal() && b.covariance().kind().is_diagonal() {
+        let (own, other) = (a.covariance().diagonal(), b.covariance().diagonal());
+        let columns = own.iter().zip(&other).zip(a.mean().iter().zip(b.mean()));
+        let term = |((own, other), (mean, centre)): ((&f64, &f64), (&f64, &f64))| {
+            (own + (mean - centre).powi(2)) / other - 1.0 - (own / other).ln()
+        };
+        return 0.5 * columns.map(term).sum::<f64>();
+    }
     let inverse = lower_inverse(b.covariance().lower_matrix().view());
     let away: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
     let squares = |values: ndarray::ArrayView1<f64>| values.iter().map(|value| value * value).sum::<f64>();

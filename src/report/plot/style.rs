@@ -55,6 +55,12 @@ const STYLES: [(RGBColor, Mark); Contender::ALL.len()] = [
     (YELLOW, Mark::Cross),
     (BLACK, Mark::Plus),
     (BLACK, Mark::Ring),
+    (BLUE, Mark::Cross),
+    (BLACK, Mark::Cross),
+    (BLUE, Mark::Plus),
+    (BLACK, Mark::Square),
+    (BLUE, Mark::Diamond),
+    (BLACK, Mark::Diamond),
 ];
 
 /// Colours and marks of learners that are commands, which no learner of this program has. Their numbers have no common divisor,
