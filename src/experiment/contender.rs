@@ -251,7 +251,32 @@ impl<'de> Deserialize<'de> for Contender {
     }
 }
 
-/// oDMM, whose shards are oBMM.
+const fn online(
+    tuned: &'static [f64],
+    algorithm: fn(f64, &CellSettings) -> Algorithm,
+    structure: Structure,
+) -> Way {
+    Way::Online { tuned, algorithm, structure }
+}
+
+fn oem(alpha: f64, _: &CellSettings) -> Algorithm {
+    Algorithm::Oem(OemSettings { alpha, count_start: true })
+}
+
+fn printed_oem(alpha: f64, _: &CellSettings) -> Algorithm {
+    Algorithm::Oem(OemSettings { alpha, count_start: false })
+}
+
+/// Exact Bayes where the discount is not tuned: it is 0 then.
+fn obmm(discount: f64, _: &CellSettings) -> Algorithm {
+    Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount })
+}
+
+fn paper_obmm(_: f64, _: &CellSettings) -> Algorithm {
+    Algorithm::Obmm(ObmmSettings { moments: Moments::Paper, discount: 0.0 })
+}
+
+/// Its shards are oBMM.
 fn odmm(_: f64, settings: &CellSettings) -> Algorithm {
     Algorithm::Odmm(OdmmSettings {
         obmm: ObmmSettings { moments: Moments::Whitened, discount: 0.0 },
@@ -275,11 +300,7 @@ contenders! {
         id: "oem_blind",
         family: "oem",
         description: "oEM printed from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
-        way: Way::Online {
-            tuned: &ALPHAS,
-            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
-            structure: Structure::Blind,
-        },
+        way: online(&ALPHAS, printed_oem, Structure::Blind),
     },
     /// Online EM as printed: its step size starts at the first row.
     OemPrinted: Profile {
@@ -287,11 +308,7 @@ contenders! {
         id: "oem_printed",
         family: "oem",
         description: "online EM as printed in the paper: its step size starts at the first row",
-        way: Way::Online {
-            tuned: &ALPHAS,
-            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: false }),
-            structure: Structure::Fixed,
-        },
+        way: online(&ALPHAS, printed_oem, Structure::Fixed),
     },
     /// Online EM whose step size counts the rows of the start.
     Oem: Profile {
@@ -299,11 +316,7 @@ contenders! {
         id: "oem",
         family: "oem",
         description: "online EM whose step size counts the rows of the start",
-        way: Way::Online {
-            tuned: &ALPHAS,
-            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
-            structure: Structure::Fixed,
-        },
+        way: online(&ALPHAS, oem, Structure::Fixed),
     },
     /// Online EM with revisions.
     OemRevised: Profile {
@@ -311,11 +324,7 @@ contenders! {
         id: "oem_revised",
         family: "oem",
         description: "oEM that revises its structure during the pass and at the end, as 'fit' does, with the α of oEM",
-        way: Way::Online {
-            tuned: &ALPHAS,
-            algorithm: |alpha, _| Algorithm::Oem(OemSettings { alpha, count_start: true }),
-            structure: Structure::Revised,
-        },
+        way: online(&ALPHAS, oem, Structure::Revised),
     },
     /// oBMM from a blind start.
     ObmmBlind: Profile {
@@ -323,11 +332,7 @@ contenders! {
         id: "obmm_blind",
         family: "obmm",
         description: "oBMM from a blind start: components drawn around the mean and covariance of the first few rows, without a buffer, EM or revisions",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Blind,
-        },
+        way: online(&[], obmm, Structure::Blind),
     },
     /// oBMM, exact Bayes (β = 0).
     Obmm: Profile {
@@ -335,11 +340,7 @@ contenders! {
         id: "obmm",
         family: "obmm",
         description: "online Bayesian Moment Matching, exact Bayes",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Fixed,
-        },
+        way: online(&[], obmm, Structure::Fixed),
     },
     /// oBMM with β chosen on the validation rows.
     ObmmDiscounted: Profile {
@@ -347,11 +348,7 @@ contenders! {
         id: "obmm_discounted",
         family: "obmm",
         description: "online Bayesian Moment Matching that discounts old rows by a β chosen on validation rows",
-        way: Way::Online {
-            tuned: &BETAS,
-            algorithm: |discount, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount }),
-            structure: Structure::Fixed,
-        },
+        way: online(&BETAS, obmm, Structure::Fixed),
     },
     /// oBMM with revisions.
     ObmmRevised: Profile {
@@ -359,11 +356,7 @@ contenders! {
         id: "obmm_revised",
         family: "obmm",
         description: "oBMM that revises its structure during the pass and at the end, as 'fit' does",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Revised,
-        },
+        way: online(&[], obmm, Structure::Revised),
     },
     /// oBMM that learns K.
     ObmmAuto: Profile {
@@ -371,11 +364,7 @@ contenders! {
         id: "obmm_auto",
         family: "obmm",
         description: "oBMM that revises its structure and also learns K",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::LearnedK,
-        },
+        way: online(&[], obmm, Structure::LearnedK),
     },
     /// oBMM with revisions and a half-life.
     ObmmForgetting: Profile {
@@ -383,11 +372,7 @@ contenders! {
         id: "obmm_forgetting",
         family: "obmm_forgetting",
         description: "oBMM revised whose rows lose weight, with a half-life of {half_life}; the training rows are in random order, so the difference to oBMM revised is the cost of forgetting",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Forgetting,
-        },
+        way: online(&[], obmm, Structure::Forgetting),
     },
     /// oBMM by the paper's printed equations.
     ObmmPaper: Profile {
@@ -395,11 +380,7 @@ contenders! {
         id: "obmm_paper",
         family: "obmm_paper",
         description: "online Bayesian Moment Matching by the paper's printed equations",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Paper, discount: 0.0 }),
-            structure: Structure::Fixed,
-        },
+        way: online(&[], paper_obmm, Structure::Fixed),
     },
     /// Shards learned separately and merged.
     Odmm: Profile {
@@ -407,11 +388,7 @@ contenders! {
         id: "odmm",
         family: "odmm",
         description: "online distributed Moment Matching: {shards} shards are learned separately after a shared warm-up and then merged; if the warm-up (by default as many rows as the start) takes all rows, it equals oBMM",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: odmm,
-            structure: Structure::Fixed,
-        },
+        way: online(&[], odmm, Structure::Fixed),
     },
     /// oDMM from a blind start.
     OdmmBlind: Profile {
@@ -419,11 +396,7 @@ contenders! {
         id: "odmm_blind",
         family: "odmm",
         description: "oDMM from a blind start: {shards} shards separate after the first few rows",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: odmm,
-            structure: Structure::Blind,
-        },
+        way: online(&[], odmm, Structure::Blind),
     },
     /// Batch EM from k-means alone.
     EmPlain: Profile {
@@ -455,11 +428,7 @@ contenders! {
         id: "obmm_tied",
         family: "tied",
         description: "oBMM revised with one covariance that all components share",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Constrained(CovarianceType::Tied),
-        },
+        way: online(&[], obmm, Structure::Constrained(CovarianceType::Tied)),
     },
     /// Batch EM with tied covariances.
     EmTied: Profile {
@@ -475,11 +444,7 @@ contenders! {
         id: "obmm_diag",
         family: "diag",
         description: "oBMM revised with a variance of each column for each component",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Constrained(CovarianceType::Diag),
-        },
+        way: online(&[], obmm, Structure::Constrained(CovarianceType::Diag)),
     },
     /// Batch EM with diag covariances.
     EmDiag: Profile {
@@ -495,11 +460,7 @@ contenders! {
         id: "obmm_spherical",
         family: "spherical",
         description: "oBMM revised with one variance of all columns for each component",
-        way: Way::Online {
-            tuned: &[],
-            algorithm: |_, _| Algorithm::Obmm(ObmmSettings { moments: Moments::Whitened, discount: 0.0 }),
-            structure: Structure::Constrained(CovarianceType::Spherical),
-        },
+        way: online(&[], obmm, Structure::Constrained(CovarianceType::Spherical)),
     },
     /// Batch EM with spherical covariances.
     EmSpherical: Profile {
