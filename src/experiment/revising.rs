@@ -10,11 +10,13 @@ use crate::learn::{
     Algorithm, Components, FitSettings, Health, LearnError, OnlineFit, Prequential, Progress,
     default_start_rows,
 };
+use crate::linalg::CovarianceType;
 
 /// The settings of passes that differ in algorithm and rows.
 #[derive(Debug, Clone)]
 pub(super) struct Revising {
     pub components: Components,
+    pub covariance: CovarianceType,
     pub seed: u64,
     /// The number of further rows after which a row has half its weight, if rows lose weight.
     pub half_life: Option<u64>,
@@ -42,7 +44,7 @@ pub(super) struct Course {
 impl Revising {
     fn settings(&self, algorithm: Algorithm) -> FitSettings {
         let settings = FitSettings::new(algorithm, self.components.clone()).seed(self.seed).gaps(true);
-        FitSettings { half_life: self.half_life, ..settings }
+        FitSettings { half_life: self.half_life, covariance: self.covariance, ..settings }
     }
 
     /// Begins a pass, and observes the rows of its start.
@@ -128,7 +130,8 @@ mod tests {
     use ndarray::Array2;
 
     fn revising(k: usize) -> Revising {
-        Revising { components: Components::Given(vec![k]), seed: 3, half_life: None }
+        let (components, covariance) = (Components::Given(vec![k]), CovarianceType::Full);
+        Revising { components, covariance, seed: 3, half_life: None }
     }
 
     fn oem(alpha: f64) -> Algorithm {

@@ -22,6 +22,8 @@ pub(in crate::learn) struct Finder<'a> {
     /// The covariances of the components.
     pub kind: CovarianceType,
     pub size: Size,
+    /// The number of components that a search begins with if K is learned; the smallest one if `None`.
+    pub first_k: Option<usize>,
     /// The prior of covariances.
     pub prior: PriorStrength,
     pub limits: Limits,
@@ -43,6 +45,20 @@ impl Finder<'_> {
         }
         let (mixture, ordered) = self.find_in_complete(rows);
         (mixture, Some(ordered))
+    }
+
+    /// Improves a mixture that is known for similar rows, which takes less work than finding one. With gaps or many columns it
+    /// finds one.
+    pub fn find_from(
+        &self,
+        rows: &RowBlocks,
+        known: &GaussianMixture,
+    ) -> (GaussianMixture, Option<RowBlocks>) {
+        if rows.has_gaps() || self.size.is_one() || Directions::of(rows).is_some() {
+            return self.find(rows);
+        }
+        let (rows, _) = ordered(rows, &label(rows, known).0);
+        (self.improved(&rows, known), Some(rows))
     }
 
     fn find_with_gaps(&self, rows: &RowBlocks) -> GaussianMixture {
@@ -99,19 +115,24 @@ impl Finder<'_> {
         let (start, labels) = match self.size {
             Size::Given(k) => self.best_seed(rows, seeds(k, self.limits.seeds)),
             Size::Learned { least, most, .. } => {
-                let (start, _) = self.best_seed(rows, seeds(least, self.limits.seeds));
+                let first = self.first_k.unwrap_or(least).clamp(least, most.max(least));
+                let (start, _) = self.best_seed(rows, seeds(first, self.limits.seeds));
                 // Labels of more clusters keep similar rows together.
                 let (_, labels) = seeds(most.min(ORDERING_CLUSTERS), 1).remove(0);
                 (start, labels)
             }
         };
         let (rows, _) = ordered(rows, &labels);
-        let search = self.search(&rows);
+        (self.improved(&rows, &start), rows)
+    }
+
+    /// The mixture after EM and a search.
+    fn improved(&self, rows: &RowBlocks, start: &GaussianMixture) -> GaussianMixture {
+        let search = self.search(rows);
         let em = search.em(self.limits.first_iterations, 1e-4);
-        let start = em.run(&rows, &start, f64::NEG_INFINITY, self.stop);
+        let start = em.run(rows, start, f64::NEG_INFINITY, self.stop);
         let k = start.mixture.k();
-        let found = search.run(start, &mut Identifiers::new(k)).mixture;
-        (found, rows)
+        search.run(start, &mut Identifiers::new(k)).mixture
     }
 
     /// The seed with the largest likelihood after EM on a part of the rows. The worse half of the seeds is dropped after every few
@@ -147,7 +168,7 @@ impl Finder<'_> {
     }
 
     fn search<'r>(&'r self, rows: &'r RowBlocks) -> Search<'r> {
-        let Finder { kind, size, prior, limits, ridge, seed, stop } = *self;
+        let Finder { kind, size, prior, limits, ridge, seed, stop, .. } = *self;
         Search { rows, kind, prior, ridge, limits, size, noise: None, seed, stop }
     }
 

@@ -13,7 +13,7 @@ use super::history::{Identifiers, Move};
 use super::m_step::{Parts, maximise};
 use super::merge::{Merge, cheapest_merges};
 use super::search_state::{SearchState, merged, split_all};
-use super::split::{Split, best_split};
+use super::split::{Split, best_split, gain_by_chance};
 use super::{Limits, Size};
 use crate::dist::{GaussianMixture, Mixture};
 use crate::hash::mix_bits;
@@ -55,9 +55,6 @@ const GROWING: f64 = 1e-3;
 const PART_ITERATIONS: usize = 8;
 /// The largest loss of the mean log-likelihood after those iterations.
 const PART_SLACK: f64 = 0.01;
-/// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
-/// Gaussian gains about that number by chance.
-const NOISE: f64 = 1.5;
 /// The largest number of times that K grows and shrinks.
 const CYCLES: usize = 4;
 /// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
@@ -99,11 +96,6 @@ impl Search<'_> {
 
     pub(super) fn assigned(&self, mixture: &GaussianMixture) -> Assigned {
         Assigned::new(self.rows, mixture, self.noise)
-    }
-
-    /// The number of free parameters of one component.
-    fn free_parameters(&self) -> f64 {
-        self.kind.of_component(self.rows.dim() as f64)
     }
 
     /// About the rise of the mean log-likelihood that justifies one more component.
@@ -254,9 +246,9 @@ impl Search<'_> {
     /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
     /// EM on the other components may change its sign.
     fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
-        let noise = NOISE * self.free_parameters();
+        let chance = gain_by_chance(self.kind, self.rows.dim());
         let mut best: Vec<&Split> =
-            state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
+            state.splits.iter().flatten().filter(|split| split.gain > chance).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
         for split in best.into_iter().take(self.limits.splits) {
