@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::covariance_prior::{PriorStrength, Strength, evidence_price};
 use super::e_step::{Others, sweep};
 use super::m_step::{Parts, maximise};
-use super::memory::Memory;
 use crate::dist::GaussianMixture;
 use crate::linalg::CovarianceType;
 use crate::linalg::blocks::{BLOCK, RowBlocks};
@@ -67,18 +66,6 @@ impl Em {
     /// Runs EM from `start`. It ends early if `stop` is set, or if the level would not reach `target` even with the current
     /// rise in each remaining iteration.
     pub fn run(&self, rows: &RowBlocks, start: &GaussianMixture, target: f64, stop: &AtomicBool) -> Improved {
-        self.run_with(rows, start, target, stop, None)
-    }
-
-    /// [`Em::run`] with what a pass has learned from rows that are gone.
-    pub(super) fn run_with(
-        &self,
-        rows: &RowBlocks,
-        start: &GaussianMixture,
-        target: f64,
-        stop: &AtomicBool,
-        memory: Option<&Memory>,
-    ) -> Improved {
         let mut mixture = start.clone();
         let (mut before, mut level_before, mut strength) = (f64::NEG_INFINITY, f64::NEG_INFINITY, None);
         let count = rows.total_weight();
@@ -88,7 +75,7 @@ impl Em {
         loop {
             let sums = sweep(rows, &mixture, self.kind, noise);
             let now = sums.log_likelihood / count;
-            let mut parts = Parts::new(sums, &mixture);
+            let parts = Parts::new(sums, &mixture);
             if let Some(prior) = self.prior.filter(|_| iteration % LEARN_EVERY == 0 || strength.is_none()) {
                 strength = Some(Strength::learn(&parts, prior));
             }
@@ -111,9 +98,6 @@ impl Em {
                 };
             }
             (before, level_before) = (now, level);
-            if let Some(memory) = memory {
-                memory.correct(rows, &mut parts, &mixture);
-            }
             mixture = maximise(parts, &mixture, strength, self.ridge);
             iteration += 1;
         }

@@ -17,7 +17,6 @@ mod history;
 mod kmeans;
 mod log_odds;
 mod m_step;
-mod memory;
 mod merge;
 mod misfit;
 mod noise;

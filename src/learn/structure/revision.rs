@@ -13,7 +13,6 @@ use super::fill::filled;
 use super::find::{Finder, ordered};
 use super::history::{Identifiers, Move};
 use super::m_step::Parts;
-use super::memory::Memory;
 use super::posterior::Learned;
 use super::refill::refill;
 use super::reservoir::KeptRows;
@@ -187,7 +186,7 @@ impl<'a> Reviser<'a> {
         let size = self.judged(size);
         let (found, rows) = self.find_anew(size);
         let mixture = ordered_by_means(&found.mixture);
-        let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None, None);
+        let revised = self.revised(&rows, &mixture, found.strength, vec![None; mixture.k()], None);
         let prior = Some(revised.prior.clone());
         let mixture = self.rows.unscale(&mixture);
         let (floor, rows, weight) = (self.floor.clone(), self.learned, self.learned_weight());
@@ -203,7 +202,7 @@ impl<'a> Reviser<'a> {
             finder.seed = finder.seed.wrapping_add(restart);
             let (found, rows) = finder.find(&self.rows.blocks);
             let rows = rows.unwrap_or_else(|| self.rows.blocks.clone());
-            (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None, None), rows)
+            (self.polish(&rows, &found, size, self.polish_iterations(found.k()), None), rows)
         };
         // The first one of equals is kept.
         let better = |a: (Improved, _), b: (Improved, _)| if b.0.level > a.0.level { b } else { a };
@@ -232,9 +231,7 @@ impl<'a> Reviser<'a> {
         }
         let closely = closing && !self.complete && !moves.is_empty();
         let iterations = if closely { self.polish_iterations(mixture.k()) } else { 2 };
-        let memory = self.memory(&current, noise);
-        let memory = memory.as_ref();
-        let fit = self.polish(&self.rows.blocks, &mixture, task.size, iterations, noise, memory);
+        let fit = self.polish(&self.rows.blocks, &mixture, task.size, iterations, noise);
         let (mixture, strength) = (fit.mixture, fit.strength.or(strength));
         let kept = if self.complete {
             vec![None; mixture.k()]
@@ -242,15 +239,8 @@ impl<'a> Reviser<'a> {
             unmoved(rows, (&current, &mixture), &origins, noise)
         };
         let changed = kept.len() != current.k() || kept.iter().any(|kept| kept.is_none());
-        let revised = || self.revised(&self.rows.blocks, &mixture, strength, kept, noise, memory);
+        let revised = || self.revised(&self.rows.blocks, &mixture, strength, kept, noise);
         Revision { revised: changed.then(revised), moves }
-    }
-
-    /// What the pass has learned from rows that are not among those of the revision.
-    fn memory<'m>(&self, current: &'m GaussianMixture, noise: Option<f64>) -> Option<Memory<'m>> {
-        let has_all = self.complete && self.rows.rows() as f64 > 0.9 * self.learned as f64;
-        let applies = !has_all && noise.is_none() && self.forgetting.is_none() && self.how.kind.is_full();
-        applies.then(|| Memory::new(&self.rows.blocks, current, self.how.prior, RELATIVE_FLOOR)).flatten()
     }
 
     /// Searches for a better structure on some rows without gaps.
@@ -309,7 +299,7 @@ impl<'a> Reviser<'a> {
         let current = self.rows.scale(current);
         let size = self.judged(size);
         let rows = &self.rows.blocks;
-        let own = self.polish(rows, &current, size, 3 * self.polish_iterations(current.k()), None, None);
+        let own = self.polish(rows, &current, size, 3 * self.polish_iterations(current.k()), None);
         let anew = (self.how.limits.restarts > 1).then(|| self.find_anew(size).0);
         let better = anew.filter(|anew| anew.level > own.level + MIN_RISE);
         let (fit, origins) = match better {
@@ -320,7 +310,7 @@ impl<'a> Reviser<'a> {
             None => (own, (0..current.k()).map(Some).collect()),
         };
         let kept = vec![None; fit.mixture.k()];
-        (self.revised(rows, &fit.mixture, fit.strength, kept, None, None), origins)
+        (self.revised(rows, &fit.mixture, fit.strength, kept, None), origins)
     }
 
     /// For each component of `after`, the one of `before` that has more than half of its rows, if it also has more than half
@@ -345,12 +335,11 @@ impl<'a> Reviser<'a> {
         size: Size,
         iterations: usize,
         noise: Option<f64>,
-        memory: Option<&Memory>,
     ) -> Improved {
         let Revising { kind, prior, seed, stop, .. } = self.how;
         let (prior, price) = (Some(prior), size.price(rows, kind));
         let em = Em { kind, iterations, tolerance: 1e-5, prior, price, ridge: RELATIVE_FLOOR, noise };
-        let fit = em.run_with(rows, mixture, f64::NEG_INFINITY, stop, memory);
+        let fit = em.run(rows, mixture, f64::NEG_INFINITY, stop);
         // A component without rows in a sample may have rows in the stream.
         if self.complete && !rows.has_gaps() { refill(em, rows, fit, seed, stop) } else { fit }
     }
@@ -408,14 +397,10 @@ impl<'a> Reviser<'a> {
         strength: Option<Strength>,
         kept: Vec<Option<usize>>,
         noise: Option<f64>,
-        memory: Option<&Memory>,
     ) -> Revised {
         let noise = noise.map(|noise| vec![noise; rows.blocks() * BLOCK]);
         let sums = sweep(rows, mixture, self.how.kind, noise.as_deref().map(Others::noise));
-        let mut parts = Parts::new(sums, mixture);
-        if let Some(memory) = memory {
-            memory.correct(rows, &mut parts, mixture);
-        }
+        let parts = Parts::new(sums, mixture);
         let strength = strength.unwrap_or_else(|| Strength::learn(&parts, self.how.prior));
         let scale = match self.forgetting {
             None if self.learned_weight.is_none() => self.learned as f64 / rows.rows() as f64,
@@ -517,7 +502,7 @@ fn ordered_by_means(mixture: &GaussianMixture) -> GaussianMixture {
 }
 
 /// The Kullback-Leibler divergence of `b` from `a`.
-pub(super) fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
+fn divergence(a: &Gaussian, b: &Gaussian) -> f64 {
     let inverse = lower_inverse(b.covariance().lower_matrix().view());
     let away: Vec<f64> = a.mean().iter().zip(b.mean()).map(|(a, b)| a - b).collect();
     let squares = |values: ndarray::ArrayView1<f64>| values.iter().map(|value| value * value).sum::<f64>();
