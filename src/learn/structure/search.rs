@@ -54,7 +54,7 @@ const PART_SLACK: f64 = 0.01;
 /// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
 /// Gaussian gains about that number by chance.
 const NOISE: f64 = 1.5;
-/// With twice as many components, a round makes a move for each of so many of them.
+/// With three times as many components, a round makes a move for each of so many of them.
 const MANY: usize = 10;
 /// Iterations of EM on all components after several swaps.
 const FEW_ITERATIONS: usize = 4;
@@ -399,7 +399,7 @@ struct SwappedPart {
 
 /// How many moves of different components a round makes.
 fn at_once(k: usize) -> usize {
-    if k < 2 * MANY { 1 } else { k / MANY }
+    if k < 3 * MANY { 1 } else { k / MANY }
 }
 
 /// Keeps the moves, the first ones first, none of whose components is one of a move before it.
