@@ -54,10 +54,6 @@ const PART_SLACK: f64 = 0.01;
 /// A split is tried if its gain is more than this many times the number of free parameters that it adds. The split of a single
 /// Gaussian gains about that number by chance.
 const NOISE: f64 = 1.5;
-/// With three times as many components, a round makes a move for each of so many of them.
-const MANY: usize = 10;
-/// Iterations of EM on all components after several swaps.
-const FEW_ITERATIONS: usize = 4;
 /// The largest number of times that K grows and shrinks.
 const CYCLES: usize = 4;
 /// A split alone is tried if it gains more than this fraction of its price, because EM increases the gain.
@@ -160,45 +156,20 @@ impl Search<'_> {
         while failures < self.limits.tries && state.k() > least && !self.is_stopped() {
             let price = self.price(&state.now);
             let assigned = self.assigned(&state.now.mixture);
-            let mut merges = self.cheapest_merges(state, &assigned);
-            merges.retain(|merge| {
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let affordable = |merge: &&Merge| {
                 merge.loss < AFFORDABLE * price * all
                     && !state.failed.contains(&merge.components.map(|j| state.identifier(j))[..])
-            });
-            retain_disjoint(&mut merges, state.k(), |merge| merge.components.to_vec());
-            merges.truncate(at_once(state.k()).min(state.k() - least));
-            let Some(cheapest) = merges.first().map(|merge| merge.components) else { return };
-            match self.merge_some(&state.now, &mut merges) {
-                Some(after) => state.merge(&merges, after),
+            };
+            let Some(merge) = merges.iter().find(affordable) else { return };
+            match self.improve(&merged(&state.now.mixture, merge), state.now.level) {
+                Some(after) => state.merge(merge, after),
                 None => {
                     failures += 1;
-                    state.failed.insert(cheapest.map(|j| state.identifier(j)).to_vec());
+                    state.failed.insert(merge.components.map(|j| state.identifier(j)).to_vec());
                 }
             }
         }
-    }
-
-    /// The mixture after merges and EM, if it loses less than their price. Drops the worse half of the merges until it does.
-    /// Those that remain are in the order that they were made in.
-    fn merge_some(&self, now: &Improved, chosen: &mut Vec<Merge>) -> Option<Improved> {
-        loop {
-            let mut ordered = chosen.clone();
-            // The last component replaces the second one of a merge, which then is none of a merge that follows.
-            ordered.sort_by_key(|merge| std::cmp::Reverse(merge.components[1]));
-            let start = ordered.iter().fold(now.mixture.clone(), |mixture, merge| merged(&mixture, merge));
-            let better = self.improve(&start, now.level);
-            if better.is_some() || chosen.len() == 1 {
-                *chosen = ordered;
-                return better;
-            }
-            chosen.truncate(chosen.len() / 2);
-        }
-    }
-
-    /// The cheapest merges, more of more components.
-    fn cheapest_merges(&self, state: &SearchState, assigned: &Assigned) -> Vec<Merge> {
-        let count = 2 * self.limits.splits * at_once(state.k());
-        cheapest_merges(self.rows, &state.now.mixture, assigned, count)
     }
 
     /// The mixture after EM, if its level is above `target`.
@@ -207,8 +178,7 @@ impl Search<'_> {
         (after.level > target).then_some(after)
     }
 
-    /// Swaps: splits one component and merges two others, while the mean log-likelihood rises. With many components, a round
-    /// makes several swaps of different components, so that the number of rounds does not grow with K.
+    /// Swaps: splits one component and merges two others, while the mean log-likelihood rises.
     fn swap_all(&self, state: &mut SearchState) {
         for _ in 0..self.limits.rounds {
             if state.k() < 3 || self.is_stopped() {
@@ -216,75 +186,23 @@ impl Search<'_> {
             }
             let assigned = self.assigned(&state.now.mixture);
             self.refresh_splits(state, &assigned);
-            let at_once = at_once(state.k());
-            let merges = self.cheapest_merges(state, &assigned);
-            let swapped = match at_once {
-                1 => self.swap_one(state, &assigned, &merges),
-                _ => self.swap_several(state, &assigned, &merges, at_once),
-            };
-            if !swapped {
-                return;
-            }
-        }
-    }
-
-    /// Makes the first swap that raises the mean log-likelihood, if there is one.
-    fn swap_one(&self, state: &mut SearchState, assigned: &Assigned, merges: &[Merge]) -> bool {
-        for (split, merge) in self.swaps(state, merges, 1) {
-            if self.is_stopped() {
-                return false;
-            }
-            let part = self.swapped(&state.now, assigned, &split, merge);
-            let part = part.filter(|part| part.rise > -PART_SLACK);
-            let improved = part.and_then(|part| {
-                self.improve(&with_parts(&state.now.mixture, &[part]), state.now.level + MIN_RISE)
-            });
-            match improved {
-                Some(better) => {
-                    state.swap(&[(split, merge)], better);
-                    return true;
+            let merges = cheapest_merges(self.rows, &state.now.mixture, &assigned, 2 * self.limits.splits);
+            let mut moved = None;
+            for (split, merge) in self.swaps(state, &merges) {
+                if self.is_stopped() {
+                    return;
                 }
-                None => drop(state.failed.insert(state.swap_key(&split, merge))),
+                match self.swap(&state.now, &assigned, &split, merge) {
+                    Some(better) => {
+                        moved = Some((better, split, merge));
+                        break;
+                    }
+                    None => drop(state.failed.insert(state.swap_key(&split, merge))),
+                }
             }
+            let Some((better, split, merge)) = moved else { return };
+            state.swap(&split, merge, better);
         }
-        false
-    }
-
-    /// Makes swaps of different components whose own rows gain, and a few iterations of EM. Drops the worse half of them until
-    /// the mean log-likelihood rises.
-    fn swap_several(
-        &self,
-        state: &mut SearchState,
-        assigned: &Assigned,
-        merges: &[Merge],
-        at_once: usize,
-    ) -> bool {
-        let mut found: Vec<(SwappedPart, (Split, &Merge))> = Vec::new();
-        for (split, merge) in self.swaps(state, merges, at_once) {
-            if self.is_stopped() {
-                return false;
-            }
-            match self.swapped(&state.now, assigned, &split, merge).filter(|part| part.rise > MIN_RISE) {
-                Some(part) => found.push((part, (split, merge))),
-                None => drop(state.failed.insert(state.swap_key(&split, merge))),
-            }
-        }
-        found.sort_by(|a, b| b.0.rise.total_cmp(&a.0.rise));
-        let em = self.em(self.limits.iterations.min(FEW_ITERATIONS), 1e-4);
-        let (parts, mut swaps): (Vec<SwappedPart>, Vec<(Split, &Merge)>) = found.into_iter().unzip();
-        while !swaps.is_empty() && !self.is_stopped() {
-            let start = with_parts(&state.now.mixture, &parts[..swaps.len()]);
-            let better = em.run(self.rows, &start, f64::NEG_INFINITY, self.stop);
-            if better.level > state.now.level + MIN_RISE {
-                state.swap(&swaps, better);
-                return true;
-            }
-            if let [(split, merge)] = &swaps[..] {
-                state.failed.insert(state.swap_key(split, merge));
-            }
-            swaps.truncate(swaps.len() / 2);
-        }
-        false
     }
 
     /// Finds the best split of each component whose number of rows has changed since its last search.
@@ -312,36 +230,25 @@ impl Search<'_> {
     }
 
     /// The best splits with the cheapest merges, ordered by their total gain. A negative gain does not exclude a swap, because
-    /// EM on the other components may change its sign. Of several `at_once`, none has a component of another.
-    fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge], at_once: usize) -> Vec<(Split, &'j Merge)> {
+    /// EM on the other components may change its sign.
+    fn swaps<'j>(&self, state: &SearchState, merges: &'j [Merge]) -> Vec<(Split, &'j Merge)> {
         let noise = NOISE * self.free_parameters();
         let mut best: Vec<&Split> =
             state.splits.iter().flatten().filter(|split| split.gain > noise).collect();
         best.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let mut swaps: Vec<(&Split, &Merge)> = Vec::new();
-        for split in best.into_iter().take(self.limits.splits * at_once) {
+        for split in best.into_iter().take(self.limits.splits) {
             let free = merges.iter().filter(|merge| !merge.components.contains(&split.component));
             let untried = free.filter(|merge| !state.failed.contains(&state.swap_key(split, merge)));
             swaps.extend(untried.map(|merge| (split, merge)));
         }
         swaps.sort_by(|a, b| (b.0.gain - b.1.loss).total_cmp(&(a.0.gain - a.1.loss)));
-        if at_once > 1 {
-            retain_disjoint(&mut swaps, state.k(), |(split, merge)| {
-                vec![split.component, merge.components[0], merge.components[1]]
-            });
-        }
-        swaps.truncate(self.limits.tries * at_once);
+        swaps.truncate(self.limits.tries);
         swaps.into_iter().map(|(split, merge)| (split.clone(), merge)).collect()
     }
 
-    /// The parts of a split and the result of a merge after EM on their own rows.
-    fn swapped(
-        &self,
-        now: &Improved,
-        assigned: &Assigned,
-        split: &Split,
-        merge: &Merge,
-    ) -> Option<SwappedPart> {
+    /// The mixture after a swap and EM, if the mean log-likelihood rises enough.
+    fn swap(&self, now: &Improved, assigned: &Assigned, split: &Split, merge: &Merge) -> Option<Improved> {
         let [first, second] = merge.components;
         let j = split.component;
         let touched = [j, second, first];
@@ -357,7 +264,15 @@ impl Search<'_> {
         )
         .ok()?;
         let (part, rise) = self.improve_part(part, now.strength, assigned, &touched, weight.ln());
-        Some(SwappedPart { touched, weight, part, rise })
+        if !(rise > -PART_SLACK) {
+            return None;
+        }
+        let (mut weights, mut components) = (old.weights().to_vec(), old.components().to_vec());
+        for (n, &place) in touched.iter().enumerate() {
+            weights[place] = weight * part.weights()[n];
+            components[place] = part.components()[n].clone();
+        }
+        self.improve(&Mixture::new(weights, components).ok()?, now.level + MIN_RISE)
     }
 
     /// EM on a part of a mixture, with the other components fixed, on the rows that the `touched` components have a
@@ -384,45 +299,6 @@ impl Search<'_> {
         let after = sweep(&rows, &part, self.kind, others).log_likelihood;
         (part, (after - log_likelihood) / all)
     }
-}
-
-/// What a swap makes of three components.
-struct SwappedPart {
-    /// The places of both parts of the split and of the result of the merge.
-    touched: [usize; 3],
-    /// Their total weight.
-    weight: f64,
-    part: GaussianMixture,
-    /// The rise of the mean log-likelihood, with the other components fixed.
-    rise: f64,
-}
-
-/// How many moves of different components a round makes.
-fn at_once(k: usize) -> usize {
-    if k < 3 * MANY { 1 } else { k / MANY }
-}
-
-/// Keeps the moves, the first ones first, none of whose components is one of a move before it.
-fn retain_disjoint<T>(moves: &mut Vec<T>, k: usize, components: impl Fn(&T) -> Vec<usize>) {
-    let mut taken = vec![false; k];
-    moves.retain(|made| {
-        let touched = components(made);
-        let free = touched.iter().all(|&j| !taken[j]);
-        touched.iter().filter(|_| free).for_each(|&j| taken[j] = true);
-        free
-    });
-}
-
-/// The mixture with these parts.
-fn with_parts(mixture: &GaussianMixture, parts: &[SwappedPart]) -> GaussianMixture {
-    let (mut weights, mut components) = (mixture.weights().to_vec(), mixture.components().to_vec());
-    for SwappedPart { touched, weight, part, .. } in parts {
-        for (n, &place) in touched.iter().enumerate() {
-            weights[place] = weight * part.weights()[n];
-            components[place] = part.components()[n].clone();
-        }
-    }
-    Mixture::new(weights, components).expect("one weight for each component")
 }
 
 /// The rows that some components have a responsibility for.

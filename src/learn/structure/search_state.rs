@@ -60,25 +60,20 @@ impl<'i> SearchState<'i> {
         self.settle(better);
     }
 
-    /// Records merges, each in the order of [`merged`].
-    pub fn merge(&mut self, merges: &[Merge], after: Improved) {
-        let gain = (after.mean_log_likelihood - self.now.mean_log_likelihood) / merges.len() as f64;
-        for merge in merges {
-            let merged = Some(self.unite(merge.components));
-            self.moves.push(Move { split: None, merged, added: None, gain });
-        }
+    /// Records a merge, in the order of [`merged`].
+    pub fn merge(&mut self, merge: &Merge, after: Improved) {
+        let merged = Some(self.unite(merge.components));
+        let gain = after.mean_log_likelihood - self.now.mean_log_likelihood;
+        self.moves.push(Move { split: None, merged, added: None, gain });
         self.settle(after);
     }
 
-    /// Records swaps of different components: of each, a split and a merge of two other components. The second part replaces
-    /// the second merged component.
-    pub fn swap(&mut self, swaps: &[(Split, &Merge)], better: Improved) {
-        let gain = (better.mean_log_likelihood - self.now.mean_log_likelihood) / swaps.len() as f64;
-        for (split, merge) in swaps {
-            let split = Some(self.part(split.component));
-            let merged = Some(self.unite(merge.components));
-            self.moves.push(Move { split, merged, added: None, gain });
-        }
+    /// Records a split and a merge of two other components. The second part replaces the second merged component.
+    pub fn swap(&mut self, split: &Split, merge: &Merge, better: Improved) {
+        let split = Some(self.part(split.component));
+        let merged = Some(self.unite(merge.components));
+        let gain = better.mean_log_likelihood - self.now.mean_log_likelihood;
+        self.moves.push(Move { split, merged, added: None, gain });
         self.settle(better);
     }
 
